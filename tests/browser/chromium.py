@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A headless Chromium and what readers do with a report in it."""
+"""A headless Chromium, and what readers do with a report in it."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class Chromium:
         self.requests()
 
     def command(self, name: str, **arguments: t.Any) -> t.Any:
-        """A command of the DevTools protocol."""
+        """Send a command of the DevTools protocol."""
         return self.driver.execute_cdp_cmd(name, arguments)
 
     def script(self, text: str, *arguments: t.Any) -> t.Any:
-        """Run a script of the test's, which no policy of the page stops."""
+        """Run a script of the test, which no policy of the page blocks."""
         return self.driver.execute_script(text, *arguments)
 
     def look(self, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:
-        """Give the window this width, for a reader who prefers this scheme, or print on paper."""
+        """Set the window's width, the reader's colour scheme, or the output on paper."""
         self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -89,11 +89,11 @@ class Chromium:
         return WebDriverWait(self.driver, 20, poll_frequency=0.02).until(lambda driver: condition())
 
     def complaints(self) -> list[t.Any]:
-        """What the browser said since it was last asked: errors, and what a policy forbade."""
+        """Return what the browser has reported since: errors, and what a policy blocked."""
         return self.driver.get_log("browser")
 
     def requests(self) -> set[str]:
-        """The schemes of all that was asked for since it was last asked."""
+        """Return the schemes of all requests since the last call."""
         messages = [
             json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
         ]
@@ -113,7 +113,7 @@ class Chromium:
         )
 
     def column(self, selector: str) -> list[str]:
-        """The text of a cell of each row that is drawn, as it is in the document."""
+        """Return the text of one cell of each displayed row, as it is in the document."""
         return self.script(
             "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)",
             f"#body > .row {selector}",
@@ -126,13 +126,13 @@ class Chromium:
         self.driver.find_element(By.ID, "text").send_keys(text)
 
     def sort(self, key: str) -> str | None:
-        """Click on the head of a column, and return how it says it is sorted."""
+        """Click on a column header, and return the sort order that it announces."""
         head = self.driver.find_element(By.CSS_SELECTOR, f'th[data-key="{key}"]')
         head.find_element(By.TAG_NAME, "button").click()
         return head.get_attribute("aria-sort")
 
     def unfold(self, number: int = 0) -> str:
-        """Unfold a row, and return what is then to be seen."""
+        """Expand a row, and return what is then visible."""
         self.script(
             "document.querySelectorAll('.fold')[arguments[0]].scrollIntoView({block: 'center'})",
             number,
@@ -150,7 +150,7 @@ class Chromium:
         )
 
     def tab_to(self, selector: str) -> None:
-        """Press Tab until the focus is on what is selected."""
+        """Press Tab until the focus is on the selected element."""
         body = self.driver.find_element(By.TAG_NAME, "body")
         for key in [Keys.TAB] * 60:
             (

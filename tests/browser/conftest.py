@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A real Chromium, and reports opened in it from files as readers open them. No cloud is needed."""
+"""A real Chromium, and reports opened in it from files, as readers open them.
+
+No cloud is needed.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 @pytest.fixture
 def chromium(browser: Chromium, tmp_path: Path) -> Iterator[Chromium]:
-    """The browser with nothing left over from another test.
+    """The browser, in a clean state.
 
-    Whatever a page did that it must not fails the test.
+    The test fails if the page did anything that it must not do.
     """
     browser.start_over(tmp_path)
     yield browser

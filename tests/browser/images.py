@@ -4,7 +4,7 @@
 
 """Draws docs/images/ again.
 
-In Chromium, from the reports of what the minicloud had. `make images` runs it.
+It runs in Chromium, with the reports of a minicloud. `make images` calls it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 ROOT = Path(__file__).parents[2]
 WIDTH = 1280
 
-# Ansible's own colours, as a dark terminal shows them.
+# Ansible's own colours on a dark terminal.
 SHADES = {
     CHANGED: "#d7ba5c",
     SKIPPED: "#5fb3c9",
@@ -50,9 +50,9 @@ COLUMNS, LINES = 100, 42
 
 
 def terminal() -> str:
-    """The first lines of the table as a page."""
+    """Render the first lines of the table as a page."""
     report = reports.planned()
-    # All of a first run is new.
+    # In a first run everything is new.
     seen = {"new": True, "first_seen": report.findings["started_at"]}
     entries = {
         key: [{**entry, **seen} for entry in report.findings[key]]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reports to look at.
+"""Reports to open.
 
 One of the minicloud, the same with many more findings, and the same with hostile names.
 """
@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.report imp
 _FIXTURES = Path(__file__).parents[1] / "fixtures" / "report"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-# Those that the run behind the fixtures was told to remediate.
+# The kinds that the run behind the fixtures was allowed to remediate.
 KINDS = (
     "deleted_server",
     "ended_migration",
@@ -58,7 +58,7 @@ HOSTILE = {
     "key of every object": "__proto__",
 }
 
-# Where users and other services choose the text.
+# Fields whose text comes from users and from other services.
 _CHOSEN = {
     "name",
     "root_name",
@@ -75,9 +75,9 @@ _CHOSEN = {
 
 
 def remediated() -> Report:
-    """The minicloud with orphans, and what became of them.
+    """The minicloud with orphans, and the outcome of their remediation.
 
-    One was written to by somebody else meanwhile.
+    One of them was changed by somebody else meanwhile.
     """
     remediation = _read("remediation")
     complaints = _read("complaints")["records"]
@@ -87,7 +87,7 @@ def remediated() -> Report:
 
 
 def planned() -> Report:
-    """The same before anything is written."""
+    """The same report before anything is written."""
     return Report(_read("findings"), KINDS, _read("plan"))
 
 
@@ -97,9 +97,9 @@ def closed() -> Report:
 
 
 def many(count: int) -> Report:
-    """The remediated cloud, repeated until it has `count` entries or a few more.
+    """The remediated cloud, repeated until it has at least `count` entries.
 
-    Each time it is about others.
+    Each repetition is about other consumers.
     """
     report = remediated()
     whole = {
@@ -140,9 +140,9 @@ def many(count: int) -> Report:
 
 
 def named(name: str) -> Report:
-    """The remediated cloud, with `name` for everything that users and other services may name.
+    """The remediated cloud with `name` wherever users and other services choose names.
 
-    A gate of that name is closed in it as well.
+    A soundness check that names it fails as well.
     """
     report = remediated()
     findings = _named(report.findings, name)
@@ -164,7 +164,7 @@ def named(name: str) -> Report:
 
 
 def entries_of(report: Report) -> list[dict[str, t.Any]]:
-    """All entries, whatever their verdict."""
+    """Return all entries, whatever their verdict."""
     return [
         entry for key in ("findings", "undecided", "protected") for entry in report.findings[key]
     ]

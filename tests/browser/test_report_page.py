@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The HTML report as its readers have it, in a browser.
+"""The HTML report as its readers use it in a browser.
 
 With mouse, keyboard, paper, small windows and many findings.
 """
@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.tests.browser import reports
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 
-# Where names are drawn, each by other code.
+# The places where names are displayed, each by different code.
 _DRAWN = (
     ".banner.bad",
     ".where",
@@ -40,8 +40,8 @@ _DRAWN = (
     "#host option:last-child",
 )
 
-# Types a text letter by letter, and returns how long each letter kept the page busy, drawing
-# included.
+# Types a text letter by letter, and returns how long each letter kept the page busy, including
+# drawing.
 _TYPED = """
 const [text, done] = arguments, box = document.getElementById("text"), took = [];
 const next = (length) => {
@@ -58,7 +58,7 @@ next(1);
 
 
 @pytest.mark.long
-def test_a_report_of_2000_findings_opens_within_2_seconds(chromium: Chromium) -> None:
+def test_page_opens_2000_findings_within_2_seconds(chromium: Chromium) -> None:
     took = []
     for _time in range(3):
         chromium.open(reports.many(2000))
@@ -68,13 +68,13 @@ def test_a_report_of_2000_findings_opens_within_2_seconds(chromium: Chromium) ->
         assert len(chromium.column("td")) > 0
     assert chromium.count == "2006 findings"
     print(f"opened after {', '.join(f'{milliseconds:.0f}' for milliseconds in took)} ms")
-    # Other tests may have the processors at the same time.
+    # Other tests may use the processors at the same time.
     assert min(took) < 2000
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("count", "limit"), [(2_000, 50), (20_000, 250)])
-def test_filters_without_lag(chromium: Chromium, count: int, limit: int) -> None:
+def test_filter_responds_without_lag(chromium: Chromium, count: int, limit: int) -> None:
     chromium.open(reports.many(count))
     took = chromium.driver.execute_async_script(_TYPED, "evacuated_source rack3")
     print(
@@ -85,7 +85,7 @@ def test_filters_without_lag(chromium: Chromium, count: int, limit: int) -> None
     assert statistics.median(took) < limit
 
 
-def test_shows_more_rows_when_the_reader_comes_to_the_end(chromium: Chromium) -> None:
+def test_page_shows_more_rows_when_scrolled_to_the_end(chromium: Chromium) -> None:
     chromium.open(reports.many(200))
     drawn = len(chromium.column(".kind"))
     assert drawn < 200
@@ -97,7 +97,7 @@ def test_shows_more_rows_when_the_reader_comes_to_the_end(chromium: Chromium) ->
 
 
 @pytest.mark.parametrize("key", ["vcpu", "memory", "disk"])
-def test_sorts_amounts_by_what_they_are(chromium: Chromium, key: str) -> None:
+def test_page_sorts_amounts_numerically(chromium: Chromium, key: str) -> None:
     report = reports.remediated()
     for number, entry in enumerate(report.findings["findings"]):
         if entry["change"]:
@@ -120,7 +120,7 @@ def test_sorts_amounts_by_what_they_are(chromium: Chromium, key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "selector"), [("kind", ".kind"), ("hosts", ".hosts"), ("state", ".state")]
 )
-def test_sorts_texts(chromium: Chromium, key: str, selector: str) -> None:
+def test_page_sorts_texts_alphabetically(chromium: Chromium, key: str, selector: str) -> None:
     chromium.open(reports.remediated())
     before = chromium.column(selector)
     assert chromium.sort(key) == "ascending"
@@ -134,7 +134,7 @@ def test_sorts_texts(chromium: Chromium, key: str, selector: str) -> None:
 @pytest.mark.parametrize(
     ("label", "key"), [("verdict", "verdict"), ("kind", "kind"), ("project", "project")]
 )
-def test_a_filter_leaves_just_the_rows_of_its_value(
+def test_filter_keeps_only_rows_with_the_chosen_value(
     chromium: Chromium, label: str, key: str
 ) -> None:
     report = reports.remediated()
@@ -149,7 +149,7 @@ def test_a_filter_leaves_just_the_rows_of_its_value(
             assert set(chromium.column(f".{label}")) == {value}
 
 
-def test_filters_by_host_outcome_and_text_at_once(chromium: Chromium) -> None:
+def test_page_filters_by_host_outcome_and_text_together(chromium: Chromium) -> None:
     chromium.open(reports.many(2000))
     chromium.choose("host", "compute-4.rack3")
     of_host = int(chromium.count.split()[0])
@@ -165,7 +165,7 @@ def test_filters_by_host_outcome_and_text_at_once(chromium: Chromium) -> None:
     chromium.until(lambda: chromium.count == "2006 findings")
 
 
-def test_finds_those_that_are_new(chromium: Chromium) -> None:
+def test_filter_finds_new_findings(chromium: Chromium) -> None:
     report = reports.remediated()
     chromium.open(report)
     assert not chromium.shown("#fresh-label")
@@ -178,7 +178,7 @@ def test_finds_those_that_are_new(chromium: Chromium) -> None:
     assert "2026-11-20T01:02:03Z" in chromium.unfold()
 
 
-def test_unfolds_the_evidence_the_change_and_what_hosts_complained_of(chromium: Chromium) -> None:
+def test_page_expands_evidence_change_and_log_complaints(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     chromium.choose("kind", "unhosted_server")
     [entry] = [
@@ -206,21 +206,21 @@ def test_unfolds_the_evidence_the_change_and_what_hosts_complained_of(chromium: 
     assert chromium.script("return document.querySelector('.detail')") is None
 
 
-def test_says_why_a_change_was_not_made(chromium: Chromium) -> None:
+def test_page_explains_changes_that_were_not_made(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     chromium.choose("state", "skipped")
     assert "It changed since detection" in chromium.unfold()
     assert set(chromium.column(".state")) == {"skipped"}
 
 
-def test_what_is_unfolded_stays_so_when_rows_are_sorted(chromium: Chromium) -> None:
+def test_expanded_rows_stay_expanded_after_sorting(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     told = chromium.unfold(4)
     chromium.sort("age")
     assert chromium.driver.find_element("css selector", ".row.open + .detail").text == told
 
 
-def test_the_keyboard_is_enough(chromium: Chromium) -> None:
+def test_page_works_with_the_keyboard_alone(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     chromium.tab_to('th[data-key="memory"] button')
     assert chromium.style(":focus", "outlineStyle") == "solid"
@@ -239,13 +239,13 @@ def test_the_keyboard_is_enough(chromium: Chromium) -> None:
     assert chromium.shown(".answer:nth-of-type(2) pre")
 
 
-def test_the_number_of_rows_is_told_to_who_does_not_see_it(chromium: Chromium) -> None:
+def test_page_announces_the_number_of_rows_to_screen_readers(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     assert (
         chromium.script("return document.getElementById('count').getAttribute('aria-live')")
         == "polite"
     )
-    # A table that is drawn as blocks keeps its roles only if they are spelled out.
+    # A table that is displayed as blocks keeps its roles only if they are explicit.
     chromium.look(width=360)
     nodes = chromium.command("Accessibility.getFullAXTree")["nodes"]
     roles = collections.Counter(node["role"]["value"] for node in nodes if not node["ignored"])
@@ -260,7 +260,7 @@ def test_the_number_of_rows_is_told_to_who_does_not_see_it(chromium: Chromium) -
     assert unnamed == []
 
 
-def test_is_dark_for_who_prefers_that(chromium: Chromium) -> None:
+def test_page_follows_the_dark_colour_preference(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     light = [_lightness(chromium.style("body", name)) for name in ("backgroundColor", "color")]
     chromium.look(scheme="dark")
@@ -268,7 +268,7 @@ def test_is_dark_for_who_prefers_that(chromium: Chromium) -> None:
     assert light[0] > 200 > 80 > light[1] and dark[0] < 40 < 200 < dark[1]
 
 
-def test_on_paper_are_all_rows_with_their_reasons_and_no_controls(chromium: Chromium) -> None:
+def test_printed_page_has_all_rows_with_reasons_and_no_controls(chromium: Chromium) -> None:
     chromium.open(reports.many(200))
     assert not chromium.shown(".row .why") and chromium.shown("#filters")
     chromium.choose("verdict", "protected")
@@ -286,7 +286,7 @@ def test_on_paper_are_all_rows_with_their_reasons_and_no_controls(chromium: Chro
     ids=["remediated", "closed", "long names"],
 )
 @pytest.mark.parametrize("width", [360, 768, 1280])
-def test_nothing_is_wider_than_the_window(
+def test_page_is_never_wider_than_the_window(
     chromium: Chromium, width: int, report: t.Callable[[], t.Any]
 ) -> None:
     chromium.look(width=width)
@@ -295,7 +295,7 @@ def test_nothing_is_wider_than_the_window(
     assert chromium.script("return document.documentElement.scrollWidth") <= width
 
 
-def test_a_closed_gate_cannot_be_missed(chromium: Chromium) -> None:
+def test_page_makes_a_failed_soundness_check_obvious(chromium: Chromium) -> None:
     report = reports.closed()
     chromium.open(report)
     told = chromium.driver.find_element("css selector", ".banner.bad").text
@@ -309,7 +309,7 @@ def test_a_closed_gate_cannot_be_missed(chromium: Chromium) -> None:
     )
 
 
-def test_without_javascript_there_is_a_plain_list(chromium: Chromium) -> None:
+def test_page_without_javascript_is_a_plain_list(chromium: Chromium) -> None:
     chromium.command("Emulation.setScriptExecutionDisabled", value=True)
     chromium.open(reports.remediated())
     told = chromium.driver.find_element("tag name", "body").text
@@ -319,10 +319,10 @@ def test_without_javascript_there_is_a_plain_list(chromium: Chromium) -> None:
 
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
-def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) -> None:
-    """No dialog, no script, no element and no request comes of it.
+def test_page_shows_a_hostile_name_as_text_only(chromium: Chromium, name: str) -> None:
+    """The name causes no dialog, script, element or request.
 
-    That the browser has nothing to say of it is the fixture's to see.
+    The fixture checks that the browser reports nothing.
     """
     chromium.open(reports.named("x"))
     chromium.unfold_all()
@@ -331,7 +331,7 @@ def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) 
     chromium.unfold_all()
     assert chromium.elements() == harmless
     assert chromium.script("return window.__pwned") is None
-    # Complaints of hosts are told with names cut short.
+    # Complaints of hosts are shown with shortened names.
     shown = make_printable(reports.HOSTILE[name])[:39]
     for place in _DRAWN:
         texts = chromium.script(
@@ -344,7 +344,7 @@ def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) 
         assert any(shown in _unquoted(text) for text in texts), place
 
 
-def test_a_name_cannot_turn_the_words_around_it(chromium: Chromium) -> None:
+def test_name_cannot_change_the_direction_of_surrounding_text(chromium: Chromium) -> None:
     name = "שרת"
     chromium.open(reports.named(name))
     chromium.unfold_all()
@@ -364,7 +364,7 @@ def test_a_name_cannot_turn_the_words_around_it(chromium: Chromium) -> None:
     assert loose == []
 
 
-def test_the_policy_forbids_what_is_not_the_pages_own(chromium: Chromium) -> None:
+def test_content_security_policy_blocks_foreign_content(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     chromium.script(
         """
@@ -391,7 +391,7 @@ def test_the_policy_forbids_what_is_not_the_pages_own(chromium: Chromium) -> Non
     assert any(
         "connect" in entry["message"] or "loading" in entry["message"].lower() for entry in refused
     )
-    # What was forbidden is told as asked for, too.
+    # The browser also counts what it blocked as requested.
     chromium.requests()
 
 
@@ -407,5 +407,5 @@ def _lightness(color: str) -> float:
 
 
 def _unquoted(text: str) -> str:
-    """Text that is shown as JSON has its quotes and backslashes doubled."""
+    """Undo the doubled quotes and backslashes of text that is displayed as JSON."""
     return text + text.replace('\\"', '"').replace("\\\\", "\\")

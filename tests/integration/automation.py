@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What AWX and Event-Driven Ansible run jobs with.
+"""The programs with which AWX and Event-Driven Ansible run jobs.
 
-In an environment of its own (`tests/tools/venv automation`).
+They are in an environment of their own (`tests/tools/venv automation`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"
 
 
 def program(name: str) -> str:
-    """The path of a program of the environment, whose place AUTOMATION_VENV can say.
+    """Return the path of a program of the environment, which AUTOMATION_VENV can name.
 
     Without it the test is skipped.
     """
@@ -37,7 +37,7 @@ def program(name: str) -> str:
 
 
 def environment(ansible: Ansible) -> dict[str, str]:
-    """The variables of a job, which finds its Ansible first."""
+    """Return the variables of a job, whose Ansible comes first in PATH."""
     return {
         **ansible.environment,
         "PATH": os.pathsep.join(
@@ -48,7 +48,7 @@ def environment(ansible: Ansible) -> dict[str, str]:
 
 @d.dataclass(frozen=True)
 class Job:
-    """A finished job: its status, what it printed, and the artifacts that AWX would keep of it."""
+    """A finished job: its status, its output, and the artifacts that AWX would keep."""
 
     status: int
     output: str
@@ -58,10 +58,10 @@ class Job:
 def job(
     ansible: Ansible, folder: Path, playbook: str, variables: dict[str, t.Any], check: bool = False
 ) -> Job:
-    """Run a wrapper playbook of the pattern as AWX does, in a folder that is a new container's.
+    """Run a wrapper playbook of the pattern as AWX does, in a folder like a new container.
 
-    As with AWX, a check is a job type, surveys and the artifacts of the job before are extra
-    variables, and what a job hands on is what the last event of the play has of `set_stats`.
+    As in AWX, a check is a job type, surveys and the artifacts of the previous job are extra
+    variables, and a job passes on what the last event of the play has of `set_stats`.
     """
     runner = program("ansible-runner")
     (folder / "env").mkdir(parents=True)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""As much of AWX's REST API as setting it up needs, by its documentation.
+"""The part of AWX's REST API that its setup needs, written from its documentation.
 
-It has lists, look-ups by field, and its refusals. It runs no job.
+It has lists, searches by field, and refusals. It runs no job.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:
 
 TOKEN = "a token that nobody may see"
 
-# What an object of a list cannot be made without, and the fields that are ids of others.
+# The fields that each type of object requires, and the fields that are ids of other objects.
 _NEEDED: dict[str, tuple[str, ...]] = {
     "execution_environments": ("name", "image"),
     "projects": ("name", "scm_type"),
@@ -62,7 +62,7 @@ _RRULE = re.compile(r"DTSTART(;TZID=[\w/]+)?:\d{8}T\d{6}Z? RRULE:FREQ=\w+;INTERV
 
 
 class Refused(Exception):
-    """An answer that is none of success."""
+    """An answer other than a success."""
 
     def __init__(self, status: int, body: t.Any) -> None:
         super().__init__(status, body)
@@ -70,7 +70,7 @@ class Refused(Exception):
 
 
 class Awx:
-    """The objects by list and id, and what was written: method and path."""
+    """The objects by list and id, and the writes: method and path."""
 
     def __init__(self, playbooks: t.Collection[str]) -> None:
         self.url = ""
@@ -94,7 +94,7 @@ class Awx:
         return found
 
     def linked(self, kind: str, name: str, link: str) -> list[str]:
-        """The names of what is associated with an object."""
+        """Return the names of the objects that are associated with an object."""
         ids = self.links.get((kind, self.named(kind, name)["id"], link), [])
         everything = {
             key: entry for entries in self.objects.values() for key, entry in entries.items()
@@ -129,7 +129,7 @@ class Awx:
             self._check(kind, {**entry, **body})
             entry |= body
         elif kind == "projects":
-            # Its files are fetched, and that takes a while.
+            # A project is still fetching its files for a while.
             entry["status"] = {"new": "pending", "pending": "running"}.get(
                 entry["status"], "successful"
             )
@@ -225,7 +225,7 @@ class Awx:
 
 
 def _check_survey(spec: t.Any) -> None:
-    """AWX's own rules for a survey: the names and the types of all fields."""
+    """Check a survey by AWX's own rules: the names and the types of all fields."""
     if not all(spec.get(field) for field in ("name", "spec")) or "description" not in spec:
         raise Refused(400, {"error": "'name', 'description' and 'spec' missing from survey spec."})
     for number, question in enumerate(spec["spec"]):

@@ -2,13 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A second cell that is added while nova-api runs, and what lives in it.
+"""A second cell that is added while nova-api runs, and the servers in it.
 
 Some workers of nova-api do not know the cell.
 
-Nova keeps two lists of its cells in each worker, for as long as this lives
-(`minicloud_ctl.api_workers`): OLD filled both before there was the cell, PRIMED one before and one
-after it, and NEW is the nova-api that was restarted.
+Nova keeps two lists of its cells in each worker for the life of the process
+(`minicloud_ctl.api_workers`): OLD filled both before the cell existed, PRIMED filled one before and
+one after, and NEW is the restarted nova-api.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 CELL = "cell2"
-# FIRST holds its live migrations until the end, DOOMED is killed. EMPTY and TWIN never have a
+# FIRST holds its live migrations until the end, and DOOMED is killed. EMPTY and TWIN never have a
 # server, and TWIN has two nodes.
 FIRST, SECOND, DOOMED, EMPTY, TWIN = (
     f"cell2-{name}" for name in ("first", "second", "doomed", "empty", "twin")
 )
 HOSTS = (FIRST, SECOND, DOOMED, EMPTY, TWIN)
 
-# The file in whose presence a live migration goes on (`minicloud_venv.virt`).
+# While this file exists, a live migration does not end (`minicloud_venv.virt`).
 HOLD = "hold-live-migrations"
 
 OLD, PRIMED, NEW = "old", "primed", "new"
 
-# Which requests go to which worker, the first that matches: the worst that a balancer can do by
+# Which requests go to which worker, first match wins: the worst that a load balancer can do by
 # chance.
 Pins = t.Sequence[tuple[str, str]]
 
@@ -64,10 +64,10 @@ class Workers:
     ) -> None:
         """Let one of the named workers at random answer each request.
 
-        Those that match a pin are answered by its worker.
+        Requests that match a pin are answered by its worker.
 
-        by_uri: whether the same question goes to the same worker each time, as with HAProxy's
-        `balance uri whole`.
+        by_uri: whether the same request always goes to the same worker, as with HAProxy's `balance
+        uri whole`.
         """
         dice = random.Random(seed)
         pinned = [(re.compile(pattern), self.ports[name]) for pattern, name in pins]
@@ -91,12 +91,12 @@ def add_inhabited_cell(world: World) -> None:
 
 
 def release(world: World) -> None:
-    """Let the live migration of `settle` come to its end."""
+    """Let the live migration of `settle` end."""
     (world.paths.compute(FIRST) / HOLD).unlink(missing_ok=True)
 
 
 def add_cell(world: World) -> Workers:
-    """Start the workers, add the cell with its hosts, and let each worker look when it should."""
+    """Start the workers, add the cell with its hosts, and let each worker look at its time."""
     ports = api_workers.start(world.paths, OLD, PRIMED)
     api_workers.prime(world.paths, OLD, "context", "compute")
     api_workers.prime(world.paths, PRIMED, "context")
@@ -109,9 +109,9 @@ def add_cell(world: World) -> Workers:
 
 @d.dataclass
 class Guests:
-    """Who holds something in the new cell, by what became of them.
+    """The consumers with allocations in the new cell, by what happened to them.
 
-    Some consumers need it, and some do not.
+    Some of them need their allocation, and some do not.
     """
 
     live: dict[str, str] = d.field(default_factory=dict)
@@ -119,7 +119,7 @@ class Guests:
 
 
 def settle(world: World) -> Guests:
-    """Let servers live, move and die in the new cell."""
+    """Let servers live, move and be deleted in the new cell."""
     guests = Guests()
     cloud = world.cloud
     deleted = servers.boot(cloud, "deleted in cell2", DOOMED)
@@ -150,14 +150,14 @@ def _end_migration(world: World, guests: Guests) -> None:
 
 
 def _park(world: World, guests: Guests) -> None:
-    """A move that waits to be confirmed: the migration holds what a revert needs."""
+    """Leave a move unconfirmed: the migration has the allocation that a revert needs."""
     server = servers.boot(world.cloud, "parked in cell2", SECOND)
     guests.live["parked migration"] = servers.migrate(world.cloud, server, FIRST)
     guests.live["parked"] = server
 
 
 def _move(world: World, guests: Guests) -> None:
-    """A live migration that is not over before the hold goes."""
+    """Begin a live migration that does not end before `release`."""
     server = servers.boot(world.cloud, "moves in cell2", FIRST)
     (world.paths.compute(FIRST) / HOLD).touch()
     servers.act(world.cloud, server, "os-migrateLive", {"host": SECOND, "block_migration": "auto"})
@@ -167,15 +167,15 @@ def _move(world: World, guests: Guests) -> None:
 
 
 def _kill_on_the_way(world: World, guests: Guests) -> None:
-    """DOOMED dies.
+    """Let DOOMED die.
 
-    One server can no longer be built there, and the migration of another, deleted since, is
-    forgotten.
+    One server can no longer be built there, and the migration of another, deleted since, is unknown
+    to Nova.
     """
     cloud, source, destination = world.cloud, world.provider(SECOND), world.provider(DOOMED)
     mover = servers.boot(cloud, "forgotten in cell2", SECOND)
-    # The scheduler believes in the dead host until service_down_time has passed, which is all the
-    # time we need.
+    # The scheduler considers the dead host alive until service_down_time has passed, which is long
+    # enough.
     lifecycle.kill_compute(world.paths, DOOMED)
     servers.act(cloud, mover, "migrate", {"host": DOOMED})
     booting = servers.request_boot(cloud, "booting in cell2", DOOMED)
@@ -203,7 +203,7 @@ def _kill_on_the_way(world: World, guests: Guests) -> None:
 
 
 def set_back(world: World, days: int) -> None:
-    """Let every allocation be so much older, by Placement's own word."""
+    """Make every allocation older by so much, in Placement's own database."""
     older = f"strftime('%Y-%m-%d %H:%M:%S.000000', {{}}, '-{days} days')"
     with databases.writing(world.paths, "placement") as connection:
         connection.execute(

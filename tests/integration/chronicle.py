@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Nova's own database said of each server and migration, and from when on.
+"""The states of each server and migration in Nova's own database, with their times.
 
-A trigger notes every change.
+A trigger records every change.
 
-Nova's API shows only what is true now, and forgets the moves of a deleted server.
+Nova's API shows only the current state, and forgets the moves of a deleted server.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.world import World
 
-# Table: the columns that are kept as host and status.
+# Table: the columns that are recorded as host and status.
 _NOTED = {"instances": ("host", "vm_state"), "migrations": ("source_compute", "status")}
 _NOW = "strftime('%Y-%m-%dT%H:%M:%f', 'now')"
 
 
 @d.dataclass(frozen=True)
 class State:
-    """Of a server, where it was and its `vm_state`; of a migration, its source and status."""
+    """Of a server, its host and its `vm_state`; of a migration, its source and status."""
 
     since: datetime.datetime
     table: str
@@ -46,13 +46,16 @@ class State:
 
 
 class Chronicle:
-    """Begins with `noted`; `states` are by uuid, the oldest first, and read once it has ended."""
+    """Begins with `noted`.
+
+    `states` are by uuid, the oldest first, and are read once the recording has ended.
+    """
 
     def __init__(self) -> None:
         self.states: dict[str, list[State]] = {}
 
     def during(self, uuid: str, second: str) -> list[State]:
-        """Every state of `uuid` that was true within a second, as a journal writes it."""
+        """Return every state of `uuid` during that second, in the format of a journal's time."""
         begin = datetime.datetime.fromisoformat(second.removesuffix("Z"))
         known = self.states.get(uuid)
         if not known:
@@ -65,7 +68,7 @@ class Chronicle:
         ]
 
     def lived_after(self, uuid: str, second: str) -> bool:
-        """Whether Nova had a live server of this uuid at any time after that second."""
+        """Return whether Nova had a live server of this uuid at any time after that second."""
         after = datetime.datetime.fromisoformat(second.removesuffix("Z")) + datetime.timedelta(
             seconds=1
         )
@@ -77,7 +80,7 @@ class Chronicle:
 
 @contextlib.contextmanager
 def noted(world: World) -> Iterator[Chronicle]:
-    """Note what happens in the first cell until the end."""
+    """Record the changes in the first cell until the end."""
     chronicle = Chronicle()
     with databases.writing(world.paths, CELL1) as cell:
         cell.execute(

@@ -2,12 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A real cloud for the tests, and the two ways in which users reach it.
+"""A real cloud for the tests, and the two ways to reach it: playbooks and single modules.
 
-These are playbooks and single modules.
-
-A new cloud is made for each session, in a folder of its own, and one for each worker of
-pytest-xdist. With MINICLOUD_HOME set, the one there is used and kept.
+Each session makes a new cloud in a folder of its own, one for each worker of pytest-xdist. With
+MINICLOUD_HOME set, the existing one is used and kept.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ def own_cloud() -> Iterator[Minicloud]:
         ROOT, Path(kept or ROOT / ".minicloud" / "integration") / worker, kept=bool(kept)
     )
     cloud.forget()
-    # Here, so that what cannot be installed is not tried again for each module.
+    # Installed here, so that a failed installation is not repeated for each module.
     cloud.run("install")
     yield cloud
     cloud.forget()
@@ -56,7 +54,10 @@ def own_cloud() -> Iterator[Minicloud]:
 
 @pytest.fixture(scope="module")
 def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[Minicloud]:
-    """The running cloud; for a module with OWN_CLOUD a new one that nobody uses afterwards."""
+    """The running cloud.
+
+    A module with OWN_CLOUD gets a new one that no other module uses afterwards.
+    """
     alone = getattr(request.module, "OWN_CLOUD", False)
     if alone:
         own_cloud.forget()
@@ -81,13 +82,13 @@ def placement(connection: t.Any) -> Placement:
 
 @pytest.fixture
 def ansible(minicloud: Minicloud, tmp_path: Path) -> Ansible:
-    """Ansible as a user runs it, standing in an empty folder."""
+    """Ansible as a user runs it, in an empty current directory."""
     return Ansible(ROOT, tmp_path, minicloud.environment)
 
 
 @pytest.fixture(scope="module")
 def world(minicloud: Minicloud) -> Iterator[World]:
-    """The cloud, to be changed; what was made in it goes at the end of the module."""
+    """The cloud, with methods that change it until the end of the module."""
     world = World(minicloud.home)
     yield world
     world.close()
@@ -100,13 +101,13 @@ def libvirt() -> Iterator[Libvirt]:
 
 @pytest.fixture(scope="module")
 def keeper() -> Iterator[subprocess.Popen[t.Any]]:
-    """The first process of the namespace that a hypervisor's processes are in."""
+    """The first process of the namespace that contains the processes of a hypervisor."""
     yield from real.namespace()
 
 
 @pytest.fixture
 def host(libvirt: Libvirt, keeper: subprocess.Popen[t.Any], tmp_path: Path) -> Host:
-    """A hypervisor without guests, and without a cloud."""
+    """A hypervisor without guests and without a cloud."""
     libvirt.forget()
     return Host(libvirt, real.Inside(keeper, tmp_path), tmp_path)
 
@@ -130,7 +131,7 @@ def few(
 def many(
     minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Strays]:
-    """Twenty orphans and the plan to remove them: three requests are needed."""
+    """Twenty orphans and the plan to remove them, which needs three requests."""
     yield from _strays(minicloud, placement, tmp_path_factory, 20)
 
 
@@ -147,8 +148,8 @@ def _strays(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let modules with a cloud of their own go first.
+    """Run modules with a cloud of their own first.
 
-    They take longest, and should not be what everybody waits for.
+    They take longest, and the other workers should not wait for them at the end.
     """
     items.sort(key=lambda item: not getattr(getattr(item, "module", None), "OWN_CLOUD", False))

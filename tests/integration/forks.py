@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Modules as processes of their own that need not import anything.
+"""Modules run in forked processes that need not import anything.
 
 For tests that run the same few modules hundreds of times.
 """
@@ -22,8 +22,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
-# Imports the modules once and then forks for each line that it reads: the module, the file of its
-# arguments, and that for its result.
+# Imports the modules once. Then it forks for each line that it reads: the module, the file of its
+# arguments, and the file for its result.
 _PARENT = """
 import importlib, json, os, sys
 package = "ansible_collections.osops.placement.plugins.modules."
@@ -47,7 +47,7 @@ for line in sys.stdin:
 
 
 class Forks:
-    """Runs some modules, in the environment of `ansible`, from `with` to its end."""
+    """Runs some modules in the environment of `ansible`, within a `with` block."""
 
     def __init__(self, ansible: Ansible, *names: str) -> None:
         self._folder: Path = ansible.folder
@@ -69,7 +69,7 @@ class Forks:
         self._parent.wait(timeout=60)
 
     def run(self, name: str, **arguments: t.Any) -> dict[str, t.Any]:
-        """Return what a module says, as `Ansible.direct` does."""
+        """Return the result of a module, as `Ansible.direct` does."""
         given, result = self._folder / f"{name}.arguments", self._folder / f"{name}.result"
         given.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
         assert self._parent.stdin and self._parent.stdout
@@ -83,7 +83,7 @@ class Forks:
 class Schedule:
     """Complete runs of detection, plan and remediation, as a schedule makes them.
 
-    With the default kinds.
+    They use the default kinds.
 
     policy: options of the modules that detect and remediate; by default the ages are the default
     ones.
@@ -95,7 +95,10 @@ class Schedule:
     told: collections.Counter[str] = d.field(default_factory=collections.Counter)
 
     def run(self) -> dict[str, t.Any]:
-        """Detect, plan and remediate once; the summary of the detection, nothing when it failed."""
+        """Detect, plan and remediate once.
+
+        Returns the summary of the detection, or None when it failed.
+        """
         findings, plan = str(self.folder / "findings.json"), str(self.folder / "plan.json")
         found = self.forks.run("orphan_detect", dest=findings, **self.policy)
         if found["failed"]:
@@ -120,6 +123,6 @@ class Schedule:
 
 @contextlib.contextmanager
 def schedule(ansible: Ansible, **policy: t.Any) -> t.Iterator[Schedule]:
-    """A schedule in the environment that `ansible` has now: interposers come before."""
+    """Return a schedule in the current environment of `ansible`, with its interposers."""
     with Forks(ansible, "orphan_detect", "orphan_plan", "orphan_remediate") as forks:
         yield Schedule(forks, ansible.folder, policy)

@@ -4,7 +4,7 @@
 
 """A hypervisor for the tests.
 
-A real libvirt and real directories, and the two modules that look at them and change them.
+It has a real libvirt, real directories, and the two modules that read and change them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DAY = 86400
 
 
 class Host:
-    """A hypervisor: a libvirt and a folder of instances, and the two modules."""
+    """A hypervisor: a libvirt, a folder of instances, and the two modules."""
 
     def __init__(self, libvirt: Libvirt, ansible: Inside, folder: Path) -> None:
         self.libvirt = libvirt
@@ -36,7 +36,7 @@ class Host:
         self.where = {"uri": libvirt.uri, "instances_path": str(self.instances)}
 
     def directory(self, name: str) -> Path:
-        """A directory as Nova makes it, changed last yesterday."""
+        """Create a directory as Nova does, last changed yesterday."""
         path = self.instances / name
         path.mkdir()
         (path / "disk").write_bytes(b"x" * 8192)
@@ -47,7 +47,7 @@ class Host:
         return path
 
     def guest(self, **how: t.Any) -> str:
-        """A domain that is shut off and its directory. Its uuid."""
+        """Create a shut off domain with its directory, and return its uuid."""
         made = self.libvirt.domain(**how)
         self.directory(made)
         return made
@@ -70,16 +70,16 @@ class Host:
         return self.ansible.direct("hypervisor_guest", **self._with(of, arguments))
 
     def foretell(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
-        """What check mode says, which touches nothing."""
+        """Return the prediction of check mode, which must change nothing."""
         before = self.everything()
         result = self.do(of, _ansible_check_mode=True, _ansible_diff=True, **arguments)
         assert self.everything() == before
         return result
 
     def refused(self, of: str | None = None, /, **arguments: t.Any) -> str:
-        """The sentence with which something is refused.
+        """Return the sentence with which a request is refused.
 
-        In check mode and outside of it, and all is left as it was.
+        It is refused in check mode and without, and everything stays as it was.
         """
         before = self.everything()
         results = [self.do(of, _ansible_check_mode=check, **arguments) for check in (False, True)]
@@ -90,9 +90,9 @@ class Host:
         return t.cast("str", results[0]["msg"])
 
     def twins(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
-        """What is done, after check mode said just that.
+        """Return the result, after check mode predicted exactly that.
 
-        A second time there is nothing to do.
+        A second run must have nothing to do.
         """
         foretold = self.foretell(of, **arguments)
         result = self.do(of, _ansible_diff=True, **arguments)
@@ -109,7 +109,10 @@ class Host:
         return result
 
     def everything(self) -> dict[str, t.Any]:
-        """All that is there of guests: equal before and after if and only if nothing was done."""
+        """Return the complete state of all guests.
+
+        It is equal before and after if and only if nothing was done.
+        """
         files = {
             str(path): (
                 path.lstat().st_ino,
@@ -122,7 +125,7 @@ class Host:
         return {**files, "domains": self.libvirt.everything()}
 
     def reaching(self, script: str) -> str:
-        """A `virsh` that does as the script says. `"$@"` are its arguments."""
+        """Write a `virsh` that behaves as the script says. `"$@"` are its arguments."""
         path = self.folder / "virsh"
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Stands between the collection and one real service.
+"""A proxy between the collection and one real service.
 
-So the world can change between two of its requests.
+It lets a test change the world between two requests.
 
-Everything is forwarded as it is, one request at a time, and the real service answers. A hook runs
+Every request is forwarded unchanged, one at a time, and the real service answers. A hook runs
 exactly when a request arrives or has been answered, while its sender waits. It can return a fault:
 of the network, of a proxy, or of the sender's token.
 """
@@ -42,13 +42,14 @@ _PER_CONNECTION = {
 
 
 class Fault(enum.Enum):
-    """What a hook can return.
+    """A fault that a hook can return.
 
-    Before its request this does not reach the service, after it the answer is lost.
+    Returned before a request, the request does not reach the service; returned after it, the answer
+    is lost.
 
-    The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only
-    come before a request, and what spoils an answer (`_SPOILING`) leaves the request alone,
-    wherever it is returned.
+    The numbers are statuses of an answer that does not come from the service itself. EXPIRED can
+    only come before a request, and a fault that damages an answer (`_SPOILING`) leaves the request
+    alone, wherever it is returned.
     """
 
     NO_ANSWER = "the connection is closed without an answer"
@@ -78,7 +79,7 @@ Action = t.Callable[[], Fault | None]
 class Hook:
     """Runs `before` and `after` the `nth` request whose method, path with query and body match.
 
-    0 stands for each of them.
+    0 stands for every such request.
     """
 
     method: str
@@ -98,13 +99,13 @@ class Hook:
 
 
 class Interposer:
-    """A forwarder on a port of its own, from `with` to its end."""
+    """A proxy on a port of its own, within a `with` block."""
 
     def __init__(self, upstream: str) -> None:
         self._upstream = urllib.parse.urlsplit(upstream)
         self._lock = threading.Lock()
         self._hooks: list[Hook] = []
-        # Says to which port of this machine a request goes ("GET /path?query"), where several
+        # Returns the port of this machine for a request ("GET /path?query"), where several
         # processes offer the service.
         self.route: t.Callable[[str], int] | None = None
         self.newest: str | None = None
@@ -121,7 +122,7 @@ class Interposer:
             do_GET = do_POST = do_PUT = do_DELETE = handle_any
 
             def log_message(self, format: str, *args: t.Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -147,23 +148,23 @@ class Interposer:
         *,
         body: str = "",
     ) -> Hook:
-        """Let `before` and `after` run around the `nth` matching request from now on.
+        """Run `before` and `after` around the `nth` matching request from now on.
 
-        With 0, around each of them. The request has to have `body` in its own.
+        With 0, around every matching request. The request must contain `body` in its own body.
         """
         hook = Hook(method, re.compile(path), body, nth, before, after)
         self._hooks.append(hook)
         return hook
 
     def offer(self, newest: str) -> None:
-        """Let the service seem to be an older one.
+        """Let the service appear to be an older one.
 
         It offers microversions up to `newest` and refuses others.
         """
         self.newest = newest
 
     def clear(self) -> None:
-        """Forget all hooks and requests."""
+        """Remove all hooks and recorded requests."""
         self._hooks, self.requests = [], []
 
     def _forward(self, handler: http.server.BaseHTTPRequestHandler) -> None:
@@ -195,9 +196,9 @@ class Interposer:
         _send(handler, *answer)
 
     def _run(self, actions: t.Iterable[Action | None]) -> Fault | None:
-        """Run them all.
+        """Run all of them.
 
-        What goes wrong in one is kept for the test to raise, because nobody would see it here.
+        Exceptions are kept for the test to raise, because nobody would see them here.
         """
         fault = None
         for action in filter(None, actions):
@@ -215,7 +216,7 @@ class Interposer:
         )
         upstream = http.client.HTTPConnection(str(self._upstream.hostname), port, timeout=_TIMEOUT)
         try:
-            # The Host header stays, so that the links in the service's answers lead here.
+            # The Host header stays, so that the links in the service's answers point here.
             wanted = {
                 name: value
                 for name, value in handler.headers.items()
@@ -229,7 +230,7 @@ class Interposer:
             upstream.request(handler.command, handler.path, body or None, wanted)
             answer = upstream.getresponse()
             content = answer.read()
-            # Date is needed as the service said it: an allocation's age is by Placement's own
+            # The service's own Date is needed: the age of an allocation is measured by Placement's
             # clock.
             headers = [
                 pair
@@ -274,7 +275,7 @@ def _spoil(
     fault: Fault,
     answer: tuple[int, list[tuple[str, str]], bytes],
 ) -> None:
-    """Send something else than what was answered."""
+    """Send a damaged answer."""
     status, headers, content = answer
     half = content[: len(content) // 2]
     if fault is Fault.CUT:
@@ -289,7 +290,7 @@ def _spoil(
 
 
 def _cut(handler: http.server.BaseHTTPRequestHandler, fault: Fault) -> None:
-    """End a connection on which nothing was answered."""
+    """Close a connection without an answer."""
     handler.close_connection = True
     if fault is Fault.SILENCE:
         # It becomes readable when the other side closes it.
@@ -301,7 +302,7 @@ def _cut(handler: http.server.BaseHTTPRequestHandler, fault: Fault) -> None:
 
 @d.dataclass(frozen=True)
 class Wires:
-    """What stands between the collection and each service."""
+    """The proxies between the collection and each service."""
 
     nova: Interposer
     placement: Interposer
@@ -311,7 +312,7 @@ class Wires:
 def interposed(ansible: Ansible, minicloud: Minicloud) -> t.Iterator[Wires]:
     """Let Ansible reach the cloud through interposers.
 
-    What went wrong in a hook is raised at the end.
+    Exceptions of hooks are raised at the end.
     """
     ports = minicloud.ports
     with (

@@ -4,11 +4,11 @@
 
 """A real libvirt for the tests, with its `test` driver.
 
-Domains have all states, and nothing runs in them.
+Domains can be in all states, and nothing runs in them.
 
-What `test:///default` knows, it knows for as long as one connection in the same process lasts. So
-there is a libvirtd, which is given `test+unix:` URIs, and one `virsh` that stays connected. It
-loads no other driver, and touches nothing outside of its folder.
+`test:///default` keeps its domains only while one connection in the same process is open. So there
+is a libvirtd, which gets `test+unix:` URIs, and one `virsh` that stays connected. It loads no other
+driver, and changes nothing outside of its folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if t.TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("libvirtd", "virsh")
-# The daemon is where only root's PATH leads as a rule.
+# The daemon is usually only in root's PATH.
 PATH = f"{os.environ['PATH']}:/usr/sbin"
 PACKAGES = "libvirt-daemon libvirt-clients"
 NOVA = "http://openstack.org/xmlns/libvirt/nova/1.1"
@@ -42,7 +42,7 @@ USER = "70b7a1d0a5a54c4f8ec4f2a5f3f0a3a1"
 
 
 class Libvirt:
-    """A libvirtd of our own, by `virsh`."""
+    """A libvirtd of our own, used through `virsh`."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "libvirt-sock"
@@ -72,9 +72,9 @@ class Libvirt:
     ) -> str:
         """Define a new domain as Nova does, and return its uuid.
 
-        It is shut off unless it is `live`: then it runs and is gone once it stops.
+        It is shut off unless it is `live`: then it runs, and disappears once it stops.
 
-        of: its uuid. nova: namespace of its metadata, empty for somebody else's domain.
+        of: its uuid. nova: namespace of its metadata, empty for a domain that Nova did not create.
         inside: more devices.
         efi: it has firmware with variables.
         """
@@ -107,7 +107,7 @@ class Libvirt:
         return self("dumpxml", domain, "--inactive", "--security-info")
 
     def everything(self) -> dict[str, t.Any]:
-        """All domains by uuid, with all that libvirt tells of them."""
+        """Return all domains by uuid, with everything that libvirt shows of them."""
         lists = "; ".join(
             f"list --all --uuid {which}"
             for which in ("--persistent", "--transient", "--with-managed-save")
@@ -120,7 +120,7 @@ class Libvirt:
         return {**told, "lists": self(lists)}
 
     def forget(self) -> None:
-        """Have no domains any more."""
+        """Remove all domains."""
         for domain in self("list", "--all", "--uuid").split():
             if self("domstate", domain) != "shut off":
                 self("destroy", domain)
@@ -129,12 +129,12 @@ class Libvirt:
 
 
 class Inside(Ansible):
-    """Ansible in a process namespace of its own.
+    """Runs Ansible in a process namespace of its own.
 
-    There root may look into all processes, as on a hypervisor.
+    There root may read all processes, as on a hypervisor.
 
-    In containers and sandboxes there may be processes that are closed even to root, so that nobody
-    knows what they have open.
+    Containers and sandboxes can have processes that are closed even to root, so that their open
+    files are unknown.
     """
 
     def __init__(
@@ -153,14 +153,14 @@ class Inside(Ansible):
         return super().started(name, wrapper=[*self._within, *wrapper], **arguments)
 
     def run(self, *command: str, **more: t.Any) -> subprocess.CompletedProcess[str]:
-        """Run a command there, as it ends, however that is."""
+        """Run a command in the namespace, and return it however it ended."""
         return subprocess.run(
             [*self._within, *command], capture_output=True, text=True, check=False, **more
         )
 
     @contextlib.contextmanager
     def opening(self, path: Path) -> Iterator[None]:
-        """Have a process that holds a file open."""
+        """Start a process that keeps a file open."""
         command = [
             *self._within,
             "sh",
@@ -182,7 +182,7 @@ class Inside(Ansible):
 
 
 def namespace() -> Iterator[subprocess.Popen[t.Any]]:
-    """What keeps a process namespace, for `Inside`."""
+    """Start the process that keeps a process namespace, for `Inside`."""
     command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", "echo made; read nothing"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -195,9 +195,9 @@ def namespace() -> Iterator[subprocess.Popen[t.Any]]:
 
 
 def lacking() -> str:
-    """Return what is missing for these tests, in one sentence.
+    """Return one sentence about what is missing for these tests.
 
-    Nothing when all is there.
+    It is empty when nothing is.
     """
     if os.geteuid() != 0:
         return "Only root sees which files are open: run these tests as root."
@@ -207,8 +207,8 @@ def lacking() -> str:
 
 
 def running() -> Iterator[Libvirt]:
-    """A libvirtd with its domains, for as long as it is needed."""
-    # The path of a socket may have 107 characters, and those of pytest's folders have more.
+    """Run a libvirtd with its domains."""
+    # The path of a socket is limited to 107 characters, and those of pytest's folders are longer.
     with tempfile.TemporaryDirectory(prefix="libvirt-") as name:
         folder = Path(name)
         (folder / "no-drivers").mkdir()

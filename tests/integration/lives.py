@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers to which one thing after the other happens in the real Nova.
+"""Servers that go through one operation after another in the real Nova.
 
-Their claims are spoilt in between.
+Their allocations are damaged in between.
 
-After everything that Nova did to a server it must hold what its flavor says on the host where it
-is. Nobody but Nova, who is asked from here alone, and what is tested writes meanwhile.
+After every operation of Nova a server must have the allocation of its flavor on its own host. Only
+Nova, which is called from here alone, and the code under test write meanwhile.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if t.TYPE_CHECKING:
 
 STEADY = ("compute-1", "compute-2", "compute-3", "compute-4")
 DOOMED = "live-doomed"
-# Both ask for the steady hosts, so that no scheduler chooses the doomed one.
+# Both flavors require the steady hosts, so that the scheduler never selects the doomed one.
 SMALL, LARGE = "live.small", "live.large"
 _SIZES = {SMALL: (1, 512, 1), LARGE: (2, 1024, 2)}
 _STEADY_TRAIT = "CUSTOM_LIVE_STEADY"
 
 
 def prepare(world: World) -> None:
-    """Make the flavors, and give the steady hosts what they ask for."""
+    """Create the flavors, and give the steady hosts what they require."""
     world.give_trait(_STEADY_TRAIT, STEADY)
     for name, (vcpus, ram, disk) in _SIZES.items():
         world.flavor(
@@ -45,7 +45,7 @@ def prepare(world: World) -> None:
 
 
 def claim(server: dict[str, t.Any]) -> dict[str, int]:
-    """What a server, as Nova shows it, has to hold of its host."""
+    """Return the allocation that a server, as Nova shows it, must have on its host."""
     return {
         "VCPU": server["flavor"]["vcpus"],
         "MEMORY_MB": server["flavor"]["ram"],
@@ -54,15 +54,15 @@ def claim(server: dict[str, t.Any]) -> dict[str, int]:
 
 
 class Life:
-    """One server after the other, and all that happens to them until it is `over`.
+    """One server after the other, with all their operations until `over`.
 
-    Meanwhile `rounds` of cleaning are done.
+    Meanwhile `rounds` of cleanup run.
 
-    A restless one waits for none of them, and its server only moves.
+    A restless life waits for none of them, and its server only moves.
 
-    done: how often each thing happened, and how often Nova did not do what it was asked.
-    spoilt: how often the claim of a server was made to need a change of a kind.
-    losses: what a server lacked when it was looked at.
+    done: how often each operation happened, and how often Nova did not do what was requested.
+    spoilt: how often an allocation was damaged so that it needs a change of a kind.
+    losses: what a server lacked when it was checked.
     """
 
     def __init__(
@@ -85,15 +85,15 @@ class Life:
         self._chance = random.Random(name)
 
     def goes_on(self) -> None:
-        """Let servers live until it is over; the last one lives on."""
+        """Run servers until it is over; the last one stays alive."""
         while True:
             self.server = self.world.boot(self._chance.choice(STEADY), SMALL)
             self._is_done("boot")
             happenings = self._chance.sample(
                 MOVES if self._restless else HAPPENINGS, self._chance.randrange(2, 6)
             )
-            # The last, for no migration says where an unshelved server is, and what is spoilt of
-            # its claim cannot be proven.
+            # This operation comes last: no migration says where an unshelved server is, so a
+            # damaged allocation cannot be proven afterwards.
             for happens in [*happenings, Life._shelving]:
                 if self.over():
                     return
@@ -105,7 +105,7 @@ class Life:
                     break
             self._die()
 
-    # What happens ---------------------------------------------------------------------------------
+    # Operations -----------------------------------------------------------------------------------
 
     def _live_migration(self) -> None:
         source, target = self._host(), self._elsewhere()
@@ -146,12 +146,12 @@ class Life:
         servers.act(self.cloud, self.server, "shelve")
         servers.settle(self.cloud, self.server, None, "SHELVED_OFFLOADED")
         if self._now_and_then() and self._let_hold(self.server, held):
-            # Once it is unshelved elsewhere, this is another host's.
+            # Once the server is unshelved elsewhere, this is the allocation on another host.
             self.spoilt[self.server, "extra_host"] += 1
         servers.act(self.cloud, self.server, "unshelve")
 
     def _abandoned_boot(self) -> None:
-        """Deleted as soon as it is asked for: Nova may still be looking for a host."""
+        """Delete a server at once, while Nova may still be looking for a host."""
         born = servers.request_boot(
             self.cloud, f"live-{uuid.uuid4()}", self._chance.choice(STEADY), SMALL
         )
@@ -170,9 +170,10 @@ class Life:
             self._is_healed()
 
     def _unreverted_allocation(self) -> None:
-        """As after a revert that did not give the claim back.
+        """Leave the allocations of a revert that did not move them back.
 
-        The migration holds the host, and the server holds the one where it is not.
+        The migration has the allocation on the server's host, and the server has the one on the
+        other host.
         """
         servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
         if not self._is_parked():
@@ -199,7 +200,7 @@ class Life:
             self._is_healed()
 
     def _die(self) -> None:
-        """Delete the server; its claim, and that of its newest migration, may stay."""
+        """Delete the server; its allocation, and that of its newest migration, may stay."""
         left = {self._own(): CLAIM} if self._host() else {}
         moves = servers.migrations(self.cloud, self.server)
         servers.delete(self.cloud, self.server)
@@ -208,10 +209,10 @@ class Life:
             if left and self._now_and_then():
                 self._let_hold(consumer, left)
 
-    # What is spoilt -------------------------------------------------------------------------------
+    # Damage ---------------------------------------------------------------------------------------
 
     def _nothing(self) -> None:
-        """Nothing."""
+        """Do no damage."""
 
     def _another_host(self) -> None:
         held = holdings.of(self.cloud, self.server).allocations
@@ -238,7 +239,7 @@ class Life:
         allocations: holdings.Allocations,
         owner: holdings.Holding | None = None,
     ) -> bool:
-        """Let a consumer hold exactly this, unless somebody else writes at the same time."""
+        """Give a consumer exactly this allocation, unless somebody else writes at the same time."""
         now = holdings.of(self.cloud, consumer)
         somebody = owner or (now if now.project else holdings.somebody())
         body = holdings.document(
@@ -256,7 +257,7 @@ class Life:
             self._let_hold(self._newest_migration()["uuid"], {self.world.provider(source): CLAIM})
 
     def _is_healed(self) -> None:
-        """Wait until the server holds exactly what it should, as when nothing was spoilt."""
+        """Wait until the server has exactly the allocation that it should have."""
 
         def probe() -> bool:
             found, held = self._seen(), holdings.of(self.cloud, self.server)
@@ -282,7 +283,7 @@ class Life:
         self.world.wait("a round of cleaning", lambda: self._rounds() > begun or self.over())
 
     def _rests(self) -> dict[str, t.Any]:
-        """Wait until nothing is being done to the server, and return how Nova shows it then."""
+        """Wait until the server has no task, and return how Nova shows it then."""
 
         def probe() -> dict[str, t.Any] | None:
             found = self._seen()
@@ -296,7 +297,7 @@ class Life:
         return self.world.wait(f"server {self.server} to rest", probe)
 
     def _is_done(self, name: str) -> str:
-        """Look at the server after something happened to it; its status."""
+        """Check the server after an operation, and return its status."""
         found, what = self._rests(), name.strip("_")
         self._check(found, what)
         self.done[what] += 1
@@ -378,7 +379,7 @@ SPOILING: Sequence[Callable[[Life], None]] = (
 class DoomedLife(Life):
     """Servers on a host that dies.
 
-    They are evacuated, and go on while it is dead and when it is back.
+    They are evacuated, and continue while it is dead and when it is back.
     """
 
     def goes_on(self) -> None:

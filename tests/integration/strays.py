@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Orphans that one plan can remove again and again, and what must hold after each attempt."""
+"""Orphans that one plan can remove again and again, and what must be true after each attempt."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ OWNER = {"project_id": "p", "user_id": "u"}
 
 
 class Strays:
-    """Consumers on compute-1 that Nova knows nothing of, and the plan that removes them.
+    """Consumers on compute-1 that Nova does not know, and the plan that removes them.
 
-    A consumer that was emptied begins again at the same generation: claimed again it is what
-    the plan says.
+    A consumer that was emptied starts again at the same generation, so allocated again it matches
+    the plan.
     """
 
     def __init__(self, ansible: Ansible, placement: Placement, count: int) -> None:
@@ -45,7 +45,7 @@ class Strays:
         self._others = self._not_ours()
 
     def arguments(self, wires: Wires | None = None) -> dict[str, t.Any]:
-        """The options of a remediation that carries out the plan, through interposers if any."""
+        """Return the options of a remediation that applies the plan, with interposers if given."""
         return {
             "plan": {
                 **self.plan,
@@ -56,7 +56,7 @@ class Strays:
 
     @property
     def held(self) -> list[str]:
-        """Those that hold what they held."""
+        """The consumers that still have their allocation."""
         return [
             consumer
             for consumer in self.consumers
@@ -64,7 +64,7 @@ class Strays:
         ]
 
     def claim(self) -> None:
-        """Let all of them hold again what they held when the plan was made."""
+        """Give all of them the allocation that they had when the plan was made."""
         for consumer in self.consumers:
             if not self._placement.held(consumer):
                 self.put(consumer, CLAIM, None)
@@ -76,7 +76,7 @@ class Strays:
         )
 
     def move(self, consumer: str) -> None:
-        """Let one of them hold something else."""
+        """Give one of them a different allocation."""
         self.put(
             consumer,
             {**CLAIM, "VCPU": 2},
@@ -84,7 +84,7 @@ class Strays:
         )
 
     def amounts(self, consumer: str) -> dict[str, int]:
-        """What one of them holds of its host."""
+        """Return the amounts of one of them on its host."""
         return self._placement.held(consumer).get(self._host, {})
 
     def others_are_spared(self) -> None:
@@ -105,7 +105,7 @@ class Strays:
     def truth(self, told: dict[str, t.Any]) -> dict[str, str]:
         """Return the outcome of each consumer.
 
-        All that was reported is compared with what Placement holds.
+        Every reported outcome is compared with Placement.
         """
         outcomes = {outcome["consumer"]: outcome["outcome"] for outcome in told["outcomes"]}
         assert list(outcomes) == self.consumers
@@ -121,12 +121,12 @@ class Strays:
         return outcomes
 
     def recorded(self, folder: Path, event: str = "before") -> list[str]:
-        """Return the consumers of which the journals in `folder` have such a record."""
+        """Return the consumers with such a record in the journals in `folder`."""
         return [record["consumer"] for record in records(folder) if record["event"] == event]
 
 
 def records(folder: Path) -> list[dict[str, t.Any]]:
-    """Return the records of all journals in `folder`, the older ones first."""
+    """Return the records of all journals in `folder`, older journals first."""
     return [
         json.loads(line)
         for journal in sorted(folder.glob("journal-*.jsonl"))

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the integration tests stand on.
+"""The foundation of the integration tests.
 
-The minicloud, `ansible-playbook` and `ansible`, and Placement read without our code.
+It has the minicloud, `ansible-playbook` and `ansible`, and reads Placement without our code.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ ROOT = Path(__file__).parents[2]
 
 
 class Minicloud:
-    """The small OpenStack of `tests/minicloud`, by its command line."""
+    """The small OpenStack of `tests/minicloud`, through its command line."""
 
     def __init__(self, root: Path, home: Path, kept: bool) -> None:
         self.root = root
         self._kept = kept
         self._command = [str(root / "tests" / "minicloud" / "minicloud"), "--home", str(home)]
         self.home = home
-        # The scenarios for which this release is too old.
+        # The scenarios that need a newer release.
         self.left_out: set[str] = set()
 
     def run(self, *arguments: str) -> str:
@@ -45,7 +45,7 @@ class Minicloud:
         return done.stdout
 
     def forget(self) -> None:
-        """Stop the cloud with all that is in it, unless it is to be kept."""
+        """Stop the cloud and delete everything in it, unless it is to be kept."""
         if not self._kept:
             self.run("down", "--purge")
 
@@ -74,7 +74,7 @@ class Minicloud:
         self.left_out |= {line.split()[0] for line in told.splitlines() if " left out: " in line}
 
     def needs_compute(self, microversion: str, why: str) -> None:
-        """Skip the test where Nova is older than this."""
+        """Skip the test if Nova is older than this."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['nova-api']}/") as answer:
             newest = next(
                 known["version"] for known in json.load(answer)["versions"] if known["id"] == "v2.1"
@@ -83,9 +83,9 @@ class Minicloud:
         _needs("compute", microversion, (major, minor), why)
 
     def truth(self, name: str) -> dict[str, t.Any]:
-        """What the maker of a scenario says of every share in it.
+        """Return the ground truth of a scenario, with every allocation in it.
 
-        The test is skipped where its cloud is too old for it.
+        The test is skipped if its cloud is too old for it.
         """
         path = self.home / "scenarios" / f"{name}.json"
         if not path.exists() and name in self.left_out:
@@ -99,14 +99,14 @@ def _needs(service: str, microversion: str, newest: tuple[int, int], why: str) -
 
 
 class Placement:
-    """Placement as it is, asked directly."""
+    """Placement, queried directly."""
 
     def __init__(self, adapter: t.Any) -> None:
         self._adapter = adapter
         self.newest: tuple[int, int] = adapter.get_endpoint_data().max_microversion
 
     def needs(self, microversion: str, why: str) -> None:
-        """Skip the test where Placement is older than this."""
+        """Skip the test if Placement is older than this."""
         _needs("Placement", microversion, self.newest, why)
 
     def get(self, path: str, microversion: str = "1.38") -> dict[str, t.Any]:
@@ -125,7 +125,7 @@ class Placement:
         body: dict[str, t.Any] | None = None,
         microversion: str = "1.38",
     ) -> None:
-        """Change something that is no allocation."""
+        """Change something other than an allocation."""
         answer = self._adapter.request(
             path, method, json=body, microversion=at_most(microversion, self.newest)
         )
@@ -140,7 +140,7 @@ class Placement:
         traits: t.Sequence[str] = (),
         aggregate: str | None = None,
     ) -> str:
-        """A new provider, in the aggregate if one is given. Its uuid."""
+        """Create a provider, in the aggregate if one is given, and return its uuid."""
         created = str(uuid.uuid4())
         self.change(
             "POST",
@@ -162,7 +162,7 @@ class Placement:
         return created
 
     def providers(self) -> dict[str, str]:
-        """Uuids by name."""
+        """Return provider uuids by name."""
         return {
             entry["name"]: entry["uuid"]
             for entry in self.get("/resource_providers")["resource_providers"]
@@ -173,21 +173,21 @@ class Placement:
 
     def held(self, consumer: str) -> dict[str, dict[str, int]]:
         return {
-            provider: share["resources"]
-            for provider, share in self.allocation(consumer)["allocations"].items()
+            provider: allocation["resources"]
+            for provider, allocation in self.allocation(consumer)["allocations"].items()
         }
 
     def everything(self) -> dict[str, t.Any]:
-        """All allocations with their generations.
+        """Return all allocations with their generations.
 
         They are equal before and after if and only if nobody wrote.
         """
         consumers: dict[str, t.Any] = {}
         for provider in self.providers().values():
-            for consumer, share in self.get(f"/resource_providers/{provider}/allocations")[
+            for consumer, allocation in self.get(f"/resource_providers/{provider}/allocations")[
                 "allocations"
             ].items():
-                consumers.setdefault(consumer, {})[provider] = share
+                consumers.setdefault(consumer, {})[provider] = allocation
         return consumers
 
 
@@ -200,14 +200,14 @@ class Run:
     folder: Path
 
     def read(self, name: str) -> t.Any:
-        """Return what one of the JSON files in its output folder holds."""
+        """Return the contents of one of the JSON files in its output folder."""
         return json.loads((self.folder / "orphan-cleanup" / name).read_text())
 
     def records(self, journal: Path) -> list[dict[str, t.Any]]:
         return [json.loads(line) for line in journal.read_text().splitlines()]
 
     def entry(self, consumer: str) -> dict[str, t.Any]:
-        """Return what detection said of one consumer."""
+        """Return the entry of detection about one consumer."""
         found = self.read("findings.json")
         return next(
             entry
@@ -217,7 +217,7 @@ class Run:
         )
 
     def outcome(self, consumer: str) -> dict[str, t.Any]:
-        """Return what became of the change of one consumer."""
+        """Return the outcome of the change of one consumer."""
         return next(
             outcome
             for outcome in self.read("remediation.json")["outcomes"]
@@ -226,7 +226,7 @@ class Run:
 
     @property
     def told(self) -> str:
-        """What was printed, in one line however it was wrapped."""
+        """The output in one line, without the line breaks of wrapping."""
         return " ".join(self.output.split())
 
     @property
@@ -240,7 +240,7 @@ class Run:
 
 
 def long(*values: t.Any) -> t.Any:
-    """Return a set of parameters that is left to `make test-all`."""
+    """Return parameters that only `make test-all` runs."""
     return pytest.param(*values, marks=pytest.mark.long)
 
 
@@ -267,9 +267,9 @@ class Ansible:
     def playbook(
         self, name: str, *arguments: str, variables: dict[str, t.Any] | None = None
     ) -> Run:
-        """Run `osops.placement.NAME` with a minimum age of nothing.
+        """Run `osops.placement.NAME` without a minimum age.
 
-        What the tests make is young.
+        Everything that the tests create is young.
         """
         young = {
             "orphan_cleanup_min_age": 0,
@@ -282,7 +282,7 @@ class Ansible:
         return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
     def play(self, *plays: dict[str, t.Any], arguments: t.Sequence[str] = ()) -> Run:
-        """Run plays of a user's own, all of them on this machine."""
+        """Run a user's own plays, all of them on this machine."""
         path = self.folder / f"play-{uuid.uuid4()}.json"
         here = {"connection": "local", "gather_facts": False}
         interpreter = {"ansible_python_interpreter": sys.executable}
@@ -305,10 +305,10 @@ class Ansible:
     def module(self, name: str, /, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module on localhost and return its result.
 
-        With `--diff` as Ansible runs it, and what it prints as `printed_diff`.
+        With `--diff` Ansible runs it, and its output is `printed_diff`.
 
-        Without it the second is saved that Ansible itself takes: every playbook shows that Ansible
-        and the modules fit together.
+        Without `--diff` this saves the second that Ansible itself takes: every playbook shows that
+        Ansible and the modules work together.
         """
         if "--diff" not in flags:
             return self.direct(name, **arguments, _ansible_check_mode="--check" in flags)
@@ -340,7 +340,7 @@ class Ansible:
 
         `told` waits for its end.
 
-        wrapper: a command that is given that of the module, and runs it.
+        wrapper: a command that gets the command of the module, and runs it.
         """
         parameters = self.folder / f"arguments-{uuid.uuid4()}.json"
         parameters.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
@@ -361,7 +361,7 @@ class Ansible:
 
     @property
     def module_environment(self) -> dict[str, str]:
-        """In which a module finds the collection without Ansible's help."""
+        """Return the environment in which a module finds the collection without Ansible's help."""
         path = os.pathsep.join(
             [self.environment["ANSIBLE_COLLECTIONS_PATH"], self.environment.get("PYTHONPATH", "")]
         )
@@ -399,23 +399,23 @@ def installed(folder: Path) -> tuple[Path, Path]:
         [*galaxy, "build", str(ROOT), "--output-path", str(folder)], check=True, capture_output=True
     )
     (tarball,) = folder.glob("osops-placement-*.tar.gz")
-    # Elsewhere: in the clone ansible.cfg would say that it is installed already.
+    # In another directory: inside the clone, ansible.cfg would report it as already installed.
     command = [*galaxy, "install", str(tarball), "--collections-path", str(collections)]
     subprocess.run(command, check=True, capture_output=True, cwd=folder)
     return tarball, collections
 
 
 def told(process: subprocess.Popen[str]) -> dict[str, t.Any]:
-    """Return what a module tells at its end; nothing when it was killed."""
+    """Return the result of a module at its end, empty when it was killed."""
     output, errors = process.communicate(timeout=120)
     assert output or process.returncode < 0, errors
     return {"failed": False, **json.loads(output)} if output else {}
 
 
 def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:
-    """Assert that everybody holds what they held, at the same generation.
+    """Assert that all allocations and their generations are unchanged.
 
-    Nobody is informed of a fault in our own code either.
+    The output has no traceback of our own code either.
     """
     assert "Traceback" not in run.output, run.output
     now = placement.everything()

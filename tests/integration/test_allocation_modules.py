@@ -20,7 +20,7 @@ OWNER = {"project": "0f2a6c31d0c24f6a9c61b3c2e8a4d7b1", "user": "5b7d9f1e3a5c4e7
 
 @pytest.fixture
 def consumer(placement: Placement) -> t.Iterator[str]:
-    """The uuid of a consumer that holds nothing, and nothing again after the test."""
+    """The uuid of a consumer without an allocation, before and after the test."""
     name = str(uuid.uuid4())
     yield name
     left = placement.allocation(name)
@@ -31,7 +31,7 @@ def consumer(placement: Placement) -> t.Iterator[str]:
 
 @pytest.fixture
 def held(ansible: Ansible, consumer: str) -> str:
-    """A consumer that holds a claim on two hosts."""
+    """A consumer with an allocation on two hosts."""
     result = ansible.module(
         "placement_allocation",
         consumer=consumer,
@@ -42,7 +42,9 @@ def held(ansible: Ansible, consumer: str) -> str:
     return consumer
 
 
-def test_creates(ansible: Ansible, placement: Placement, consumer: str) -> None:
+def test_module_creates_an_allocation(
+    ansible: Ansible, placement: Placement, consumer: str
+) -> None:
     result = ansible.module(
         "placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER
     )
@@ -61,7 +63,7 @@ def test_creates(ansible: Ansible, placement: Placement, consumer: str) -> None:
     ]
 
 
-def test_check_mode_writes_nothing_and_predicts(
+def test_check_mode_predicts_without_writing(
     ansible: Ansible, placement: Placement, held: str
 ) -> None:
     before = placement.everything()
@@ -74,7 +76,7 @@ def test_check_mode_writes_nothing_and_predicts(
 
 
 @pytest.mark.acceptance
-def test_is_idempotent(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_module_is_idempotent(ansible: Ansible, placement: Placement, held: str) -> None:
     before = placement.everything()
 
     result = ansible.module(
@@ -88,7 +90,7 @@ def test_is_idempotent(ansible: Ansible, placement: Placement, held: str) -> Non
 
 
 @pytest.mark.acceptance
-def test_changes_amounts_and_drops_a_provider(
+def test_module_changes_amounts_and_drops_a_provider(
     ansible: Ansible, placement: Placement, held: str
 ) -> None:
     more = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 1}
@@ -104,7 +106,7 @@ def test_changes_amounts_and_drops_a_provider(
     assert '+                    "VCPU": 2' in result["printed_diff"]
 
 
-def test_removes_one_provider_and_keeps_the_rest(
+def test_module_removes_one_provider_and_keeps_the_rest(
     ansible: Ansible, placement: Placement, held: str
 ) -> None:
     uuid_of_one = placement.providers()["compute-1"]
@@ -118,7 +120,7 @@ def test_removes_one_provider_and_keeps_the_rest(
     )["changed"]
 
 
-def test_removes_resource_classes(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_module_removes_resource_classes(ansible: Ansible, placement: Placement, held: str) -> None:
     result = ansible.module(
         "placement_allocation",
         consumer=held,
@@ -144,7 +146,7 @@ def test_removing_every_class_removes_the_consumer(
     assert placement.held(held) == {}
 
 
-def test_keeps_a_type_and_leaves_the_untyped_untyped(
+def test_module_keeps_the_consumer_type_and_leaves_untyped_consumers_untyped(
     ansible: Ansible, placement: Placement, consumer: str
 ) -> None:
     ansible.module(
@@ -159,7 +161,9 @@ def test_keeps_a_type_and_leaves_the_untyped_untyped(
     assert placement.allocation(consumer)["consumer_type"] == "CONTAINER"
 
 
-def test_changes_several_consumers(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_module_changes_several_consumers(
+    ansible: Ansible, placement: Placement, held: str
+) -> None:
     other = str(uuid.uuid4())
     wishes = [
         {"consumer": held, "state": "absent", "resource_provider": "compute-1"},
@@ -173,7 +177,7 @@ def test_changes_several_consumers(ansible: Ansible, placement: Placement, held:
     assert placement.held(held) == {placement.providers()["compute-2"]: CLAIM}
 
 
-def test_one_consumer_in_two_entries_is_refused_before_anything_is_written(
+def test_module_refuses_a_consumer_in_two_entries_before_any_write(
     ansible: Ansible, placement: Placement, held: str
 ) -> None:
     before = placement.everything()
@@ -188,13 +192,13 @@ def test_one_consumer_in_two_entries_is_refused_before_anything_is_written(
     assert placement.everything() == before
 
 
-def test_no_entries_are_nothing_to_do(ansible: Ansible) -> None:
+def test_module_does_nothing_without_entries(ansible: Ansible) -> None:
     result = ansible.module("placement_allocation", allocations=[])
 
     assert (result["failed"], result["changed"], result["allocations"]) == (False, False, [])
 
 
-def test_a_stale_generation_is_refused_by_name(
+def test_module_refuses_a_stale_generation_by_name(
     ansible: Ansible, placement: Placement, held: str
 ) -> None:
     before = placement.everything()
@@ -228,7 +232,7 @@ def test_a_stale_generation_is_refused_by_name(
         ({}, "needs resources"),
     ],
 )
-def test_bad_wishes_fail_with_the_reason(
+def test_module_fails_with_the_reason_for_invalid_parameters(
     ansible: Ansible, placement: Placement, consumer: str, arguments: dict[str, t.Any], said: str
 ) -> None:
     result = ansible.module("placement_allocation", consumer=consumer, **arguments, **OWNER)
@@ -237,13 +241,13 @@ def test_bad_wishes_fail_with_the_reason(
     assert said in result["msg"]
     assert "Traceback" not in str(result)
     assert placement.held(consumer) == {}
-    # No empty record is left, which would refuse a claim at no generation.
+    # No empty record remains that would refuse an allocation without a generation.
     assert ansible.module(
         "placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER
     )["changed"]
 
 
-def test_a_new_consumer_needs_an_owner(ansible: Ansible, consumer: str) -> None:
+def test_module_requires_an_owner_for_a_new_consumer(ansible: Ansible, consumer: str) -> None:
     assert (
         "project and user"
         in ansible.module(
@@ -252,7 +256,9 @@ def test_a_new_consumer_needs_an_owner(ansible: Ansible, consumer: str) -> None:
     )
 
 
-def test_info_by_consumer(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_info_finds_allocations_by_consumer(
+    ansible: Ansible, placement: Placement, held: str
+) -> None:
     providers = placement.providers()
 
     result = ansible.module("placement_allocation_info", consumer=held)
@@ -284,7 +290,7 @@ def test_info_by_provider_shows_whole_consumers(ansible: Ansible, held: str) -> 
 
 
 @pytest.mark.acceptance
-def test_info_of_all(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_info_lists_all_allocations(ansible: Ansible, placement: Placement, held: str) -> None:
     result = ansible.module("placement_allocation_info")
 
     assert {allocation["consumer"] for allocation in result["allocations"]} == set(
@@ -301,7 +307,9 @@ def test_info_of_all(ansible: Ansible, placement: Placement, held: str) -> None:
         {"resource_provider": str(uuid.uuid4())},
     ],
 )
-def test_info_of_the_unknown_is_empty(ansible: Ansible, arguments: dict[str, t.Any]) -> None:
+def test_info_of_an_unknown_consumer_is_empty(
+    ansible: Ansible, arguments: dict[str, t.Any]
+) -> None:
     result = ansible.module("placement_allocation_info", **arguments)
 
     assert (result["changed"], result["allocations"]) == (False, [])

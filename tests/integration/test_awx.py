@@ -4,7 +4,7 @@
 
 """Jobs as AWX runs them.
 
-What one hands on is all that the next one has, and it makes exactly that or nothing.
+A job receives only what the previous one exports, and makes exactly that or nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FORGOTTEN = {**YOUNG, "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 @pytest.fixture
 def strays(few: Strays) -> Iterator[Strays]:
-    """Three orphans, whole again at the beginning of each test."""
+    """Three orphans, with their allocations restored before each test."""
     few.release()
     few.claim()
     yield few
@@ -72,7 +72,7 @@ def approved(ansible: Ansible, strays: Strays, tmp_path: Path) -> t.Any:
 
 
 def answers(survey: str) -> dict[str, t.Any]:
-    """The variables of a survey whose defaults were all accepted, as AWX makes them of it."""
+    """Return the variables of a survey whose defaults were all accepted, as AWX builds them."""
     spec = yaml.safe_load((PATTERN / "template_surveys" / f"{survey}.yml").read_text())["spec"]
     return {
         question["variable"]: question["default"].splitlines()
@@ -82,7 +82,7 @@ def answers(survey: str) -> dict[str, t.Any]:
     }
 
 
-def test_what_one_job_planned_another_applies_and_nothing_else(
+def test_job_applies_exactly_what_another_job_planned(
     run: Callable[..., Job], placement: Placement, strays: Strays, minicloud: Minicloud
 ) -> None:
     survey = {**answers("clean_up_orphans"), **FORGOTTEN}
@@ -125,7 +125,7 @@ def test_what_one_job_planned_another_applies_and_nothing_else(
         strays.put(late, {}, 1)
 
 
-def test_a_detection_hands_on_what_it_found_although_it_fails(
+def test_detection_exports_its_findings_even_when_it_fails(
     run: Callable[..., Job], placement: Placement, strays: Strays
 ) -> None:
     before = placement.everything()
@@ -144,7 +144,7 @@ def test_a_detection_hands_on_what_it_found_although_it_fails(
     assert placement.everything() == before
 
 
-def test_more_than_may_be_changed_is_handed_on_and_changed_by_nobody(
+def test_plan_above_the_limit_is_exported_and_never_applied(
     run: Callable[..., Job], placement: Placement, strays: Strays
 ) -> None:
     before = placement.everything()
@@ -160,7 +160,7 @@ def test_more_than_may_be_changed_is_handed_on_and_changed_by_nobody(
 
 
 @pytest.mark.long
-def test_hosts_of_a_survey_are_split_and_only_they_are_looked_at(
+def test_survey_hosts_are_split_and_only_they_are_read(
     run: Callable[..., Job], strays: Strays
 ) -> None:
     elsewhere = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "compute-2, compute-3,"})
@@ -174,14 +174,14 @@ def test_hosts_of_a_survey_are_split_and_only_they_are_looked_at(
 
 
 def resigned(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The plan with a digest that is right, as somebody writes it who wants it to be believed."""
+    """Return the plan with a correct digest, as a forger would write it."""
     rest = {key: value for key, value in plan.items() if key != "digest"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return {**rest, "digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def as_another(plan: dict[str, t.Any], kind: str, consumer: str) -> dict[str, t.Any]:
-    """The plan with one more change, of `consumer`, with the digest of the first."""
+    """Return the plan with one more change, of `consumer`, and the digest of the first."""
     more = {
         **plan["changes"][0],
         "kind": kind,
@@ -192,7 +192,7 @@ def as_another(plan: dict[str, t.Any], kind: str, consumer: str) -> dict[str, t.
 
 
 @pytest.mark.long
-def test_what_was_not_approved_as_it_is_is_refused_whole(
+def test_job_refuses_the_whole_plan_when_any_part_differs_from_the_approved(
     ansible: Ansible,
     minicloud: Minicloud,
     placement: Placement,
@@ -200,9 +200,9 @@ def test_what_was_not_approved_as_it_is_is_refused_whole(
     approved: t.Any,
     tmp_path: Path,
 ) -> None:
-    """Each time one thing is wrong, and nothing at all is written.
+    """Each case has one mistake, and nothing at all is written.
 
-    The unit tests try what is wrong in itself.
+    The unit tests have the mistakes within the plan itself.
     """
     server = minicloud.truth("healthy")["server"]
     edited = copy.deepcopy(approved)
@@ -258,7 +258,7 @@ def test_what_was_not_approved_as_it_is_is_refused_whole(
     assert not list(tmp_path.rglob("journal-*"))
 
 
-def test_one_whose_claim_moved_since_it_was_approved_keeps_all_from_being_made(
+def test_job_changes_nothing_when_an_approved_allocation_has_changed(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
 ) -> None:
     strays.move(strays.consumers[0])
@@ -276,7 +276,7 @@ def test_one_whose_claim_moved_since_it_was_approved_keeps_all_from_being_made(
     assert placement.everything() == before
 
 
-def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_made(
+def test_job_changes_nothing_when_an_approved_consumer_was_recreated_at_the_same_generation(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
 ) -> None:
     strays.put(strays.consumers[0], {}, 1)
@@ -296,10 +296,10 @@ def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_m
 
 
 @pytest.mark.long
-def test_one_that_is_gone_since_it_was_approved_is_left_out(
+def test_job_skips_an_approved_consumer_that_no_longer_exists(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any, tmp_path: Path
 ) -> None:
-    """Also a path will do, and each inventory host finds its own."""
+    """A path is accepted too, and each inventory host finds its own."""
     strays.put(strays.consumers[0], {}, 1)
     (tmp_path / "approved.json").write_text(json.dumps(approved))
 
@@ -323,10 +323,10 @@ def test_one_that_is_gone_since_it_was_approved_is_left_out(
     assert (own.status, strays.held) == (0, []), own.output
 
 
-def test_with_nothing_approved_nothing_is_looked_at(
+def test_job_reads_no_consumer_when_nothing_is_approved(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
 ) -> None:
-    """No consumer named stands for all of them, elsewhere."""
+    """Elsewhere an empty list of consumers means all of them."""
     before = placement.everything()
 
     done = ansible.playbook(
@@ -342,7 +342,7 @@ def test_with_nothing_approved_nothing_is_looked_at(
     assert placement.everything() == before
 
 
-def test_a_job_that_was_handed_no_plan_changes_nothing(
+def test_job_without_a_plan_changes_nothing(
     run: Callable[..., Job], placement: Placement, strays: Strays
 ) -> None:
     before = placement.everything()
@@ -353,8 +353,8 @@ def test_a_job_that_was_handed_no_plan_changes_nothing(
     assert placement.everything() == before
 
 
-def test_awx_lists_the_playbooks_and_nothing_else_of_the_pattern() -> None:
-    """By the lines that it looks for, and the folders that it leaves out."""
+def test_awx_lists_only_the_playbooks_of_the_pattern() -> None:
+    """Checked with the lines that AWX looks for, and the folders that it skips."""
     line = re.compile(
         r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):",
         re.MULTILINE,
@@ -376,7 +376,7 @@ def test_awx_lists_the_playbooks_and_nothing_else_of_the_pattern() -> None:
     }
 
 
-def test_surveys_ask_for_variables_that_there_are() -> None:
+def test_surveys_ask_for_existing_variables() -> None:
     known = {"placement_hosts"}
     for role in ("orphan_cleanup", "host_decommission"):
         known |= set(
@@ -388,7 +388,10 @@ def test_surveys_ask_for_variables_that_there_are() -> None:
         "argument_specs"
     ]["main"]["options"]
 
-    for path in (PATTERN / "template_surveys").glob("*.yml"):
+    surveys = list((PATTERN / "template_surveys").glob("*.yml"))
+
+    assert surveys
+    for path in surveys:
         for question in yaml.safe_load(path.read_text())["spec"]:
             assert question["variable"] in known, (path.name, question["variable"])
             if question["variable"] == "orphan_cleanup_remediate_kinds":
@@ -397,7 +400,7 @@ def test_surveys_ask_for_variables_that_there_are() -> None:
 
 
 @pytest.mark.long
-def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible) -> None:
+def test_awx_setup_is_idempotent_and_corrects_differences(ansible: Ansible) -> None:
     playbooks = {str(path.relative_to(ROOT)) for path in (PATTERN / "playbooks").iterdir()}
     with served(Awx(playbooks)) as awx:
         given = {
@@ -443,7 +446,7 @@ def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible
 
 
 @pytest.mark.long
-def test_what_awx_refuses_is_told_in_its_words_and_without_the_token(ansible: Ansible) -> None:
+def test_awx_errors_are_reported_verbatim_without_the_token(ansible: Ansible) -> None:
     with served(Awx(playbooks=[])) as awx:
         refused = _apply(ansible, {"awx_url": awx.url, "awx_delay": 0}, "-vvv")
         nobody = _apply(ansible, {"awx_url": awx.url, "awx_credential": "none such"})
@@ -456,7 +459,7 @@ def test_what_awx_refuses_is_told_in_its_words_and_without_the_token(ansible: An
 
 
 def _is_set_up(awx: Awx) -> None:
-    """The graph of the workflow, and that what plans can only look."""
+    """Check the graph of the workflow, and that the planning job can only read."""
     plan, apply = (
         awx.named("job_templates", "Placement: plan the clean-up"),
         awx.named("job_templates", "Placement: apply what was approved"),
@@ -514,15 +517,12 @@ def _apply(
 
 
 def _told(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What was changed, or would be."""
+    """Return what was changed, or would be."""
     return re.findall(r'"msg": "((?:Would )?(?:POST|PATCH) [^"]*)"', done.stdout)
 
 
-def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path) -> None:
-    """By what it says of itself, from an installed collection.
-
-    Its meta data names its Python requirements.
-    """
+def test_execution_environment_has_the_requirements_of_the_collection(tmp_path: Path) -> None:
+    """Checked with the installed collection, whose metadata names its Python requirements."""
     builder = program("ansible-builder")
     tarball, collections = installed(tmp_path)
 
@@ -554,7 +554,7 @@ def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path)
     requirements = yaml.safe_load((context / "_build" / "requirements.yml").read_text())[
         "collections"
     ]
-    # The file is looked for beside the requirements, where the build copies it to.
+    # The file is expected beside the requirements, where the build copies it.
     assert (
         copied.parent / requirements[0]["name"]
     ).resolve() == copied.resolve() and copied.parent == context / "_build"

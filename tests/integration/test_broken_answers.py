@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One broken answer of many thousands does not end a run: it is asked for again.
+"""One broken answer of many thousands does not end a run: the request is repeated.
 
-One that stays broken is reported as what it is.
+A lasting failure is reported as what it is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
-# What a detection asks: each of the listings, and each question about one consumer.
+# The requests of a detection: each of the listings, and each request about one consumer.
 QUESTIONS = {
     "nova": (
         "/os-services$",
@@ -45,8 +45,8 @@ QUESTIONS = {
         f"^/allocations/{_UUID}$",
     ),
 }
-# Each of them is somebody else's mistake on the way, or the service's own, which is over when one
-# asks again.
+# Each of these is a mistake of somebody on the way, or a short failure of the service, and is over
+# when the request is repeated.
 SHORT = [
     Fault.CUT,
     *(
@@ -54,7 +54,7 @@ SHORT = [
         for fault in (Fault.HALF, Fault.HTML, Fault.BROKEN)
     ),
 ]
-# What the sentence about one that lasts has to have in it.
+# What the sentence about a lasting failure must contain.
 NAMED = {
     Fault.CUT: "(?i)cut|incomplete|broke|ended|closed|short|json",
     Fault.HALF: "(?i)cut|incomplete|json",
@@ -65,7 +65,7 @@ NAMED = {
 
 
 def each_question(wires: Wires, fault: Fault) -> dict[str, Hook]:
-    """Let the first request of each shape meet the fault."""
+    """Let the first request of each shape get the fault."""
     return {
         path: getattr(wires, service).on("GET", path, before=lambda: fault)
         for service, paths in QUESTIONS.items()
@@ -74,7 +74,7 @@ def each_question(wires: Wires, fault: Fault) -> dict[str, Hook]:
 
 
 @pytest.mark.parametrize("fault", SHORT)
-def test_each_question_is_answered_badly_once(
+def test_detection_survives_one_bad_answer_to_each_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     few.claim()
@@ -93,7 +93,7 @@ def test_each_question_is_answered_badly_once(
     assert all(found[consumer]["change"] for consumer in few.consumers)
 
 
-def test_nothing_is_asked_again_where_nothing_is_wrong(
+def test_detection_does_not_repeat_requests_after_valid_answers(
     ansible: Ansible, wires: Wires, few: Strays
 ) -> None:
     """A 404, a 400 and a 200 are answers."""
@@ -114,12 +114,12 @@ def test_nothing_is_asked_again_where_nothing_is_wrong(
         (3, Fault.BROKEN),
     ],
 )
-def test_the_services_are_listed_badly_once_during_the_remediation(
+def test_remediation_survives_one_bad_listing_of_services(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault, nth: int
 ) -> None:
     """No cell has stopped answering.
 
-    It is asked before the renewed proof, after its listings, and before the write.
+    The services are listed before the renewed proof, after its listings, and before the write.
     """
     few.claim()
     listed = wires.nova.on("GET", "/os-services$", nth=nth, before=lambda: fault)
@@ -133,7 +133,7 @@ def test_the_services_are_listed_badly_once_during_the_remediation(
 
 
 @pytest.mark.parametrize("fault", SHORT)
-def test_each_question_is_answered_badly_once_during_the_remediation(
+def test_remediation_survives_one_bad_answer_to_each_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     few.claim()
@@ -156,7 +156,7 @@ def test_each_question_is_answered_badly_once_during_the_remediation(
         ("placement", r"^/resource_providers(\?|$)", Fault.HTML),
     ],
 )
-def test_one_that_stays_broken_is_told_as_what_it_is(
+def test_detection_reports_a_request_that_keeps_failing(
     ansible: Ansible, wires: Wires, few: Strays, service: str, path: str, fault: Fault
 ) -> None:
     few.claim()
@@ -168,16 +168,16 @@ def test_one_that_stays_broken_is_told_as_what_it_is(
     assert said and "Traceback" not in said
     assert re.search(NAMED[fault], said), said
     assert "credentials" not in said
-    # One sentence says it, and at most another one what to do.
+    # One sentence says it, and at most one more says what to do.
     assert len(re.findall(r"[.?!](?: |$)", said)) <= 2, said
     assert few.held == few.consumers
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT, long(Fault.HTML), long(Fault.OBJECT)])
-def test_a_question_about_one_consumer_that_stays_broken_leaves_it_alone(
+def test_consumer_is_left_alone_when_a_request_about_it_keeps_failing(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
-    """No answer is no 404: nothing is concluded from it."""
+    """No answer is not a 404, so nothing is concluded from it."""
     few.claim()
     victim = few.consumers[0]
     wires.nova.on("GET", f"/servers/{victim}$", nth=0, before=lambda: fault)

@@ -35,9 +35,9 @@ BOTH = ("leftover_domain", "leftover_directory")
 
 @d.dataclass
 class Hypervisor:
-    """A compute host of the cloud, whose domains are libvirt's.
+    """A compute host of the cloud with libvirt domains.
 
-    Its instances lie in a folder of their own.
+    Its instances are in a folder of their own.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Hypervisor:
         return self.libvirt.everything(), files
 
     def has(self, server: str) -> tuple[bool, bool]:
-        """Whether its domain and its directory are here."""
+        """Return whether its domain and its directory are here."""
         return server in self.libvirt.everything(), os.path.lexists(self.instances / server)
 
 
@@ -79,8 +79,8 @@ def _host(world: World, libvirt: Libvirt, tmp_path: Path) -> Hypervisor:
     instances = tmp_path / "instances"
     instances.mkdir()
     host = Hypervisor(name, libvirt, instances, world)
-    # One that lives here: a host on which nothing is found of all that Nova shows is taken for
-    # another.
+    # One server that really is here: a host without any of Nova's servers is taken for another
+    # host.
     host.guest(world.boot(name), running=True)
     return host
 
@@ -91,7 +91,7 @@ def _ansible(minicloud: Minicloud, keeper: subprocess.Popen[t.Any], tmp_path: Pa
 
 
 class Cleaning:
-    """`cleanup_hypervisor`, as it is run on one host."""
+    """`cleanup_hypervisor`, run on one host."""
 
     def __init__(self, ansible: Ansible, host: Hypervisor) -> None:
         self._ansible = ansible
@@ -157,7 +157,7 @@ def _verdicts(run: Run) -> dict[str, str]:
     }
 
 
-def test_what_servers_left_is_shown_put_away_and_brought_back(
+def test_cleanup_shows_quarantines_and_restores_leftovers(
     ansible: Ansible, host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     deleted, moved, forgotten = (
@@ -211,7 +211,7 @@ def _changes(run: Run) -> int:
     return int(recap.partition("changed=")[2].split()[0])
 
 
-def test_what_a_live_server_needs_or_may_need_is_untouched(
+def test_cleanup_keeps_what_a_live_server_may_need(
     ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     parked = world.boot(host.name)
@@ -250,14 +250,14 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(
 
 
 @pytest.mark.long
-def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
+def test_cleanup_quarantines_leftovers_of_a_server_deleted_by_sql(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
-    """The last steps of source document 002.
+    """These are the last steps of source document 002.
 
     The domain is shut off, and Nova's database has `deleted` = 1 where Nova writes the row's id.
 
-    One that has lost its instance mapping is found no more than that, and lives.
+    A server that lost its instance mapping is not found either, and lives.
     """
     server, unmapped = world.boot(host.name), world.boot(host.name)
     host.guest(server)
@@ -278,7 +278,7 @@ def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
 
     run = clean.done()
     world.sql(API, mapping, unmapped, away)
-    # What it still claims is for cleanup_orphans.
+    # Its remaining allocation is for cleanup_orphans.
     world.hold(server, {})
 
     assert "marked as deleted in the database by hand" in run.told
@@ -287,7 +287,7 @@ def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
 
 
 @pytest.mark.long
-def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(
+def test_cleanup_leaves_an_evacuated_guest_to_nova_until_its_host_is_back(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     server = world.boot(host.name)
@@ -309,10 +309,10 @@ def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(
 
 
 @pytest.mark.long
-def test_under_a_wrong_name_nothing_is_touched(
+def test_cleanup_changes_nothing_under_a_wrong_host_name(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
-    """To another host, all that lives here looks as if it were left over."""
+    """Compared with another host, everything here looks like a leftover."""
     gone = _deleted(world, host.name)
     host.guest(gone)
     world.boot("compute-4")
@@ -325,7 +325,7 @@ def test_under_a_wrong_name_nothing_is_touched(
 
     assert unknown.status != 0 and "nonesuch" in unknown.told
     assert host.state() == before
-    # Where nothing runs, only the file of nova-compute says which compute node it is.
+    # If nothing runs, only the file of nova-compute says which compute node it is.
     host.libvirt("destroy", host.libvirt("list", "--uuid"))
     (host.instances.parent / "compute_id").write_text(world.provider(host.name))
     stopped = host.state()
@@ -337,7 +337,7 @@ def test_under_a_wrong_name_nothing_is_touched(
 
 
 @pytest.mark.long
-def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
+def test_cleanup_changes_nothing_with_a_cell_down_or_above_the_limit(
     host: Hypervisor, world: World, minicloud: Minicloud, clean: Cleaning
 ) -> None:
     for _count in range(2):
@@ -357,7 +357,7 @@ def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
 
 
 @pytest.mark.long
-def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
+def test_cleanup_defers_leftovers_found_after_the_count_to_the_next_run(
     host: Hypervisor, world: World, clean: Cleaning, tmp_path: Path
 ) -> None:
     counted, later = _deleted(world, host.name), _deleted(world, host.name)
@@ -386,12 +386,12 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
 
 
 @pytest.mark.long
-def test_nova_compute_is_restarted_until_it_complains_no_more(
+def test_cleanup_restarts_nova_compute_until_its_complaints_stop(
     host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path
 ) -> None:
-    """It complains of a claim of a server that moved on.
+    """It complains about an allocation of a server that has moved.
 
-    A clean-up of allocations then takes that away.
+    A cleanup of allocations then removes it.
     """
     server = world.boot(host.name)
     servers.migrate(world.cloud, server, "compute-1")

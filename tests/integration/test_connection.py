@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What goes wrong on the way to a cloud.
+"""Failures on the way to a cloud.
 
-It is reported in one sentence that says what and where, and nothing else.
+Each is reported in one sentence that says what failed and where, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
 
-# Port 9 of the loopback interface is the discard service's, which nobody runs.
+# Port 9 of the loopback interface belongs to the discard service, which nobody runs.
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -69,7 +69,7 @@ BROKEN = [
 @pytest.mark.parametrize(
     ("broken", "said"), BROKEN, ids=[broken.__name__ for broken, said in BROKEN]
 )
-def test_a_service_that_cannot_be_used(
+def test_unusable_service_fails_with_one_sentence(
     ansible: Ansible, minicloud: Minicloud, tmp_path: Path, broken: t.Any, said: str
 ) -> None:
     config = tmp_path / "clouds.yaml"
@@ -101,7 +101,7 @@ def test_a_service_that_cannot_be_used(
         ),
     ],
 )
-def test_a_cloud_that_is_not_known(
+def test_unknown_cloud_fails_with_one_sentence(
     ansible: Ansible,
     tmp_path: Path,
     environment: dict[str, str],
@@ -122,7 +122,7 @@ def test_a_cloud_that_is_not_known(
     assert "exception" not in result
 
 
-def test_a_whole_configuration_as_cloud(ansible: Ansible, minicloud: Minicloud) -> None:
+def test_cloud_option_accepts_a_whole_configuration(ansible: Ansible, minicloud: Minicloud) -> None:
     variables = minicloud.environment
     auth = {
         key: variables[f"OS_{key.upper()}"]
@@ -140,7 +140,7 @@ def test_a_whole_configuration_as_cloud(ansible: Ansible, minicloud: Minicloud) 
     assert result["summary"]["coverage"]["complete"]
 
 
-def test_the_os_variables(ansible: Ansible) -> None:
+def test_os_variables_select_the_cloud(ansible: Ansible) -> None:
     del ansible.environment["OS_CLOUD"], ansible.environment["OS_CLIENT_CONFIG_FILE"]
 
     assert ansible.module("orphan_detect")["summary"]["coverage"]["complete"]
@@ -149,17 +149,17 @@ def test_the_os_variables(ansible: Ansible) -> None:
 @pytest.mark.parametrize(
     ("option", "value"), [("min_age", "soon"), ("unknown_min_age", "1 fortnight")]
 )
-def test_a_duration_that_is_none(ansible: Ansible, option: str, value: str) -> None:
+def test_invalid_duration_is_refused(ansible: Ansible, option: str, value: str) -> None:
     assert f"'{value}' is no duration" in ansible.module("orphan_detect", **{option: value})["msg"]
 
 
 @pytest.mark.long
-def test_the_cloud_of_a_role_is_that_of_all_its_tasks(
+def test_role_passes_its_cloud_to_all_its_tasks(
     ansible: Ansible, few: Strays, tmp_path: Path
 ) -> None:
-    """Here nothing else names one.
+    """Nothing else names a cloud here.
 
-    A compact plan makes the role look, look again, change and put back.
+    A compact plan makes the role detect, detect again, change and restore.
     """
     few.release()
     few.claim()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A role of an operator's own that lists everything and may look at its own project only.
+"""A custom role that lists everything and may only read servers of its own project.
 
 Everything else looks like an orphan.
 """
@@ -58,7 +58,7 @@ Grant = t.Callable[[set[str]], None]
 
 @pytest.fixture(scope="module")
 def grant(world: World) -> Iterator[Grant]:
-    """Let the role `auditor` do what is named in Nova, and read in Placement.
+    """Give the role `auditor` these rights in Nova, and read access to Placement.
 
     Both services read their policy again when it changes.
     """
@@ -74,14 +74,14 @@ def grant(world: World) -> Iterator[Grant]:
         write("placement", PLACEMENT)
 
     yield apply
-    # A file that was there and is gone would be an error to them.
+    # The services treat a file that has disappeared as an error.
     for name in files:
         write(name, set())
 
 
 @pytest.fixture
 def auditor(minicloud: Minicloud, world: World) -> Callable[[str], dict[str, t.Any]]:
-    """Log the auditor into a project; the cloud as a whole configuration."""
+    """Log the auditor into a project, and return the cloud as a whole configuration."""
 
     def log_in(project: str) -> dict[str, t.Any]:
         world.assign("auditor", project, "auditor", "reader")
@@ -99,9 +99,9 @@ def auditor(minicloud: Minicloud, world: World) -> Callable[[str], dict[str, t.A
 
 @pytest.fixture(scope="module", autouse=True)
 def servers(world: World) -> None:
-    """Live servers of two projects, the newest of which is looked at first.
+    """Live servers of two projects, the newest of which is looked up first.
 
-    One of them also holds a host where it is not.
+    One of them also has an allocation on a host where it is not.
     """
     world.claim_also(world.boot("compute-1"), "compute-2")
     world.claim("compute-1")
@@ -145,7 +145,7 @@ def servers(world: World) -> None:
         "lists its own servers",
     ],
 )
-def test_a_role_that_lists_everything(
+def test_credentials_that_only_list_close_the_soundness_check(
     ansible: Ansible,
     placement: Placement,
     grant: Grant,

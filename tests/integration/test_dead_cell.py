@@ -4,11 +4,11 @@
 
 """One of two cells does not answer.
 
-What is proven of the other one goes, and nothing goes that the dead one may need.
+Proven orphans of the other cell are removed, and nothing is removed that the dead cell may need.
 
-`test_race_cells` has everything that a cell can do between two requests, and nothing may be lost by
-it. Here it is also about what must be done all the same. The tests build on each other's cloud, in
-the order in which they stand here.
+`test_race_cells` has everything that a cell can do between two requests, and checks that nothing is
+lost. This module also checks what must still be done. The tests depend on each other's cloud, in
+their order.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 
-# Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on
-# what it does not say.
+# Scenarios of cell1: each kind that is proven by what Nova says about the consumer itself, and each
+# that rests on absence.
 PROVABLE = (
     "deleted_server",
     "ended_migration",
@@ -56,6 +56,8 @@ PROVABLE = (
     "error_without_host",
 )
 BY_ABSENCE = ("deleted_migration", "purged_server", "orphaned_provider", "name_conflict")
+# What the consumers of those scenarios are found as, if they are found at all.
+KINDS_BY_ABSENCE = ("deleted_migration", "unknown_consumer")
 HOSTS = sorted([FIRST, SECOND, DOOMED])
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [
@@ -67,19 +69,19 @@ EVERY_KIND = {
 NEVER = {"orphan_cleanup_fail_on": "never"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 
-# Across both cells: a server of the living one that holds a host of the dead one as well, and the
-# other way round.
+# Across both cells: a server of the living cell that also has an allocation on a host of the dead
+# one, and the other way round.
 INTO, OUT_OF = "into the dead cell", "out of the dead cell"
-# All of these are orphans that nobody can prove while the cell is dead; the others of the dead cell
+# All of these are orphans that cannot be proven while the cell is dead; the others of the dead cell
 # are live.
 UNPROVABLE = ("deleted server", "ended migration", "forgotten migration", INTO, OUT_OF)
 
 
 @d.dataclass(frozen=True)
 class Cast:
-    """The live consumers that have to do with the dead cell, and what the orphans hold.
+    """The live consumers related to the dead cell, and the allocations of the orphans.
 
-    Those that are provable now, and the others.
+    Some orphans are provable now, and the others are not.
     """
 
     dead: dict[str, str]
@@ -102,16 +104,19 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
         }
         world.claim_also(dead[INTO], SECOND)
         world.claim_also(dead[OUT_OF], "compute-1")
-        shares = [
-            share
+        allocations = [
+            allocation
             for name in (*PROVABLE, *BY_ABSENCE)
-            for share in minicloud.truth(name)["shares"]
-            if share["kind"]
+            for allocation in minicloud.truth(name)["allocations"]
+            if allocation["kind"]
         ]
         by_absence = {
-            share["consumer"] for share in shares if share["kind"].startswith("forgotten_")
+            allocation["consumer"]
+            for allocation in allocations
+            if allocation["kind"] in KINDS_BY_ABSENCE
         }
-        provable = {share["consumer"] for share in shares} - by_absence
+        assert len(by_absence) >= len(KINDS_BY_ABSENCE)
+        provable = {allocation["consumer"] for allocation in allocations} - by_absence
         unprovable = by_absence | {dead[name] for name in UNPROVABLE}
         yield Cast(
             dead,
@@ -126,7 +131,7 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
 
 @d.dataclass(frozen=True)
 class Story:
-    """The run that finds the cell dead, and what everybody held before and after it."""
+    """The run with the dead cell, and all allocations before and after it."""
 
     run: Run
     before: dict[str, t.Any]
@@ -154,7 +159,7 @@ def story(
 
 @pytest.fixture
 def dead_cell(story: Story, world: World) -> Iterator[Story]:
-    """The cell is dead, and all that could be proven without it is gone."""
+    """The cell is dead, and everything that could be proven without it has been removed."""
     world.close_cell()
     yield story
     world.open_cell()
@@ -162,53 +167,55 @@ def dead_cell(story: Story, world: World) -> Iterator[Story]:
 
 @pytest.fixture
 def planted(cast: Cast, story: Story, world: World) -> Cast:
-    """The cell answers, and all orphans are there once more."""
+    """The cell answers, and all orphans have their allocations again."""
     world.open_cell()
     for consumer, allocations in (*cast.provable.items(), *cast.unprovable.items()):
         world.hold(consumer, allocations)
     return cast
 
 
-def test_the_run_ends_well(story: Story) -> None:
+def test_run_succeeds_with_a_dead_cell(story: Story) -> None:
     assert story.run.status == 0 and "Traceback" not in story.run.output, story.run.output
 
 
 @pytest.mark.parametrize("name", PROVABLE)
-def test_what_is_proven_of_the_living_cell_goes(
+def test_run_removes_proven_orphans_of_the_living_cell(
     story: Story, minicloud: Minicloud, name: str
 ) -> None:
-    shares = minicloud.truth(name)["shares"]
+    allocations = minicloud.truth(name)["allocations"]
     left = {
-        share["truth"]
-        for share in shares
-        if share["provider"] in story.after.get(share["consumer"], {})
+        allocation["truth"]
+        for allocation in allocations
+        if allocation["provider"] in story.after.get(allocation["consumer"], {})
     }
 
-    assert left == {share["truth"] for share in shares} - {"orphaned"}
+    assert left == {allocation["truth"] for allocation in allocations} - {"orphaned"}
 
 
-def test_nobody_of_the_dead_cell_is_touched(cast: Cast, story: Story) -> None:
+def test_run_changes_no_consumer_of_the_dead_cell(cast: Cast, story: Story) -> None:
     for name, consumer in cast.dead.items():
         assert story.after[consumer] == story.before[consumer], name
 
 
 @pytest.mark.parametrize("name", UNPROVABLE)
-def test_what_the_dead_cell_may_need_is_told(cast: Cast, story: Story, name: str) -> None:
+def test_run_reports_consumers_that_the_dead_cell_may_need(
+    cast: Cast, story: Story, name: str
+) -> None:
     entry = story.run.entry(cast.dead[name])
 
     assert entry["verdict"] in ("protected", "undecided") and entry["change"] is None
 
 
 @pytest.mark.parametrize("name", BY_ABSENCE)
-def test_what_rests_on_absence_stays(
+def test_run_keeps_consumers_whose_proof_rests_on_absence(
     story: Story, minicloud: Minicloud, placement: Placement, name: str
 ) -> None:
     by_proof = {"deleted_server"}
-    for share in minicloud.truth(name)["shares"]:
-        if share["kind"] not in by_proof:
+    for allocation in minicloud.truth(name)["allocations"]:
+        if allocation["kind"] not in by_proof:
             assert (
-                story.after[share["consumer"]][share["provider"]]
-                == story.before[share["consumer"]][share["provider"]]
+                story.after[allocation["consumer"]][allocation["provider"]]
+                == story.before[allocation["consumer"]][allocation["provider"]]
             )
     if name in ("orphaned_provider", "name_conflict"):
         assert any(
@@ -220,14 +227,14 @@ def test_what_rests_on_absence_stays(
         ]
 
 
-def test_the_summary_says_what_was_not_judged(story: Story) -> None:
+def test_summary_lists_what_was_not_judged(story: Story) -> None:
     coverage = story.run.read("findings.json")["summary"]["coverage"]
 
     assert coverage["complete"] is False and coverage["partial"] is True
     assert sorted(coverage["unjudged_hosts"]) == HOSTS
 
 
-def test_the_metrics_say_it(story: Story) -> None:
+def test_metrics_count_what_was_not_judged(story: Story) -> None:
     metrics = (story.run.folder / "orphan-cleanup" / "placement_orphans.prom").read_text()
 
     (value,) = re.findall(r"^placement_orphan_unjudged_hosts\{.*\} (\S+)$", metrics, re.MULTILINE)
@@ -235,12 +242,12 @@ def test_the_metrics_say_it(story: Story) -> None:
 
 
 @pytest.mark.long
-def test_every_kind_is_opted_in(
+def test_run_stays_safe_with_every_kind_opted_in(
     ansible: Ansible, dead_cell: Story, placement: Placement, wires: Wires
 ) -> None:
-    """The first run has emptied the tree of a ghost.
+    """The first run has emptied the tree of an orphaned provider.
 
-    Nobody may call it one while a cell could have its host.
+    It must not be reported as orphaned while a cell could have its host.
     """
     before, providers = placement.everything(), placement.providers()
 
@@ -261,7 +268,7 @@ def test_every_kind_is_opted_in(
         pytest.param("findings", True, marks=pytest.mark.long),
     ],
 )
-def test_when_the_play_fails(
+def test_fail_on_decides_whether_the_play_fails(
     ansible: Ansible, dead_cell: Story, placement: Placement, fail_on: str, fails: bool
 ) -> None:
     before = placement.everything()
@@ -277,7 +284,7 @@ def test_when_the_play_fails(
 
 @pytest.mark.long
 @pytest.mark.parametrize("fail_on", ["error", "partial"])
-def test_the_play_fails_only_after_its_work(
+def test_play_fails_only_after_its_work(
     ansible: Ansible, planted: Cast, placement: Placement, world: World, fail_on: str
 ) -> None:
     before = placement.everything()
@@ -291,7 +298,7 @@ def test_the_play_fails_only_after_its_work(
 
 
 def _went(cast: Cast, before: dict[str, t.Any], placement: Placement) -> set[str]:
-    """The orphans that have lost something, all in the way in which they should.
+    """Return the orphans that have lost something, each in the expected way.
 
     Nobody else has lost anything.
     """
@@ -323,7 +330,7 @@ def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
         ("nova", "/os-services$"),
     ],
 )
-def test_dies_in_the_middle_of_a_detection(
+def test_cell_dies_during_detection(
     planted: Cast,
     placement: Placement,
     scheduled: Schedule,
@@ -332,9 +339,11 @@ def test_dies_in_the_middle_of_a_detection(
     service: str,
     path: str,
 ) -> None:
-    """The living cell's orphans may go or stay, for a reading that contradicts itself proves less.
+    """Orphans of the living cell may be removed or not.
 
-    Nothing else goes.
+    A reading that contradicts itself proves less.
+
+    Nothing else is removed.
     """
     before = placement.everything()
     died = getattr(wires, service).on("GET", path, before=world.close_cell)
@@ -349,7 +358,7 @@ def test_dies_in_the_middle_of_a_detection(
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", ["/os-hypervisors/detail", "/os-migrations", "/servers/[^/?]*$"])
-def test_is_dead_for_one_answer(
+def test_cell_is_dead_for_one_answer(
     planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, path: str
 ) -> None:
     before = placement.everything()
@@ -358,12 +367,12 @@ def test_is_dead_for_one_answer(
     scheduled.run()
 
     assert died.ran
-    # What it proves of its own orphans when it is back is right as well.
+    # What a run proves about the cell's own orphans once it is back is right as well.
     _went(planted, before, placement)
 
 
 @pytest.mark.long
-def test_dies_between_two_writes(
+def test_cell_dies_between_two_writes(
     ansible: Ansible,
     planted: Cast,
     placement: Placement,
@@ -371,10 +380,7 @@ def test_dies_between_two_writes(
     world: World,
     tmp_path: Path,
 ) -> None:
-    """Nothing of the dead cell is written from a certain moment on.
-
-    That is when its first consumer is looked at again.
-    """
+    """Nothing of the dead cell is written once its first consumer is looked up again."""
     findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")
     ansible.direct("orphan_detect", dest=findings, **NO_AGE)
     planned = ansible.direct("orphan_plan", findings=findings, dest=plan)
@@ -402,10 +408,10 @@ def test_dies_between_two_writes(
         assert after[consumer] == before[consumer]
 
 
-def test_what_was_left_goes_when_the_cell_is_back(
+def test_remaining_orphans_are_removed_when_the_cell_is_back(
     ansible: Ansible, planted: Cast, placement: Placement
 ) -> None:
-    """So all that stayed were orphans indeed."""
+    """This shows that all that were kept were orphans."""
     live = {consumer: placement.held(consumer) for consumer in planted.live.values()}
     across = {planted.dead[name] for name in (INTO, OUT_OF)}
     gone = set(planted.unprovable) - across

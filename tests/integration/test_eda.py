@@ -4,7 +4,7 @@
 
 """The rulebook, run by ansible-rulebook.
 
-An alert starts a look, and nothing that is posted starts anything else.
+An alert starts a detection, and no other event starts anything.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WAIT = 180.0
 
 
 class Rulebook:
-    """A running ansible-rulebook, by its webhook."""
+    """A running ansible-rulebook, used through its webhook."""
 
     def __init__(self, process: subprocess.Popen[str], port: int, log: Path, out: Path) -> None:
         self.process, self.log, self.out = process, log, out
@@ -64,7 +64,7 @@ class Rulebook:
             return error.code
 
     def until(self, true: t.Callable[[], bool]) -> None:
-        """Wait for something to come about, for as long as the rulebook runs."""
+        """Wait for a condition while the rulebook runs."""
         end = time.monotonic() + WAIT
         while not true():
             assert self.process.poll() is None and time.monotonic() < end, self.told
@@ -77,7 +77,7 @@ class Rulebook:
 
 @pytest.fixture
 def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
-    """The rulebook as its first lines say that it is run."""
+    """The rulebook, run as its first lines say."""
     if not shutil.which("java"):
         pytest.skip(
             "Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: "
@@ -119,7 +119,7 @@ def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
             process.wait(60)
 
 
-def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
+def test_alert_starts_one_detection_and_nothing_else(
     rulebook: Rulebook, few: Strays, placement: Placement
 ) -> None:
     few.claim()
@@ -132,8 +132,8 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
         {"action": "cleanup_orphans"},
     ):
         assert rulebook.post(other) == 200
-    # One at a time and in their order: had one of those started something, it would have been
-    # reported before this one.
+    # They are posted one at a time and in order: if one of them had started something, it would
+    # have been reported before this one.
     assert (
         rulebook.post(
             {**ALERT, "orphan_cleanup_min_age": 0, "orphan_cleanup_kinds": ["orphaned_provider"]}
@@ -146,15 +146,15 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
     assert (
         rulebook.told.count("PLAY [") == 1 and "PLAY [Detect orphaned allocations]" in rulebook.told
     )
-    # They are too young for a look with the ages of the role, which no event can change.
+    # They are too young for a detection with the role's ages, which no event can change.
     young = {entry["consumer"] for entry in found["protected"] if entry["kind"] == "too_young"}
     assert set(few.consumers) <= young and found["scope"]["kinds"] == []
     assert placement.everything() == before
 
 
 @pytest.mark.parametrize("name", ["orphan_alert", "orphan_alert_awx"])
-def test_ansible_rulebook_takes_the_rulebooks(name: str) -> None:
-    """By its own schema; AWX's would need an AWX to be run."""
+def test_ansible_rulebook_accepts_the_rulebooks(name: str) -> None:
+    """Checked with its own schema; AWX's schema would need a running AWX."""
     python = program("python")
     check = (
         "import sys, yaml; from ansible_rulebook.validators import Validate; "
@@ -171,7 +171,7 @@ def test_ansible_rulebook_takes_the_rulebooks(name: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_rulebooks_can_only_look() -> None:
+def test_rulebooks_only_run_detection() -> None:
     ours, awx = (
         yaml.safe_load((RULEBOOKS / f"{name}.yml").read_text())[0]["rules"]
         for name in ("orphan_alert", "orphan_alert_awx")

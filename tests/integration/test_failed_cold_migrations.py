@@ -4,10 +4,10 @@
 
 """Cold migrations that fail at each step, on real services.
 
-With and without Placement at hand when Nova gives the allocation back.
+With and without a reachable Placement when Nova returns the allocation.
 
-What is left is judged twice: as it is, when nothing may be changed, and once the operator has
-settled the server. Then a default run leaves each server with what it needs, and a restoration
+The result is judged twice: as it is, when nothing may be changed, and once the operator has settled
+the server. Then a default run leaves each server with the allocation that it needs, and a restore
 brings back what it changed.
 """
 
@@ -41,7 +41,7 @@ SOURCE, DESTINATION, FULL = "copies", "receives", "compute-1"
 
 
 class Stage:
-    """Two hosts that fail as they are asked to, and what stands between them and Placement."""
+    """Two hosts that fail on request, and the proxy between them and Placement."""
 
     def __init__(self, world: World, placement: Interposer) -> None:
         self.world = world
@@ -52,13 +52,13 @@ class Stage:
         return self.world.boot(SOURCE)
 
     def copying(self, server: str) -> str:
-        """A cold migration that is held while the disks are copied; its uuid."""
+        """Begin a cold migration that waits while the disks are copied, and return its uuid."""
         return steering.migrate_until_copy(
             self.world.paths, self.cloud, server, SOURCE, DESTINATION
         )
 
     def finishing(self, server: str) -> str:
-        """A cold migration that is held while the destination makes the guest; its uuid."""
+        """Begin a cold migration that waits in its last step, and return its uuid."""
         return steering.migrate_until_finish(self.world.paths, self.cloud, server, DESTINATION)
 
     def fail_copy(self, server: str, how: str = "") -> None:
@@ -68,20 +68,20 @@ class Stage:
         steering.fail_finish(self.world.paths, self.cloud, server, DESTINATION)
 
     def lose(self, migration: str) -> None:
-        """Let Placement be out of reach whenever a host asks what a migration holds."""
+        """Make Placement unreachable whenever a host reads the allocation of a migration."""
         self.placement.on("GET", f"/allocations/{migration}", 0, lambda: Fault.NO_ANSWER)
 
     def refuse_move(self, server: str, migration: str) -> None:
         """Let Placement refuse the return of an allocation.
 
-        Somebody writes the server's just before.
+        Somebody writes the server's allocation just before.
         """
         self.placement.on(
             "POST", r"/allocations$", 1, lambda: self._write_again(server), body=migration
         )
 
     def refuse_removal(self, migration: str) -> None:
-        """Let Placement refuse the removal of what a migration holds."""
+        """Let Placement refuse the removal of a migration's allocation."""
         self.placement.on(
             "PUT", f"/allocations/{migration}", 1, lambda: self._write_again(migration)
         )
@@ -95,13 +95,13 @@ class Stage:
         servers.settle(self.cloud, server, None)
 
     def restart(self, server: str) -> None:
-        """Stop and start a server, as an operator does who does not trust it."""
+        """Stop and start a server, as a cautious operator does."""
         for action, status in (("os-stop", "SHUTOFF"), ("os-start", "ACTIVE")):
             servers.act(self.cloud, server, action)
             servers.settle(self.cloud, server, None, status)
 
     def end_by_sql(self, migration: str) -> None:
-        """No API ends a cold migration that Nova has forgotten."""
+        """No API ends a cold migration that Nova has lost track of."""
         self.world.sql(CELL1, "UPDATE migrations SET status = 'error' WHERE uuid = ?", migration)
 
 
@@ -142,7 +142,7 @@ def copy_of_a_stopped_server_is_refused(stage: Stage, server: str) -> str:
 def reset_while_it_copies(stage: Stage, server: str) -> str:
     """Nova has saved the destination as the server's host.
 
-    It has given the allocation of the source back.
+    It has returned the allocation on the source.
     """
     migration = stage.copying(server)
     servers.act(stage.cloud, server, "os-resetState", {"state": "active"})
@@ -207,14 +207,14 @@ def revert_that_placement_refuses(stage: Stage, server: str) -> str:
 
 
 def server_holds_both(stage: Stage, server: str) -> str:
-    """As an old Nova left it, or somebody who has given the server its host back and no more."""
+    """An old Nova left it like this, or somebody gave the server its host back and did no more."""
     migration = copy_fails(stage, server)
     stage.world.claim_also(server, DESTINATION)
     return migration
 
 
 def both_hold_the_source(stage: Stage, server: str) -> str:
-    """A return that is half done.
+    """Only half of the return is done.
 
     An old Nova wrote the server's allocation first, and removed the migration's in a second
     request.
@@ -265,12 +265,12 @@ def reset_and_end_by_sql(stage: Stage, server: str, migration: str) -> None:
 
 
 def failed_on_the_destination(stage: Stage, server: str) -> str:
-    """The guest, or what there is of it, is on the destination."""
+    """The guest, or what exists of it, is on the destination."""
     return finish_fails_and_placement_refuses(stage, server)
 
 
 def reset_to_the_source_by_sql(stage: Stage, server: str, migration: str) -> None:
-    """Somebody takes the move for undone: for Nova the server rests on the source."""
+    """Somebody considers the move undone: for Nova the server is on the source."""
     stage.reset(server)
     stage.world.sql(
         CELL1, "UPDATE instances SET host = ?, node = ? WHERE uuid = ?", SOURCE, SOURCE, server
@@ -281,11 +281,11 @@ def reset_to_the_source_by_sql(stage: Stage, server: str, migration: str) -> Non
 class State:
     """A cold migration that failed in some way, and how an operator settles its server.
 
-    left: what the server and the migration hold after the failure.
+    left: the allocations of the server and the migration after the failure.
     home: where Nova says that the server is.
-    guest_elsewhere: whether its guest, or its disk, is on the other host all the same, so that
+    guest_elsewhere: whether its guest or its disk is nevertheless on the other host, so that
     nothing may be changed.
-    unsettled, settled: what a run calls the server and the migration that hold something: the
+    unsettled, settled: how a run classifies the server and the migration with an allocation: the
     reason of a protection, or the kind.
     """
 
@@ -307,7 +307,7 @@ IN_ERROR, MOVING, FINE = "error_with_host", "moving", ""
 SWAPPED, ENDED = "unreverted_allocation", "ended_migration"
 
 STATES = (
-    # First, because the guests of Nova's fake driver end with its nova-compute.
+    # This comes first, because the guests of Nova's fake driver end with its nova-compute.
     State(
         source_dies_while_it_copies,
         (DST, SRC),
@@ -399,12 +399,12 @@ STATES = (
     ),
     State(both_hold_the_source, (SRC, SRC), reset, SOURCE, (FINE, IN_ERROR), (FINE, ENDED)),
 )
-# Of these the server is at rest as soon as the migration has failed, or nothing of them is an
+# In these states the server is settled as soon as the migration has failed, or nothing of it is an
 # orphan.
 SETTLED_AT_ONCE = {state.name for state in STATES if state.settle is nothing}
 OWNER = ("project_id", "user_id", "consumer_type")
-# Nova has put the server where it holds nothing; that it holds only another host is put right by
-# choice.
+# Nova has put the server on a host where it has no allocation; an allocation only on another host
+# is remediated by choice.
 BY_CHOICE = {reset_while_it_copies.__name__}
 
 
@@ -412,7 +412,7 @@ BY_CHOICE = {reset_while_it_copies.__name__}
 class Story:
     """The server and the migration of each state by its name.
 
-    With what was held, and found, at each point.
+    With their allocations and findings at each point.
     """
 
     servers: dict[str, str] = d.field(default_factory=dict)
@@ -425,7 +425,7 @@ class Story:
         return self.servers[state.name], self.migrations[state.name]
 
     def held(self, point: str, state: State) -> tuple[dict[str, t.Any], dict[str, t.Any]]:
-        """What the server and the migration of a state held at a point, by provider."""
+        """Return what the server and the migration of a state had at a point, by provider."""
         server, migration = (
             {
                 provider: share["resources"]
@@ -447,7 +447,7 @@ def stage(minicloud: Minicloud, world: World) -> Iterator[Stage]:
             for host in (SOURCE, DESTINATION):
                 world.own_host(host, driver=steering.DRIVER)
             yield Stage(world, placement)
-        # Before the hosts' services are deleted, which the world does after this.
+        # This precedes the deletion of the hosts' services by the world.
         assert not placement.errors
 
 
@@ -504,7 +504,7 @@ def story(
 
 
 def _kind(run: Run, consumer: str) -> str:
-    """What a run calls a consumer; nothing where it is in order."""
+    """Return how a run classifies a consumer, None if it is healthy."""
     found = run.read("findings.json")
     entries = [
         entry
@@ -521,15 +521,17 @@ each_state: Callable[..., t.Any] = pytest.mark.parametrize(
 
 
 @each_state
-def test_what_is_left(story: Story, world: World, state: State) -> None:
-    """The table of docs/failed-cold-migrations.md."""
+def test_failed_migration_leaves_the_documented_allocations(
+    story: Story, world: World, state: State
+) -> None:
+    """This is the table of docs/failed-cold-migrations.md."""
     left = tuple({world.provider(host) for host in hosts} for hosts in state.left)
 
     assert tuple(map(set, story.held("failed", state))) == left
 
 
 @each_state
-def test_nothing_is_changed_before_its_server_is_settled(story: Story, state: State) -> None:
+def test_run_changes_nothing_before_the_server_is_settled(story: Story, state: State) -> None:
     run = story.runs["while failed"]
 
     assert (run.status, run.changed) == (0, 0), run.output
@@ -539,7 +541,7 @@ def test_nothing_is_changed_before_its_server_is_settled(story: Story, state: St
 
 
 @each_state
-def test_it_is_found_and_told(story: Story, state: State) -> None:
+def test_run_finds_and_reports_the_failed_migration(story: Story, state: State) -> None:
     server = story.seen[state.name]
 
     assert (server["OS-EXT-STS:task_state"], server["OS-EXT-SRV-ATTR:host"]) == (None, state.home)
@@ -550,7 +552,7 @@ def test_it_is_found_and_told(story: Story, state: State) -> None:
 
 
 @each_state
-def test_a_default_run_leaves_the_server_with_what_it_needs_and_the_migration_with_nothing(
+def test_default_run_gives_the_server_its_allocation_and_empties_the_migration(
     story: Story, world: World, state: State
 ) -> None:
     host = SOURCE if state.name in BY_CHOICE else state.home
@@ -566,10 +568,10 @@ def test_a_default_run_leaves_the_server_with_what_it_needs_and_the_migration_wi
     assert story.runs["once more"].changed == 0
 
 
-def test_a_guest_that_may_be_on_the_destination_is_undecided(story: Story) -> None:
-    """The attack: the host that would be freed has the guest of the server.
+def test_guest_possibly_on_the_destination_is_undecided(story: Story) -> None:
+    """The attack: the guest of the server is on the host that would be freed.
 
-    For Nova the server rests on the source.
+    For Nova the server is on the source.
     """
     entry = story.runs["cleaned"].entry(story.servers[failed_on_the_destination.__name__])
 
@@ -581,7 +583,7 @@ def test_a_guest_that_may_be_on_the_destination_is_undecided(story: Story) -> No
 
 
 @each_state
-def test_a_restoration_brings_both_documents_back(story: Story, state: State) -> None:
+def test_restore_writes_both_documents(story: Story, state: State) -> None:
     assert story.runs["restored"].status == 0, story.runs["restored"].output
     assert story.held("restored", state) == story.held("settled", state)
     for consumer in story.consumers(state):

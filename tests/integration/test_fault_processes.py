@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Remediations that are killed, stopped, run twice at once, or have no disk.
+"""Remediations that are killed, stopped, run twice at once, or have no disk space.
 
-What they did is known, and the rest can be done later.
+Their results are known, and the rest can be done later.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if t.TYPE_CHECKING:
 WRITE = ("POST", "^/allocations$")
 
 
-def test_killed_at_each_step_of_a_write(
+def test_runs_killed_at_each_step_of_a_write_can_be_continued_and_restored(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
-    """Each run goes on where the one before was killed.
+    """Each run continues where the previous one was killed.
 
-    The journals of all of them together give everything back.
+    All their journals together restore everything.
     """
     many.claim()
     running: list[subprocess.Popen[str]] = []
@@ -52,7 +52,7 @@ def test_killed_at_each_step_of_a_write(
         running[-1].kill()
         return Fault.NO_ANSWER
 
-    # A consumer is asked for by the renewed proof, before its write, and to read it back.
+    # A consumer is read by the renewed proof, before its write, and to verify the write.
     first, ninth = (f"^/allocations/{many.consumers[index]}$" for index in (0, 8))
     steps: list[tuple[dict[str, t.Any], int, int]] = [
         ({"method": "GET", "path": first, "nth": 2, "before": kill}, 0, 0),
@@ -92,9 +92,9 @@ def test_killed_at_each_step_of_a_write(
 
 @contextlib.contextmanager
 def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[str, ...]]:
-    """Yield what to put before a command whose `folder` is to be on a disk of its own.
+    """Yield a command prefix that gives `folder` a disk of its own.
 
-    It is copied beside it in the end.
+    At the end the disk is copied beside it.
     """
     folder.mkdir()
     mount = (
@@ -111,7 +111,9 @@ def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[
     yield (*isolated, script, "sh")
 
 
-def test_a_disk_that_is_full(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+def test_full_disk_stops_the_run_before_any_write(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
     few.claim()
     with small_disk(tmp_path / "disk", 4, used=4) as wrapper:
         result = told(
@@ -129,10 +131,12 @@ def test_a_disk_that_is_full(ansible: Ansible, wires: Wires, few: Strays, tmp_pa
 
 
 @pytest.mark.long
-def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
-    """What was journalled before is made, the rest is not.
+def test_disk_that_fills_up_stops_the_run_and_keeps_the_journal_usable(
+    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
+) -> None:
+    """Changes in the journal are made, the rest is not.
 
-    What the torn journal says gives all of it back.
+    The truncated journal restores all of them.
     """
     many.claim()
     with small_disk(tmp_path / "disk", 16) as wrapper:
@@ -161,7 +165,7 @@ def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_
     assert many.held == many.consumers
 
 
-def test_two_runs_at_once_on_one_machine(
+def test_two_runs_on_one_machine_change_each_consumer_once(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     many.claim()
@@ -179,7 +183,7 @@ def test_two_runs_at_once_on_one_machine(
     assert wires.placement.requests.count("POST /allocations") == 3
 
 
-def test_a_run_does_not_wait_for_ever_for_another(
+def test_run_gives_up_waiting_for_another_run(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -197,12 +201,12 @@ def test_a_run_does_not_wait_for_ever_for_another(
 
 
 @pytest.mark.long
-def test_two_runs_at_once_on_two_machines(
+def test_two_runs_on_two_machines_change_each_consumer_once(
     ansible: Ansible, minicloud: Minicloud, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
-    """The other run comes and goes between proof and write of this one's second request.
+    """The other run happens between proof and write of this run's second request.
 
-    There is no lock between them.
+    They share no lock.
     """
     many.claim()
     folders = [tmp_path / "one", tmp_path / "other"]
@@ -236,12 +240,12 @@ def test_two_runs_at_once_on_two_machines(
 @pytest.mark.parametrize(
     "how", ["SIGTERM", long("SIGINT"), long("SIGHUP"), "SIGKILL", long("SIGINT to the group")]
 )
-def test_ansible_is_stopped_in_the_middle(
+def test_stopped_ansible_lets_the_current_write_finish(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, how: str
 ) -> None:
-    """As Ctrl-C, a cancelled job or a closed terminal does it.
+    """Ctrl-C, a cancelled job or a closed terminal does this.
 
-    What is under way is finished and reported, and nothing else is begun.
+    The current write is finished and reported, and nothing else starts.
     """
     many.claim()
     name, _space, group = how.partition(" ")
@@ -297,13 +301,10 @@ def test_ansible_is_stopped_in_the_middle(
 
 
 @pytest.mark.parametrize("part", [b"AnsiballZ_orphan_remediate", long(b"-c")])
-def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
+def test_module_notices_that_ansible_was_killed_before_it_started(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, part: bytes
 ) -> None:
-    """The worker that waits for the module outlives `ansible-playbook`.
-
-    So its pipe reports nothing.
-    """
+    """The worker that waits for the module outlives `ansible-playbook`: its pipe shows nothing."""
     many.claim()
     plan = tmp_path / "reviewed.json"
     plan.write_text(json.dumps(many.arguments(wires)["plan"]))
@@ -355,12 +356,12 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
 
 
 @pytest.mark.long
-def test_nobody_is_missed_who_is_meant_to_be_gone(
+def test_run_continues_when_a_process_that_may_exit_has_exited(
     ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
 ) -> None:
     """A task in the background outlives its `ansible-playbook`.
 
-    One under nohup outlives the shell that started it.
+    A task under nohup outlives the shell that started it.
     """
     few.claim()
     options = {**few.arguments(wires), "output_dir": str(tmp_path), "cloud": "minicloud"}
@@ -414,7 +415,7 @@ def _kept(folder: Path) -> dict[str, t.Any]:
     return t.cast("dict[str, t.Any]", json.loads((folder / "remediation.json").read_text()))
 
 
-def test_a_module_that_is_told_to_stop_tells_what_it_did(
+def test_stopped_module_reports_what_it_did(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     many.claim()
@@ -431,7 +432,7 @@ def test_a_module_that_is_told_to_stop_tells_what_it_did(
     assert list(many.truth(result).values()) == ["removed"] * 8 + ["skipped"] * 12
 
 
-def test_a_module_that_is_told_to_stop_during_a_proof_writes_nothing_more(
+def test_module_stopped_during_a_proof_writes_nothing_more(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -449,7 +450,7 @@ def test_a_module_that_is_told_to_stop_during_a_proof_writes_nothing_more(
     assert "POST /allocations" not in wires.placement.requests
 
 
-def test_a_module_that_waits_for_another_run_can_be_stopped(
+def test_module_waiting_for_another_run_can_be_stopped(
     ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -469,7 +470,7 @@ def test_a_module_that_waits_for_another_run_can_be_stopped(
 
 
 def descendants(root: int) -> list[int]:
-    """The processes that `root` started, and those that they started."""
+    """Return the processes that `root` started, and those that they started."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -491,7 +492,7 @@ def open_files(number: int) -> set[str]:
 
 
 def command(number: int) -> bytes:
-    """The command line of a process, empty when it is over."""
+    """Return the command line of a process, empty when it has ended."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{number}/cmdline").read_bytes()
     return b""

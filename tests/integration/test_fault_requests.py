@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A fault of any single request of a remediation.
+"""A fault in any single request of a remediation.
 
-It is sent again, or the change is reported as not made; never as made without being so.
+The request is repeated, or the change is reported as not made; never as made without being so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-# A request that meets one of these is sent again, a write only after its consumers were read.
+# A request with one of these faults is repeated, a write only after its consumers were read.
 RETRIED = (
     Fault.EXPIRED,
     Fault.NO_ANSWER,
@@ -49,14 +49,14 @@ MOST_RUNS = 60
 
 @d.dataclass
 class Shape:
-    """A kind of request, whose UUIDs do not matter, and the faults that it has not met yet."""
+    """A type of request, whatever its UUIDs, and the faults that it has not had yet."""
 
     wire: Interposer
     request: str
     faults: list[Fault] = d.field(default_factory=lambda: list(FAULTS))
 
     def meets(self) -> Hook:
-        """Let the next one meet the next fault."""
+        """Give the next request the next fault."""
         method, _space, path = self.request.partition(" ")
         fault = self.faults[0]
         return self.wire.on(
@@ -74,7 +74,7 @@ def shapes_of(wires: Wires) -> list[Shape]:
 
 
 @pytest.mark.long
-def test_each_request_meets_each_fault(
+def test_run_survives_each_fault_in_each_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -115,7 +115,7 @@ def test_each_request_meets_each_fault(
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.RESET), long(Fault.BAD_GATEWAY)])
-def test_the_answer_is_lost_after_the_write_took_effect(
+def test_run_counts_a_write_whose_answer_was_lost(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     few.claim()
@@ -129,7 +129,7 @@ def test_the_answer_is_lost_after_the_write_took_effect(
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.UNAVAILABLE), Fault.CONFLICT])
-def test_no_write_ever_arrives(
+def test_run_reports_failures_when_no_write_arrives(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     few.claim()
@@ -143,8 +143,10 @@ def test_no_write_ever_arrives(
 
 
 @pytest.mark.long
-def test_nothing_comes_in_time(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
-    """Some requests are never answered, and a write takes effect whose answer does not come."""
+def test_run_ends_when_no_answer_arrives_in_time(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
+    """Some requests are never answered, and a write takes effect without an answer."""
     few.claim()
     hooks = [
         wires.nova.on("GET", "/os-services$", before=lambda: Fault.SILENCE),
@@ -164,10 +166,10 @@ def test_nothing_comes_in_time(ansible: Ansible, wires: Wires, few: Strays, tmp_
 
 
 @pytest.mark.long
-def test_a_write_takes_effect_after_it_was_given_up(
+def test_run_counts_a_write_that_takes_effect_after_its_timeout(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
-    """The second one then meets what the first one did, and is refused."""
+    """The repetition then meets the result of the first write, and is refused."""
     few.claim()
     lost = wires.placement.on("POST", "^/allocations$", nth=1, before=lambda: Fault.NO_ANSWER)
     late = wires.placement.on("POST", "^/allocations$", nth=2, before=few.release)
@@ -178,7 +180,7 @@ def test_a_write_takes_effect_after_it_was_given_up(
     assert set(few.truth(told).values()) == {"removed"}
 
 
-def test_what_cannot_be_read_back_is_not_told_as_made(
+def test_run_does_not_count_a_write_that_cannot_be_read_back(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -201,10 +203,10 @@ def test_what_cannot_be_read_back_is_not_told_as_made(
     assert few.recorded(tmp_path) == few.consumers
 
 
-def test_one_that_moves_between_its_proof_and_the_write(
+def test_run_skips_a_consumer_that_changes_between_proof_and_write(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
-    """Placement refuses the request as a whole; taken apart, all others go through."""
+    """Placement refuses the request as a whole; split, all others succeed."""
     many.claim()
     moved = many.consumers[3]
     wires.placement.on("POST", "^/allocations$", before=lambda: many.move(moved))
@@ -225,10 +227,10 @@ def test_one_that_moves_between_its_proof_and_the_write(
 
 
 @pytest.mark.long
-def test_a_token_expires_in_the_middle_of_the_run(
+def test_run_renews_a_token_that_expires_midway(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
-    """A write and a look-up meet a service that no longer knows the token with which they come."""
+    """A write and a lookup reach a service that no longer accepts their token."""
     many.claim()
     expired = wires.placement.on("POST", "^/allocations$", nth=2, before=lambda: Fault.EXPIRED)
     also = wires.nova.on("GET", "/servers/[^/]*$", nth=10, before=lambda: Fault.EXPIRED)
@@ -240,7 +242,7 @@ def test_a_token_expires_in_the_middle_of_the_run(
 
 
 @pytest.mark.parametrize(("max_failures", "tried"), [(5, 8), long(8, 8), long(9, 16)])
-def test_a_run_gives_up_when_write_after_write_fails(
+def test_run_gives_up_after_repeated_write_failures(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path, max_failures: int, tried: int
 ) -> None:
     many.claim()
@@ -261,7 +263,7 @@ def test_a_run_gives_up_when_write_after_write_fails(
     many.others_are_spared()
 
 
-def test_a_run_that_may_not_fail_once_is_refused_before_it_asks_for_anything(
+def test_run_refuses_a_failure_limit_of_zero_before_any_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()

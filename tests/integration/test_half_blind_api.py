@@ -4,11 +4,11 @@
 
 """Workers of nova-api that do not know a cell.
 
-They answer as if nothing of it had ever been, and nothing of it may be touched.
+They answer as if nothing of it had ever existed, and nothing of it may be changed.
 
-Such a cell is not a dead one: nothing is `UNKNOWN` and nothing is a 500. Only that answers
-contradict each other, or what Placement holds and what Nova's API database knows, gives it away.
-The tests build on each other's cloud, in the order in which they stand here.
+Such a cell differs from a dead one: nothing is `UNKNOWN` and nothing is a 500. Only contradictions
+between answers, or with Placement and Nova's API database, reveal it. The tests depend on each
+other's cloud, in their order.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ EVERY_KIND = {
         if kind.by_default != "report"
     ]
 }
-# As they are without `Ansible.playbook`, which lets everything be of any age.
+# The real default ages, which `Ansible.playbook` would override.
 DEFAULT_AGES = {"orphan_cleanup_min_age": "1h", "orphan_cleanup_unknown_min_age": "24h"}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"], **DEFAULT_AGES}
 
-# The planted orphans of cell1, as their scenarios name them.
+# The orphans of cell1, by the names of their scenarios.
 PLANTED = ("deleted_server", "ended_migration", "deleted_migration")
 
 # A probe for one migration is answered by a worker that knows the cell, and every listing by one
@@ -86,7 +86,7 @@ def workers(minicloud: Minicloud, world: World) -> Iterator[Workers]:
 
 @pytest.fixture(scope="module")
 def guests(minicloud: Minicloud, world: World, workers: Workers) -> Iterator[Guests]:
-    """Whoever lives in the new cell; and in the other one what anybody may remove."""
+    """The consumers in the new cell; and in the other cell what any run may remove."""
     minicloud.scenario(*PLANTED)
     guests = cells.settle(world)
     cells.set_back(world, days=2)
@@ -96,16 +96,16 @@ def guests(minicloud: Minicloud, world: World, workers: Workers) -> Iterator[Gue
 
 @pytest.fixture
 def deletions(wires: Wires) -> Hook:
-    """Attempts to delete a tree, of which none gets through.
+    """Attempts to delete a tree, none of which succeeds.
 
-    What one test finds wrong shall not be what the next one finds.
+    A failure in one test must not make the next one fail.
     """
     return wires.placement.on("DELETE", "", nth=0, before=lambda: Fault.CONFLICT)
 
 
 @pytest.fixture
 def before(guests: Guests, placement: Placement, world: World) -> Iterator[dict[str, t.Any]]:
-    """What the living hold; they hold it again afterwards, should a test find that they do not."""
+    """The allocations of the live consumers, which are restored after each test."""
     before = held_by(guests.live.values(), placement)
     assert all(allocations for allocations, _generation in before.values()), before
     yield before
@@ -124,7 +124,7 @@ def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
 
 
 def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any]:
-    """What each of them holds, and its generation.
+    """Return the allocation of each consumer with its generation.
 
     Both are equal before and after if and only if nobody wrote.
     """
@@ -135,11 +135,11 @@ def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any
     }
 
 
-# Before anybody lives in the new cell -------------------------------------------------------------
+# Before the new cell has servers ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answering", [long((OLD,)), long((PRIMED,)), (OLD, NEW)], ids=" and ".join)
-def test_the_trees_of_running_hosts_that_are_still_empty(
+def test_empty_trees_of_running_hosts_are_kept(
     ansible: Ansible,
     deletions: Hook,
     placement: Placement,
@@ -147,9 +147,9 @@ def test_the_trees_of_running_hosts_that_are_still_empty(
     workers: Workers,
     answering: tuple[str, ...],
 ) -> None:
-    """Each of these hosts is called as its node.
+    """Each of these hosts has the name of its node.
 
-    TWIN has a second node that is called like no host.
+    TWIN has a second node whose name is not that of a host.
     """
     assert {EMPTY, TWIN, f"{TWIN}-2"} <= set(placement.providers())
     workers.answer(wires, *answering)
@@ -162,7 +162,7 @@ def test_the_trees_of_running_hosts_that_are_still_empty(
 
 @pytest.mark.long
 @pytest.mark.parametrize("host", [EMPTY, TWIN, f"{TWIN}-2"])
-def test_the_tree_of_one_such_host_that_is_named(
+def test_empty_tree_of_a_named_running_host_is_kept(
     ansible: Ansible,
     deletions: Hook,
     placement: Placement,
@@ -185,12 +185,12 @@ def test_the_tree_of_one_such_host_that_is_named(
 
 
 @pytest.mark.long
-def test_hypervisors_that_no_service_stands_for(
+def test_hypervisors_without_a_service_fail_the_soundness_check(
     ansible: Ansible, before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers
 ) -> None:
     """One list has the hosts of the new cell and the other has not.
 
-    The report says which hosts.
+    The report names the hosts.
     """
     assert before
     everything = placement.everything()
@@ -205,7 +205,7 @@ def test_hypervisors_that_no_service_stands_for(
 
 
 @pytest.mark.parametrize("answering", [long(OLD), PRIMED])
-def test_every_kind_is_opted_in(
+def test_run_stays_safe_with_every_kind_opted_in(
     ansible: Ansible,
     before: dict[str, t.Any],
     deletions: Hook,
@@ -215,9 +215,9 @@ def test_every_kind_is_opted_in(
     workers: Workers,
     answering: str,
 ) -> None:
-    """All answers agree with each other, and all of them are wrong.
+    """All answers agree, and all of them are wrong.
 
-    None knows the cell where servers live and one waits to be confirmed.
+    No worker knows the cell, which has live servers and an unconfirmed resize.
     """
     workers.answer(wires, answering)
 
@@ -229,11 +229,11 @@ def test_every_kind_is_opted_in(
     assert run.read("findings.json")["summary"]["coverage"]["complete"] is False
 
 
-# Workers that do not agree ------------------------------------------------------------------------
+# Workers that disagree ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hypervisors", [OLD, NEW])
-def test_the_worst_that_a_balancer_can_do(
+def test_run_stays_safe_with_the_worst_balancing(
     before: dict[str, t.Any],
     placement: Placement,
     wires: Wires,
@@ -242,7 +242,7 @@ def test_the_worst_that_a_balancer_can_do(
     scheduled: Schedule,
     hypervisors: str,
 ) -> None:
-    """A worker that knows the cell answers single requests, one that does not the listings.
+    """A worker that knows the cell answers single requests, and another one the listings.
 
     This is so in detection and in the renewed proof.
     """
@@ -253,7 +253,7 @@ def test_the_worst_that_a_balancer_can_do(
     assert held_by(guests.live.values(), placement) == before, scheduled.told
 
 
-def test_each_request_meets_any_worker(
+def test_run_stays_safe_when_any_worker_answers(
     before: dict[str, t.Any],
     placement: Placement,
     wires: Wires,
@@ -266,7 +266,7 @@ def test_each_request_meets_any_worker(
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 3])
-def test_each_request_meets_any_worker_many_times(
+def test_run_stays_safe_when_any_worker_answers_many_times(
     before: dict[str, t.Any],
     placement: Placement,
     wires: Wires,
@@ -290,9 +290,10 @@ def _never_touches_the_living(
     runs: int,
     seed: int,
 ) -> None:
-    """In half of the runs the same question always finds the same worker.
+    """Check that live consumers are never changed.
 
-    A renewed proof then repeats what was wrong before.
+    In half of the runs the same request always reaches the same worker, so a renewed proof repeats
+    the same mistake.
     """
     dice = random.Random(seed)
     for number in range(1, runs + 1):
@@ -310,7 +311,7 @@ def _never_touches_the_living(
 # Every worker knows the cell ----------------------------------------------------------------------
 
 
-def test_all_that_was_planted_goes_once_every_worker_was_restarted(
+def test_run_removes_all_orphans_after_every_worker_restarted(
     minicloud: Minicloud,
     before: dict[str, t.Any],
     placement: Placement,
@@ -320,10 +321,10 @@ def test_all_that_was_planted_goes_once_every_worker_was_restarted(
     scheduled: Schedule,
 ) -> None:
     planted = {
-        share["consumer"]
+        allocation["consumer"]
         for name in PLANTED
-        for share in minicloud.truth(name)["shares"]
-        if share["truth"] == "orphaned"
+        for allocation in minicloud.truth(name)["allocations"]
+        if allocation["truth"] == "orphaned"
     }
     planted |= set(guests.orphans.values())
     workers.restart()

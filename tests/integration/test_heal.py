@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`heal_allocations`: Nova gives servers the claims they miss, those and no others.
+"""`heal_allocations`: Nova gives servers their missing allocations, and no others.
 
-Whatever it ends with is reported.
+Every exit status is reported.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if t.TYPE_CHECKING:
     )
     from ansible_collections.osops.placement.tests.integration.world import World
 
-# What stands between the command of a controller and nova-manage: words that no shell may touch.
+# The words between the command of a controller and nova-manage, which no shell may interpret.
 CONTAINER = ["exec", "nova api", "$HOME;reboot"]
 CALL = [*CONTAINER, "placement", "heal_allocations", "--verbose", "--instance"]
 
 
 class Controller:
-    """A program in place of `podman`, that notes how it is called.
+    """A program in place of `podman` that records how it is called.
 
-    It then is the real nova-manage, or ends with a code.
+    It then runs the real nova-manage, or ends with a given status.
     """
 
     def __init__(self, folder: Path, minicloud: Minicloud) -> None:
@@ -51,9 +51,9 @@ class Controller:
         self.write({})
 
     def write(self, does: t.Mapping[str, str]) -> None:
-        """Make the program.
+        """Create the program.
 
-        `does` is what it does for some servers, as lines of a shell where `nova_manage SERVER`
+        `does` is what it does for some servers, as lines of a shell in which `nova_manage SERVER`
         heals one.
         """
         cases = "".join(f"{server}) {lines};;\n" for server, lines in does.items())
@@ -76,7 +76,7 @@ class Controller:
 
     @property
     def calls(self) -> list[list[str]]:
-        """The arguments of each call."""
+        """Return the arguments of each call."""
         return [line.split("|")[:-1] for line in self._log.read_text().splitlines()]
 
 
@@ -92,7 +92,7 @@ def controller(tmp_path: Path, minicloud: Minicloud) -> Controller:
 
 @pytest.fixture
 def heal(ansible: Ansible, controller: Controller) -> t.Callable[..., Run]:
-    """`heal_allocations` of some servers, by the command of the controller."""
+    """Run `heal_allocations` for some servers, with the command of the controller."""
 
     def run(consumers: t.Collection[str], *arguments: str, **variables: t.Any) -> Run:
         given = {
@@ -107,7 +107,7 @@ def heal(ansible: Ansible, controller: Controller) -> t.Callable[..., Run]:
 
 @pytest.fixture(scope="module")
 def bare(world: World) -> t.Callable[[int], list[str]]:
-    """Live servers that hold nothing, as many as are asked for, in the order of their uuids."""
+    """Create so many live servers without allocations, in the order of their uuids."""
     made: list[str] = []
 
     def boot(count: int) -> list[str]:
@@ -129,7 +129,7 @@ def bare(world: World) -> t.Callable[[int], list[str]]:
 
 
 def outcomes(run: Run) -> dict[str, tuple[bool, str, str]]:
-    """Whether something was changed, what became of it and why, by server."""
+    """Return by server whether something was changed, the outcome and its reason."""
     told = re.findall(
         r'(ok|changed): \[localhost\] => \{\s+"msg": "([0-9a-f-]{36}) (\w[\w ]*): (.*)"', run.output
     )
@@ -140,7 +140,7 @@ def outcomes(run: Run) -> dict[str, tuple[bool, str, str]]:
 
 @d.dataclass(frozen=True)
 class Others:
-    """Servers that are not to be touched, each for its own reason."""
+    """Servers that must not be changed, each for its own reason."""
 
     parked: str
     busy: str
@@ -160,7 +160,7 @@ def others(world: World) -> Others:
     return made
 
 
-def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
+def test_heal_predicts_heals_and_verifies_only_servers_without_allocation(
     heal: t.Callable[..., Run],
     controller: Controller,
     world: World,
@@ -220,7 +220,7 @@ def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
 
 
 @pytest.mark.long
-def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
+def test_heal_reports_every_exit_code_and_continues(
     heal: t.Callable[..., Run],
     controller: Controller,
     placement: Placement,
@@ -239,7 +239,7 @@ def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
     controller.write(
         {
             **{server: f"echo out of {number}; exit {number}" for server, number in code.items()},
-            # Between detection and its turn the second one gets its claim.
+            # The second one gets its allocation between detection and its turn.
             overtaking: f"nova_manage {overtaken}",
             lost: f"nova_manage {lost}; exit 255",
             theirs: f"nova_manage {theirs}; exit 4",
@@ -275,7 +275,7 @@ def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
     )
 
 
-def test_more_than_the_limit_are_not_healed_at_all(
+def test_heal_stops_above_the_limit(
     heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]
 ) -> None:
     run = heal(bare(2), orphan_cleanup_max_changes=1)
@@ -287,7 +287,7 @@ def test_more_than_the_limit_are_not_healed_at_all(
     assert controller.calls == []
 
 
-def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controller(
+def test_heal_reports_a_missing_command_and_runs_only_it_on_the_controller(
     heal: t.Callable[..., Run], tmp_path: Path, bare: t.Callable[[int], list[str]]
 ) -> None:
     inventory = tmp_path / "inventory.yml"
@@ -310,12 +310,12 @@ def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controlle
 
 
 @pytest.mark.long
-def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
+def test_heal_never_uses_this_machine_for_a_controller_without_connection(
     ansible: Ansible, controller: Controller, world: World, bare: t.Callable[[int], list[str]]
 ) -> None:
     """The play is local, as those of users are.
 
-    It is a prediction by its own word, not by `--check`.
+    It is a prediction by its own parameter, not by `--check`.
     """
     (server,) = bare(1)
     inventory = ansible.folder / "inventory"
@@ -355,7 +355,7 @@ def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
     assert world.picture() == before
 
 
-def test_a_plan_is_refused(
+def test_heal_refuses_a_plan(
     heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]
 ) -> None:
     run = heal(bare(1), orphan_cleanup_plan="plan.json")

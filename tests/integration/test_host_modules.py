@@ -29,13 +29,13 @@ NOBODY = "11111111-2222-4333-8444-555555555555"
 STOCK = {"VCPU": {"total": 8}}
 UP = {"status": "enabled", "forced_down": False}
 RUSTY = {"status": "disabled", "disabled_reason": "rusty"}
-# Another test may have made a second Nova on this Placement.
+# Another test may have created a second Nova on this Placement.
 ABSENT: dict[str, t.Any] = {"state": "absent", "ignore_other_regions": True}
 
 
 @pytest.fixture
 def tree(placement: Placement) -> Iterator[dict[str, str]]:
-    """Uuids by role of a tree behind which nobody stands, to be deleted by the test or after it."""
+    """The uuids by role of a tree without a compute node, deleted by the test or after it."""
     name = f"left-{uuid.uuid4()}"
     root = placement.create_provider(name, STOCK)
     child = placement.create_provider(f"{name} agent", {}, parent=root)
@@ -48,10 +48,7 @@ def tree(placement: Placement) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def claim(world: World) -> Iterator[t.Callable[[str], str]]:
-    """Claim a processor of a provider for a consumer of which nobody knows.
-
-    It goes again after the test.
-    """
+    """Allocate a processor of a provider to an unknown consumer, until the end of the test."""
     consumers: list[str] = []
 
     def make(provider: str) -> str:
@@ -72,7 +69,7 @@ def host(world: World) -> str:
 
 @pytest.fixture
 def dead(world: World) -> str:
-    """A host that died, and of which Nova knows it."""
+    """A host that died, and that Nova knows to be down."""
     name = _new_host(world)
     world.kill(name)
     return name
@@ -89,7 +86,7 @@ def _service(world: World, host: str) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("named_by", ["name", "root"])
-def test_a_tree_is_deleted_children_first_and_once(
+def test_module_deletes_a_tree_once_children_first(
     ansible: Ansible, placement: Placement, tree: dict[str, str], named_by: str
 ) -> None:
     before = placement.providers()
@@ -121,7 +118,7 @@ def test_a_tree_is_deleted_children_first_and_once(
 
 
 @pytest.mark.long
-def test_a_tree_of_which_somebody_holds_a_share_is_kept(
+def test_module_keeps_a_tree_with_allocations(
     ansible: Ansible, placement: Placement, tree: dict[str, str], claim: t.Callable[[str], str]
 ) -> None:
     consumers = sorted(
@@ -140,7 +137,7 @@ def test_a_tree_of_which_somebody_holds_a_share_is_kept(
     assert placement.providers() == before
 
 
-def test_a_share_claimed_in_the_last_moment_keeps_its_provider(
+def test_module_keeps_a_provider_allocated_at_the_last_moment(
     ansible: Ansible,
     placement: Placement,
     wires: Wires,
@@ -160,7 +157,7 @@ def test_a_share_claimed_in_the_last_moment_keeps_its_provider(
     assert list(placement.held(consumer[0])) == [tree["root"]]
 
 
-def test_a_lost_answer_to_a_deletion_is_no_failure(
+def test_lost_answer_to_a_provider_deletion_is_no_failure(
     ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str]
 ) -> None:
     lost = wires.placement.on("DELETE", tree["root"], after=lambda: Fault.NO_ANSWER)
@@ -172,7 +169,7 @@ def test_a_lost_answer_to_a_deletion_is_no_failure(
 
 
 @pytest.mark.long
-def test_a_part_of_a_tree_is_not_deleted(
+def test_module_refuses_to_delete_part_of_a_tree(
     ansible: Ansible, placement: Placement, tree: dict[str, str]
 ) -> None:
     result = ansible.module("placement_provider", name=tree["child"], **ABSENT)
@@ -182,7 +179,7 @@ def test_a_part_of_a_tree_is_not_deleted(
     assert tree["child"] in placement.providers().values()
 
 
-def test_the_tree_of_a_compute_node_is_never_deleted(
+def test_module_never_deletes_the_tree_of_a_compute_node(
     ansible: Ansible, placement: Placement, dead: str
 ) -> None:
     result = ansible.module("placement_provider", name=dead, **ABSENT)
@@ -193,7 +190,7 @@ def test_the_tree_of_a_compute_node_is_never_deleted(
 
 
 @pytest.mark.long
-def test_without_the_list_of_compute_nodes_nothing_is_deleted(
+def test_module_deletes_nothing_without_the_list_of_compute_nodes(
     ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str]
 ) -> None:
     wires.nova.on("GET", "/os-hypervisors", nth=0, before=lambda: Fault.UNAVAILABLE)
@@ -213,7 +210,7 @@ def dead_cell(minicloud: Minicloud) -> Iterator[str]:
     minicloud.run("scenario", "--undo", "cell_down")
 
 
-def test_while_a_cell_does_not_answer_nothing_is_deleted(
+def test_module_deletes_nothing_while_a_cell_is_down(
     ansible: Ansible, placement: Placement, tree: dict[str, str], dead_cell: str
 ) -> None:
     before = placement.providers()
@@ -238,11 +235,11 @@ def test_while_a_cell_does_not_answer_nothing_is_deleted(
 
 
 @pytest.mark.long
-def test_beside_another_nova_a_tree_is_deleted_only_when_told(
+def test_module_deletes_a_tree_beside_another_nova_only_when_allowed(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, tree: dict[str, str]
 ) -> None:
     minicloud.scenario("second_nova")
-    node = minicloud.truth("second_nova")["shares"][0]["provider"]
+    node = minicloud.truth("second_nova")["allocations"][0]["provider"]
 
     unsure = ansible.module("placement_provider", name=tree["root"], state="absent")
     others = ansible.module("placement_provider", name=node, **ABSENT)
@@ -255,13 +252,13 @@ def test_beside_another_nova_a_tree_is_deleted_only_when_told(
 
 
 @pytest.mark.parametrize("name", ["nonesuch", NOBODY])
-def test_a_tree_that_is_not_there_is_absent(ansible: Ansible, name: str) -> None:
+def test_missing_tree_is_absent(ansible: Ansible, name: str) -> None:
     result = ansible.module("placement_provider", name=name, **ABSENT)
 
     assert (result["failed"], result["changed"], result["providers"]) == (False, False, [])
 
 
-def test_services_are_shown_as_nova_has_them(ansible: Ansible, world: World, host: str) -> None:
+def test_info_shows_services_as_nova_has_them(ansible: Ansible, world: World, host: str) -> None:
     raw = {
         service["id"]: service for service in world.cloud.nova("GET", "/os-services")["services"]
     }
@@ -280,7 +277,7 @@ def test_services_are_shown_as_nova_has_them(ansible: Ansible, world: World, hos
 
 
 @pytest.mark.long
-def test_services_that_are_not_there_are_not_shown(ansible: Ansible, host: str) -> None:
+def test_info_omits_services_that_do_not_exist(ansible: Ansible, host: str) -> None:
     assert ansible.module("compute_service_info", host=["nonesuch"])["services"] == []
     assert (
         ansible.module("compute_service_info", host=[host], binary=["nova-conductor"])["services"]
@@ -319,7 +316,7 @@ def test_services_that_are_not_there_are_not_shown(ansible: Ansible, host: str) 
         ),
     ],
 )
-def test_a_service_is_changed_once(
+def test_module_changes_a_service_once(
     ansible: Ansible,
     world: World,
     host: str,
@@ -352,7 +349,7 @@ def test_a_service_is_changed_once(
         ({"host": "compute-1", "disabled_reason": "rusty"}, "enabled=false"),
     ],
 )
-def test_a_service_that_cannot_be_so_fails_with_the_reason(
+def test_module_fails_with_the_reason_for_an_impossible_state(
     ansible: Ansible, arguments: dict[str, t.Any], said: str
 ) -> None:
     result = ansible.module("compute_service", **arguments)
@@ -361,7 +358,7 @@ def test_a_service_that_cannot_be_so_fails_with_the_reason(
     assert said in result["msg"]
 
 
-def test_only_compute_services_can_be_changed(ansible: Ansible) -> None:
+def test_module_changes_only_compute_services(ansible: Ansible) -> None:
     scheduler = ansible.module("compute_service_info", binary="nova-scheduler")["services"][0]
 
     result = ansible.module(
@@ -372,7 +369,7 @@ def test_only_compute_services_can_be_changed(ansible: Ansible) -> None:
     assert "Updating a nova-scheduler service is not supported" in result["msg"]
 
 
-def test_a_service_goes_with_its_host_and_once(
+def test_module_deletes_a_service_with_its_host_once(
     ansible: Ansible, world: World, placement: Placement, dead: str
 ) -> None:
     service = _service(world, dead)
@@ -391,7 +388,7 @@ def test_a_service_goes_with_its_host_and_once(
     assert dead not in placement.providers()
 
 
-def test_a_service_that_is_up_is_kept(ansible: Ansible, world: World, host: str) -> None:
+def test_module_keeps_a_service_that_is_up(ansible: Ansible, world: World, host: str) -> None:
     result = ansible.module("compute_service", id=_service(world, host)["id"], state="absent")
 
     assert result["failed"]
@@ -400,7 +397,7 @@ def test_a_service_that_is_up_is_kept(ansible: Ansible, world: World, host: str)
 
 
 @pytest.mark.long
-def test_a_service_with_servers_is_kept_even_by_force(
+def test_module_keeps_a_service_with_servers_even_by_force(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     name = _new_host(world)
@@ -418,7 +415,7 @@ def test_a_service_with_servers_is_kept_even_by_force(
     assert name in placement.providers()
 
 
-def test_what_nova_leaves_behind_is_told_and_can_be_deleted(
+def test_module_reports_what_nova_leaves_behind_so_that_it_can_be_deleted(
     ansible: Ansible, world: World, placement: Placement, dead: str, claim: t.Callable[[str], str]
 ) -> None:
     provider = world.provider(dead)
@@ -438,7 +435,7 @@ def test_what_nova_leaves_behind_is_told_and_can_be_deleted(
 
 
 @pytest.mark.long
-def test_a_lost_answer_to_the_deletion_of_a_service_is_no_failure(
+def test_lost_answer_to_a_service_deletion_is_no_failure(
     ansible: Ansible, world: World, wires: Wires, dead: str
 ) -> None:
     lost = wires.nova.on("DELETE", "/os-services/", after=lambda: Fault.NO_ANSWER)

@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
 
 
-def test_a_directory_goes_to_quarantine_and_comes_back(host: Host) -> None:
+def test_module_quarantines_and_restores_a_directory(host: Host) -> None:
     name = str(uuid.uuid4())
     path = host.directory(name)
     inode, before = path.stat().st_ino, host.shown(name)
@@ -55,7 +55,7 @@ def test_a_directory_goes_to_quarantine_and_comes_back(host: Host) -> None:
     assert {**host.shown(name), "age_seconds": 0} == {**before, "age_seconds": 0}
 
 
-def test_the_newest_in_quarantine_comes_back(host: Host) -> None:
+def test_module_restores_the_newest_from_quarantine(host: Host) -> None:
     name = str(uuid.uuid4())
     inodes = []
     for _each in range(2):
@@ -65,7 +65,7 @@ def test_the_newest_in_quarantine_comes_back(host: Host) -> None:
     assert (host.instances / name).stat().st_ino == inodes[1]
 
 
-def test_nothing_is_brought_back_over_what_is_there(host: Host) -> None:
+def test_module_never_restores_over_an_existing_directory(host: Host) -> None:
     name = str(uuid.uuid4())
     host.directory(name)
     host.do(name, directory="quarantined")
@@ -80,7 +80,7 @@ def test_nothing_is_brought_back_over_what_is_there(host: Host) -> None:
     assert "is neither in" in host.refused(str(uuid.uuid4()), directory="present")
 
 
-def test_a_directory_of_a_resize_is_moved_only_when_it_is_named(host: Host) -> None:
+def test_module_quarantines_a_resize_directory_only_when_named(host: Host) -> None:
     name = str(uuid.uuid4())
     resize, deletion = host.directory(f"{name}_resize"), host.directory(f"{name}_del")
     assert host.do(name, directory="quarantined")["changed"] is False
@@ -94,14 +94,14 @@ def test_a_directory_of_a_resize_is_moved_only_when_it_is_named(host: Host) -> N
     )
 
 
-def test_a_directory_of_a_resize_stays_while_its_domain_runs(host: Host) -> None:
+def test_module_keeps_a_resize_directory_while_its_domain_runs(host: Host) -> None:
     guest = host.guest()
     host.directory(f"{guest}_resize")
     host.libvirt("start", guest)
     assert "is running" in host.refused(guest, directory="quarantined", directory_kind="resize")
 
 
-def test_a_directory_in_use_stays_where_it_is(host: Host) -> None:
+def test_module_keeps_a_directory_in_use(host: Host) -> None:
     guest = host.guest()
     with host.ansible.opening(host.instances / guest / "disk"):
         assert host.shown(guest)["open"] is True
@@ -111,7 +111,7 @@ def test_a_directory_in_use_stays_where_it_is(host: Host) -> None:
     assert host.twins(guest, directory="quarantined")["actions"] == ["quarantine"]
 
 
-def test_a_directory_that_a_process_has_open_under_another_name_is_in_use(host: Host) -> None:
+def test_directory_open_under_another_name_is_in_use(host: Host) -> None:
     guest = host.guest()
     with tempfile.TemporaryDirectory(dir=host.folder) as elsewhere:
         os.link(host.instances / guest / "disk", Path(elsewhere) / "disk")
@@ -119,7 +119,7 @@ def test_a_directory_that_a_process_has_open_under_another_name_is_in_use(host: 
             assert host.shown(guest)["open"] is True
 
 
-def test_a_directory_with_a_mount_in_it_is_in_use(host: Host) -> None:
+def test_directory_with_a_mount_inside_is_in_use(host: Host) -> None:
     guest = host.guest()
     inside = host.instances / guest / "mounted in"
     inside.mkdir()
@@ -147,7 +147,7 @@ def test_a_directory_with_a_mount_in_it_is_in_use(host: Host) -> None:
     assert inside.exists()
 
 
-def test_who_may_not_look_into_other_processes_moves_nothing(host: Host) -> None:
+def test_module_quarantines_nothing_without_permission_to_see_other_processes(host: Host) -> None:
     guest = host.guest()
     less = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
     shown = told(
@@ -163,7 +163,7 @@ def test_who_may_not_look_into_other_processes_moves_nothing(host: Host) -> None
     assert host.shown(guest)["open"] is False
 
 
-def test_what_happened_before_a_failure_is_told(host: Host) -> None:
+def test_failed_module_reports_what_it_did_before(host: Host) -> None:
     guest = host.guest()
     host.libvirt("start", guest)
     with host.ansible.opening(host.instances / guest / "disk"):
@@ -181,7 +181,7 @@ def test_what_happened_before_a_failure_is_told(host: Host) -> None:
     ]
 
 
-def test_a_symbolic_link_in_place_of_a_directory_is_left_alone(host: Host) -> None:
+def test_module_ignores_a_symbolic_link_in_place_of_a_directory(host: Host) -> None:
     guest = host.libvirt.domain()
     target = host.directory(str(uuid.uuid4())).rename(host.folder / "volume")
     (host.instances / guest).symlink_to(target)
@@ -192,7 +192,7 @@ def test_a_symbolic_link_in_place_of_a_directory_is_left_alone(host: Host) -> No
     assert "is a symbolic link" in host.refused(guest, directory="present")
 
 
-def test_a_quarantine_that_is_a_symbolic_link_is_not_used(host: Host) -> None:
+def test_module_refuses_a_quarantine_that_is_a_symbolic_link(host: Host) -> None:
     name = str(uuid.uuid4())
     host.directory(name)
     (host.folder / "elsewhere").mkdir(mode=0o700)
@@ -202,7 +202,7 @@ def test_a_quarantine_that_is_a_symbolic_link_is_not_used(host: Host) -> None:
     assert "it is a symbolic link" in host.info()["msg"]
 
 
-def test_a_quarantine_that_others_can_change_is_not_used(host: Host) -> None:
+def test_module_refuses_a_quarantine_that_others_can_change(host: Host) -> None:
     name = str(uuid.uuid4())
     host.directory(name)
     host.store.mkdir()
@@ -212,7 +212,7 @@ def test_a_quarantine_that_others_can_change_is_not_used(host: Host) -> None:
         assert "can be changed by others" in host.refused(name, directory="quarantined")
 
 
-def test_a_quarantine_on_another_file_system_is_refused(host: Host) -> None:
+def test_module_refuses_a_quarantine_on_another_file_system(host: Host) -> None:
     name = str(uuid.uuid4())
     host.directory(name)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
@@ -228,7 +228,7 @@ def test_a_quarantine_on_another_file_system_is_refused(host: Host) -> None:
     )
 
 
-def test_a_quarantine_elsewhere_on_the_same_file_system_is_used(host: Host) -> None:
+def test_module_accepts_a_quarantine_elsewhere_on_the_same_file_system(host: Host) -> None:
     name = str(uuid.uuid4())
     host.directory(name)
     store = str(host.folder / "aside")

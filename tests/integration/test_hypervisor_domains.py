@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=
 TPM = "<tpm model='tpm-tis'><backend type='emulator' version='2.0'/></tpm>"
 
 
-def test_a_domain_that_is_shut_off_is_undefined_and_can_be_defined_again(host: Host) -> None:
+def test_module_undefines_a_shut_off_domain_and_defines_it_again(host: Host) -> None:
     guest = host.guest()
     xml, before = host.libvirt.xml(guest), host.seen(guest)
     result = host.twins(guest, domain="undefined")
@@ -50,7 +50,7 @@ def test_a_domain_that_is_shut_off_is_undefined_and_can_be_defined_again(host: H
     assert host.shown(guest)["kind"] == "instance"
 
 
-def test_the_newest_xml_is_defined_unless_another_is_named(host: Host) -> None:
+def test_module_defines_the_newest_xml_unless_another_is_named(host: Host) -> None:
     guest = host.guest()
     paths = []
     for memory in ("262144", "131072"):
@@ -64,7 +64,7 @@ def test_the_newest_xml_is_defined_unless_another_is_named(host: Host) -> None:
     assert host.seen(guest)["memory_mb"] == 256
 
 
-def test_a_domain_that_is_there_is_never_defined_over(host: Host) -> None:
+def test_module_never_redefines_an_existing_domain(host: Host) -> None:
     guest = host.guest()
     host.do(guest, domain="undefined")
     host.do(guest, domain="defined")
@@ -74,7 +74,7 @@ def test_a_domain_that_is_there_is_never_defined_over(host: Host) -> None:
     assert host.everything() == before
 
 
-def test_xml_that_is_not_that_domains_is_not_defined(host: Host) -> None:
+def test_module_refuses_the_xml_of_another_domain(host: Host) -> None:
     one, other = host.guest(), host.guest()
     saved = host.do(one, domain="undefined")["xml_path"]
     host.do(other, domain="undefined")
@@ -98,7 +98,7 @@ def test_xml_that_is_not_that_domains_is_not_defined(host: Host) -> None:
 
 
 @pytest.mark.parametrize("state", ["running", "paused"])
-def test_a_domain_that_is_not_shut_off_is_left_alone_unless_destroy_says_otherwise(
+def test_module_keeps_a_domain_that_is_not_shut_off_unless_destroy_allows_it(
     host: Host, state: str
 ) -> None:
     guest = host.guest()
@@ -119,20 +119,20 @@ def test_a_domain_that_is_not_shut_off_is_left_alone_unless_destroy_says_otherwi
     ]
 
 
-def test_destroy_leaves_the_directory_of_a_domain_that_stays_alone(host: Host) -> None:
+def test_destroy_keeps_the_directory_of_a_domain_that_stays(host: Host) -> None:
     guest = host.guest()
     host.libvirt("start", guest)
     assert "is running" in host.refused(guest, directory="quarantined", destroy=True)
 
 
-def test_a_domain_that_is_gone_when_it_stops_can_be_defined_again(host: Host) -> None:
+def test_domain_that_disappears_when_stopped_can_be_defined_again(host: Host) -> None:
     guest = host.guest(live=True)
     assert host.seen(guest)["persistent"] is False
     assert host.twins(guest, domain="undefined", destroy=True)["actions"] == ["destroy"]
     assert host.twins(guest, domain="defined")["domain"]["persistent"] is True
 
 
-def test_a_domain_that_is_not_novas_is_left_alone(host: Host) -> None:
+def test_module_keeps_a_domain_that_nova_did_not_create(host: Host) -> None:
     guest = host.guest(nova="")
     assert host.seen(guest)["nova"] is None
     assert "somebody else's" in host.refused(guest, domain="undefined")
@@ -143,7 +143,7 @@ def test_a_domain_that_is_not_novas_is_left_alone(host: Host) -> None:
     assert "somebody else's" in host.refused(other, domain="undefined")
 
 
-def test_a_managed_save_is_lost_only_where_that_is_said(host: Host) -> None:
+def test_module_deletes_a_managed_save_only_when_allowed(host: Host) -> None:
     guest = host.guest()
     host.libvirt("start", guest)
     host.libvirt("managedsave", guest)
@@ -155,9 +155,9 @@ def test_a_managed_save_is_lost_only_where_that_is_said(host: Host) -> None:
     assert host.twins(guest, domain="undefined", remove=["managed_save"])["actions"] == ["undefine"]
 
 
-def test_snapshots_are_lost_only_where_that_is_said(host: Host) -> None:
-    # The test driver knows no flags for firmware, and virsh leaves such flags out without a word,
-    # unless there are snapshots.
+def test_module_deletes_snapshots_only_when_allowed(host: Host) -> None:
+    # The test driver knows no flags for firmware, and virsh silently drops such flags, unless there
+    # are snapshots.
     guest = host.guest(efi=False)
     for name in ("one", "<two> three", "-four"):
         host.libvirt("snapshot-create-as", guest, f"--name={name}")
@@ -177,7 +177,7 @@ def test_snapshots_are_lost_only_where_that_is_said(host: Host) -> None:
         (["tpm"], {"--keep-nvram"}),
     ],
 )
-def test_firmware_and_tpm_are_kept_unless_told_otherwise(
+def test_module_keeps_firmware_and_tpm_unless_asked_to_delete_them(
     host: Host, remove: list[str], flags: set[str]
 ) -> None:
     guest = host.guest(inside=TPM)
@@ -198,7 +198,7 @@ def test_firmware_and_tpm_are_kept_unless_told_otherwise(
     } == flags
 
 
-def test_the_state_of_a_tpm_is_lost_only_where_libvirt_is_too_old_to_keep_it_and_that_is_said(
+def test_module_deletes_tpm_state_only_when_libvirt_cannot_keep_it_and_it_is_allowed(
     host: Host,
 ) -> None:
     guest = host.guest(inside=TPM)
@@ -212,7 +212,7 @@ def test_the_state_of_a_tpm_is_lost_only_where_libvirt_is_too_old_to_keep_it_and
     ]
 
 
-def test_a_domain_that_starts_while_it_is_undefined_stays_defined(host: Host) -> None:
+def test_domain_that_starts_during_undefine_stays_defined(host: Host) -> None:
     guest = host.guest()
     xml = host.libvirt.xml(guest)
     virsh = host.reaching(
@@ -231,7 +231,7 @@ def test_a_domain_that_starts_while_it_is_undefined_stays_defined(host: Host) ->
     assert host.shown(guest)["kind"] == "instance"
 
 
-def test_a_domain_that_starts_after_the_first_look_is_left_alone(host: Host) -> None:
+def test_module_keeps_a_domain_that_starts_after_the_first_check(host: Host) -> None:
     guest = host.guest()
     virsh = host.reaching(
         f'case " $* " in *" --security-info "*) virsh -q -c "{host.libvirt.uri}" start {guest};; '
@@ -245,7 +245,7 @@ def test_a_domain_that_starts_after_the_first_look_is_left_alone(host: Host) -> 
     assert host.shown(guest)["kind"] == "instance"
 
 
-def test_what_is_no_longer_as_it_was_seen_is_left_alone(host: Host) -> None:
+def test_module_keeps_a_domain_that_changed_since_it_was_listed(host: Host) -> None:
     guest = host.guest()
     changed_at = host.shown(guest)["changed_at"]
     assert "is shut off, and was running when it was looked at" in host.refused(

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What `hypervisor_guest_info` and `hypervisor_guest` show, and whom they refuse.
+"""What `hypervisor_guest_info` and `hypervisor_guest` show and refuse, and how they are run.
 
-And how they are run. No cloud is needed.
+No cloud is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
 
 
-def test_what_a_hypervisor_has_of_guests_is_shown(host: Host) -> None:
+def test_info_shows_the_guests_of_a_hypervisor(host: Host) -> None:
     guest = host.guest()
     host.directory(f"{guest}_resize")
     before = host.everything()
@@ -79,7 +79,7 @@ def test_what_a_hypervisor_has_of_guests_is_shown(host: Host) -> None:
     assert found["quarantined"] == []
 
 
-def test_only_what_is_named_like_an_instance_is_shown(host: Host) -> None:
+def test_info_shows_only_what_is_named_like_an_instance(host: Host) -> None:
     names = [str(uuid.uuid4()) for _each in range(3)]
     for name in (names[0], f"{names[1]}_resize", f"{names[2]}_del"):
         host.directory(name)
@@ -102,7 +102,7 @@ def test_only_what_is_named_like_an_instance_is_shown(host: Host) -> None:
     assert found["domains"] is None
 
 
-def test_only_the_instances_that_were_asked_for_are_shown(host: Host) -> None:
+def test_info_shows_only_requested_instances(host: Host) -> None:
     guests = [host.guest() for _each in range(2)]
     host.do(host.guest(), directory="quarantined")
     found = host.info(uuids=guests[:1])
@@ -123,7 +123,7 @@ def test_only_the_instances_that_were_asked_for_are_shown(host: Host) -> None:
         ("\u202eübel", "two\nlines\r\n\u202e"),
     ],
 )
-def test_hostile_names_are_data(host: Host, name: str, server: str) -> None:
+def test_info_returns_hostile_names_as_data(host: Host, name: str, server: str) -> None:
     # libvirt itself refuses names with newlines or slashes, and XML refuses escape sequences.
     guest = host.guest(name=name, server=server)
     before = host.seen(guest)
@@ -135,7 +135,7 @@ def test_hostile_names_are_data(host: Host, name: str, server: str) -> None:
     assert not list(host.folder.rglob("pwned"))
 
 
-def test_the_metadata_of_older_nova_is_understood(host: Host) -> None:
+def test_info_understands_the_metadata_of_older_nova(host: Host) -> None:
     found = host.seen(host.guest(nova="http://openstack.org/xmlns/libvirt/nova/1.0"))
     assert found["nova"]["name"] == "web-1"
 
@@ -155,8 +155,8 @@ def test_the_metadata_of_older_nova_is_understood(host: Host) -> None:
         "{bare}",
     ],
 )
-def test_what_is_no_uuid_of_nova_is_refused(host: Host, spelling: str) -> None:
-    # With letters in it, that upper case changes.
+def test_module_refuses_an_id_that_is_not_a_nova_uuid(host: Host, spelling: str) -> None:
+    # It contains letters, which upper case changes.
     guest, other = (
         host.directory(f"{uuid.uuid4()}"[:-1] + "a").name,
         host.directory(str(uuid.uuid4())).name,
@@ -177,14 +177,14 @@ def test_what_is_no_uuid_of_nova_is_refused(host: Host, spelling: str) -> None:
     assert host.everything() == before
 
 
-def test_nothing_happens_where_there_is_nothing(host: Host) -> None:
+def test_module_does_nothing_when_there_is_nothing(host: Host) -> None:
     before = host.everything()
     result = host.do(str(uuid.uuid4()), domain="undefined", directory="quarantined", destroy=True)
     assert (result["changed"], result["actions"], result["failed"]) == (False, [], False)
     assert host.everything() == before
 
 
-def test_a_folder_of_instances_that_is_not_there_is_no_empty_one(host: Host) -> None:
+def test_missing_instances_folder_is_an_error(host: Host) -> None:
     nowhere = str(host.folder / "nowhere")
     assert "instances_path" in host.info(instances_path=nowhere)["msg"]
     assert "instances_path" in host.refused(
@@ -193,7 +193,7 @@ def test_a_folder_of_instances_that_is_not_there_is_no_empty_one(host: Host) -> 
     assert host.info(instances_path=nowhere, parts=["domains"])["directories"] is None
 
 
-def test_libvirt_that_cannot_be_asked_fails_the_task(host: Host) -> None:
+def test_unreachable_libvirt_fails_the_task(host: Host) -> None:
     guest = host.guest()
     down = {"uri": f"test+unix:///default?socket={host.folder}/nobody"}
     refusing = host.reaching("printf 'error: \\033[31mno\\n' >&2; exit 1")
@@ -219,7 +219,7 @@ def test_libvirt_that_cannot_be_asked_fails_the_task(host: Host) -> None:
     assert not list(host.folder.rglob("pwned"))
 
 
-def test_a_command_with_arguments_reaches_libvirt(host: Host) -> None:
+def test_virsh_command_with_arguments_reaches_libvirt(host: Host) -> None:
     guest = host.guest()
     assert (
         host.info(virsh="env 'LC_ALL=de_DE.UTF-8' virsh", uuids=[guest])["domains"][0]["uuid"]
@@ -227,7 +227,7 @@ def test_a_command_with_arguments_reaches_libvirt(host: Host) -> None:
     )
 
 
-def test_ansible_runs_the_modules_as_a_user_does(host: Host) -> None:
+def test_ansible_runs_the_hypervisor_modules(host: Host) -> None:
     guest = host.guest()
     options = {
         **host.where,
@@ -248,7 +248,7 @@ def test_ansible_runs_the_modules_as_a_user_does(host: Host) -> None:
 
 
 def _python39() -> str | None:
-    """A Python 3.9 that runs, which hypervisors have."""
+    """Return a working Python 3.9, which hypervisors have."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     for candidate in (
         shutil.which("python3.9"),
@@ -265,11 +265,11 @@ def _python39() -> str | None:
     return None
 
 
-def test_all_of_it_runs_on_the_python_of_hypervisors(host: Host) -> None:
+def test_hypervisor_modules_run_on_python_of_hypervisors(host: Host) -> None:
     python39 = _python39()
     if python39 is None:
         pytest.skip("There is no Python 3.9: install one, for example with pyenv.")
-    # Only Ansible itself: whatever else is installed beside it is for a newer Python.
+    # Only Ansible itself: whatever else is installed beside it needs a newer Python.
     (host.folder / "python").mkdir()
     (host.folder / "python" / "ansible").symlink_to(Path(ansible_core.__file__).parent)
     environment = {

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=
 
 
 def _quarantined(host: Host, stamp: str, suffix: str = "") -> Path:
-    """A directory that has been in quarantine since then."""
+    """Create a directory that has been in quarantine since then."""
     name = str(uuid.uuid4()) + suffix
     host.directory(name)
     kind = {"": "instance", "_resize": "resize"}[suffix]
@@ -32,7 +32,7 @@ def _quarantined(host: Host, stamp: str, suffix: str = "") -> Path:
     return Path(moved).rename(host.store / f"{name}.{stamp}")
 
 
-def test_only_what_has_been_in_quarantine_long_enough_is_deleted(host: Host) -> None:
+def test_module_deletes_only_what_was_in_quarantine_long_enough(host: Host) -> None:
     def stamp(ago: int) -> str:
         return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() - ago))
 
@@ -56,13 +56,13 @@ def test_only_what_has_been_in_quarantine_long_enough_is_deleted(host: Host) -> 
     ]
 
 
-def test_only_the_named_instance_is_deleted_from_quarantine(host: Host) -> None:
+def test_module_deletes_only_the_named_instance_from_quarantine(host: Host) -> None:
     one, other = _quarantined(host, "20200101T000000Z"), _quarantined(host, "20200101T000000Z")
     assert host.twins(one.name[:36], directory="purged", older_than="7d")["purged"] == [str(one)]
     assert other.exists()
 
 
-def test_what_this_module_did_not_put_into_quarantine_stays_there(host: Host) -> None:
+def test_module_keeps_foreign_files_in_quarantine(host: Host) -> None:
     entry = _quarantined(host, "20200101T000000Z")
     name = entry.name[:36]
     target = host.folder / "volume"
@@ -89,14 +89,14 @@ def test_what_this_module_did_not_put_into_quarantine_stays_there(host: Host) ->
     assert host.info()["quarantined"] == []
 
 
-def test_what_is_open_is_not_deleted_from_quarantine(host: Host) -> None:
+def test_module_keeps_open_files_in_quarantine(host: Host) -> None:
     paths = [_quarantined(host, "20200101T000000Z") for _each in range(2)]
     with host.ansible.opening(paths[1] / "disk"):
         assert "is in use" in host.refused(directory="purged", older_than="1d")
     assert len(host.twins(directory="purged", older_than="1d")["purged"]) == 2
 
 
-def test_how_long_must_be_said_before_anything_is_deleted(host: Host) -> None:
+def test_deletion_from_quarantine_requires_a_minimum_age(host: Host) -> None:
     entry = _quarantined(host, "20200101T000000Z")
     assert "older_than" in host.refused(directory="purged")
     assert "is no duration" in host.refused(directory="purged", older_than="soon")

@@ -4,7 +4,7 @@
 
 """The collection as a user gets it.
 
-From the tarball, in a collections path with nothing else, far from a clone.
+From the tarball, in a collections path with nothing else, outside of a clone.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if t.TYPE_CHECKING:
 
 @pytest.fixture(name="users_own")
 def _users_own(ansible: Ansible, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
-    """Ansible that knows only the installed collection, standing in an empty folder."""
+    """Return an Ansible that knows only the installed collection, in an empty current directory."""
     _tarball, collections = installed(tmp_path_factory.mktemp("galaxy"))
     ansible.environment["ANSIBLE_COLLECTIONS_PATH"] = str(collections)
     return ansible
 
 
-def test_orphans_are_found_removed_and_put_back_by_the_installed_collection(
+def test_installed_collection_detects_removes_and_restores_orphans(
     users_own: Ansible, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()

@@ -2,13 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A cloud whose servers change all the time, cleaned again and again meanwhile.
+"""A cloud whose servers change all the time while it is cleaned again and again.
 
 They boot, move, are evacuated, resized, shelved and deleted.
 
-Every kind that can be changed is, at any age. For LIVE_CLOUD_SECONDS seconds (60 unless that is
-set) things happen, and what has begun then is brought to its end; `LIVE_CLOUD_SECONDS=600 pytest -s
-tests/integration/test_live_cloud.py` looks longer, and prints its figures.
+Every kind that can be changed is changed, at any age. Operations begin for LIVE_CLOUD_SECONDS
+seconds (60 by default), and those under way are then finished. `LIVE_CLOUD_SECONDS=600 pytest -s
+tests/integration/test_live_cloud.py` runs longer, and prints its figures.
 """
 
 from __future__ import annotations
@@ -46,15 +46,14 @@ OWN_CLOUD = True
 pytestmark = pytest.mark.long
 SECONDS = float(os.environ.get("LIVE_CLOUD_SECONDS", "60"))
 LIVES, RESTLESS = 7, 4
-# Each round has so many that Nova knows nothing of, besides what the lives leave behind.
+# Each round has this many unknown consumers, besides what the lives leave behind.
 UNKNOWN = 2
-# After everything has ended, so many rounds must be enough.
+# After everything has ended, this many rounds must be enough.
 LAST_ROUNDS = 4
 
 KINDS = [kind.name for kind in CONSUMER_KINDS]
 
-# What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is
-# done here.
+# Changes that only damaged allocations need: the operations here never leave Nova in such a state.
 ONLY_SPOILT = (
     "extra_host",
     "unreverted_allocation",
@@ -67,9 +66,9 @@ ONLY_SPOILT = (
 
 @d.dataclass(frozen=True)
 class Made:
-    """A change that a run reported as made, and the second in which its record was on the disk.
+    """A change that a run reported as made, and the second of its record.
 
-    That is just before the write.
+    The record was on the disk just before the write.
     """
 
     outcome: dict[str, t.Any]
@@ -86,7 +85,7 @@ class Made:
 
 @d.dataclass
 class Round:
-    """One detection, its plan, and what became of that."""
+    """One detection, its plan, and the outcomes."""
 
     faults: list[str]
     protected: collections.Counter[str]
@@ -96,9 +95,9 @@ class Round:
 
 @d.dataclass
 class Story:
-    """All that was done, and what was left in the end.
+    """Everything that happened, and what was left at the end.
 
-    `held` by consumer, without what others held before.
+    `held` is by consumer, without the consumers that existed before.
     """
 
     rounds: list[Round] = d.field(default_factory=list)
@@ -177,8 +176,7 @@ def story(
         for number in range(LIVES)
     ]
     told.lives.append(DoomedLife(world, "doomed", over, rounds))
-    # What moves from or to one of them is then under way for as long as the cloud is looked at, or
-    # written to.
+    # A move from or to one of them is then under way during the whole reading or remediation.
     held_up = itertools.cycle(
         [
             (step, f"nova-compute-{host}")
@@ -223,14 +221,15 @@ def clean(
 ) -> Round:
     """Detect, plan and remediate.
 
-    During one of these steps one service of the cloud stands still.
+    During one of these steps one service of the cloud is paused.
     """
     folder = ansible.folder / f"round-{time.monotonic()}"
     findings, plan = folder / "findings.json", folder / "plan.json"
     policy = {"min_age": "0", "unknown_min_age": "0", "exclude_consumers": spared}
     limits = {"max_changes": 1000, "max_share": 1.0}
     steps = {
-        # Named, the kinds are looked for everywhere: a wrong owner shows in no listing.
+        # If the kinds are named, they are searched for everywhere: a wrong owner is not visible in
+        # any listing.
         "orphan_detect": {"kinds": KINDS, "dest": str(findings), **policy},
         "orphan_plan": {"findings": str(findings), "kinds": KINDS, "dest": str(plan), **limits},
         "orphan_remediate": {"plan": str(plan), "output_dir": str(folder), **policy, **limits},
@@ -270,7 +269,7 @@ def elsewhere(world: World, server: str) -> str:
     return next(other for other in STEADY if other != host)
 
 
-def test_there_was_much_to_remove_and_to_get_wrong(story: Story) -> None:
+def test_lives_produce_orphans_and_lookalikes(story: Story) -> None:
     kinds = {made.outcome["kind"] for made in story.made}
     happened = sum((life.done for life in story.lives), collections.Counter[str]())
 
@@ -280,20 +279,20 @@ def test_there_was_much_to_remove_and_to_get_wrong(story: Story) -> None:
     assert story.protected["moving"] and story.protected["verify_resize"], story.figures()
 
 
-def test_every_run_ended_well(story: Story) -> None:
+def test_every_run_succeeds(story: Story) -> None:
     assert not [fault for played in story.rounds for fault in played.faults]
 
 
-def test_no_server_lacked_anything_after_what_nova_did_to_it(story: Story) -> None:
+def test_no_server_lacks_an_allocation_after_an_operation_of_nova(story: Story) -> None:
     assert not [loss for life in story.lives for loss in life.losses]
 
 
-def test_no_change_took_from_a_live_server_what_it_had_of_its_host(
+def test_no_change_takes_a_live_server_its_allocation_on_its_host(
     story: Story, world: World
 ) -> None:
-    """Whatever was written left each server a share of the host where it was.
+    """Every write left each server its allocation on the host where it was.
 
-    Where that is, Nova itself said in that second.
+    That host is the one in Nova's database in that second.
     """
 
     def harmless(part: dict[str, t.Any], host: str | None, status: str | None) -> bool:
@@ -313,7 +312,7 @@ def test_no_change_took_from_a_live_server_what_it_had_of_its_host(
             ), (made, states)
 
 
-def test_no_change_took_the_claim_of_a_migration_under_way(story: Story) -> None:
+def test_no_change_takes_the_allocation_of_a_running_migration(story: Story) -> None:
     for made in story.made:
         for part in made.parts:
             states = [
@@ -327,14 +326,14 @@ def test_no_change_took_the_claim_of_a_migration_under_way(story: Story) -> None
 
 
 @pytest.mark.parametrize("kind", ["deleted_server", "deleted_migration", "unknown_consumer"])
-def test_who_was_called_gone_never_lived_again(story: Story, kind: str) -> None:
+def test_no_server_reported_as_deleted_ever_lives_again(story: Story, kind: str) -> None:
     gone = [made for made in story.made if made.outcome["kind"] == kind]
 
     assert not [made for made in gone if story.chronicle.lived_after(made.consumer, made.second)]
 
 
-def test_only_what_was_spoilt_was_put_right(story: Story) -> None:
-    """A claim is found here that one run took by mistake, and another gave back."""
+def test_only_deliberate_damage_is_remediated(story: Story) -> None:
+    """This also finds an allocation that one run removed by mistake and another restored."""
     spoilt = sum((life.spoilt for life in story.lives), collections.Counter[tuple[str, str]]())
     healed = collections.Counter(
         (made.consumer, made.outcome["kind"])
@@ -349,7 +348,7 @@ def test_only_what_was_spoilt_was_put_right(story: Story) -> None:
     }
 
 
-def test_every_live_server_holds_exactly_its_host(story: Story, world: World) -> None:
+def test_every_live_server_has_exactly_its_own_host(story: Story, world: World) -> None:
     assert len(story.living) >= LIVES // 2
     for uuid, server in story.living.items():
         if server["status"] == "ERROR":
@@ -361,7 +360,7 @@ def test_every_live_server_holds_exactly_its_host(story: Story, world: World) ->
         assert (held.project, held.user) == (server["tenant_id"], server["user_id"])
 
 
-def test_whoever_else_holds_anything_is_a_move_that_is_not_over(story: Story, world: World) -> None:
+def test_every_other_consumer_belongs_to_an_unfinished_move(story: Story, world: World) -> None:
     (parked,) = servers.migrations(world.cloud, story.parked)[:1]
 
     assert parked["status"] == "finished"

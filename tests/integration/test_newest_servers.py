@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Credentials are tested on live servers.
+"""The credentials are tested on live servers.
 
-Whatever the newest servers of a cloud are, an administrator's are good.
+Whatever the newest servers of a cloud are, an administrator's credentials pass.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if t.TYPE_CHECKING:
     )
     from ansible_collections.osops.placement.tests.integration.world import World
 
-# More than the newest on which credentials are tested.
+# More than the number of newest servers on which credentials are tested.
 FAILED, OWN = 25, 21
 
 
 @pytest.fixture(scope="module", autouse=True)
 def orphan(minicloud: Minicloud) -> str:
-    """What may be removed as long as nothing is closed."""
+    """An orphan that may be removed while all soundness checks pass."""
     minicloud.scenario("healthy", "deleted_server")
     return minicloud.truth("deleted_server")["server"]
 
@@ -72,7 +72,7 @@ def own(world: World) -> list[str]:
 
 
 def detected(ansible: Ansible) -> dict[str, t.Any]:
-    """What a detection finds, by consumer, and its summary under an empty key."""
+    """Return the findings of a detection by consumer, and its summary under an empty key."""
     dest = ansible.folder / "findings.json"
     told = ansible.direct("orphan_detect", dest=str(dest), **NO_AGE)
     assert not told["failed"], told.get("msg")
@@ -87,7 +87,7 @@ def newest(world: World, count: int) -> list[str]:
 
 
 @pytest.mark.long
-def test_none_of_them_has_a_host(
+def test_newest_servers_without_a_host_pass_the_soundness_check(
     ansible: Ansible, world: World, failed_boots: list[str], orphan: str
 ) -> None:
     assert set(newest(world, FAILED)) == set(failed_boots)
@@ -98,12 +98,12 @@ def test_none_of_them_has_a_host(
     assert found[orphan]["verdict"] == "orphaned" and found[orphan]["change"]
 
 
-def test_all_of_them_are_ones_own_and_one_has_lost_its_mapping(
+def test_own_newest_servers_pass_the_soundness_check_with_one_lost_mapping(
     ansible: Ansible, placement: Placement, world: World, own: list[str], orphan: str
 ) -> None:
     """Its neighbours, of the same project, are shown.
 
-    Somebody who answers 404 for it does not know it, and hides nothing.
+    Credentials that get a 404 for it do not hide anything.
     """
     lost = own[-1]
     assert newest(world, OWN + 1)[0] == lost and set(newest(world, OWN + 1)) == set(own)

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the real nova-computes write into their logs in real situations.
-
-And what detection has to say of the same.
-"""
+"""What real nova-computes log in real situations, and what detection finds there."""
 
 from __future__ import annotations
 
@@ -54,12 +51,12 @@ class Stage:
         return self.world.paths.logs / f"nova-compute-{self.hosts[situation]}.log"
 
     def complains(self, situation: str, sentence: str) -> None:
-        """Wait until nova-compute says this."""
+        """Wait until nova-compute logs this."""
         host = self.hosts[situation]
         self.world.wait(f"{host} to say {sentence}", lambda: sentence in self.world.log(host))
 
     def records(self, situation: str, **options: t.Any) -> list[dict[str, t.Any]]:
-        """What a host complained of, as our module has it."""
+        """Return the complaints of a host, as our module reads them."""
         result = self.ansible.module(
             "nova_log_info", paths=[str(self.log(situation))], host=self.hosts[situation], **options
         )
@@ -71,7 +68,7 @@ class Stage:
         return result["records"]
 
     def record(self, situation: str, kind: str) -> dict[str, t.Any]:
-        """The only one of this kind."""
+        """Return the only record of this kind."""
         (record,) = (record for record in self.records(situation) if record["kind"] == kind)
         return record
 
@@ -84,7 +81,7 @@ def _new_host(stage: Stage, situation: str) -> str:
 
 
 def _purged(stage: Stage) -> None:
-    """A server whose rows are purged and whose claim is still there."""
+    """A server whose rows are purged and whose allocation still exists."""
     host, world = _new_host(stage, "purged"), stage.world
     context = Context(world.paths, "purged_server")
     server, held = graves.delete_on(context, host, "log of a purged server")
@@ -96,7 +93,7 @@ def _purged(stage: Stage) -> None:
 
 
 def _deleted_by_sql(stage: Stage) -> None:
-    """A server that the database says is gone, in the way that is often advised.
+    """A server that the database marks as deleted, in the way that is often recommended.
 
     Its neighbour lives.
     """
@@ -126,9 +123,9 @@ def _deleted_by_sql(stage: Stage) -> None:
 
 
 def _moved(stage: Stage) -> None:
-    """A server that was evacuated, moved on while its source was down, and back.
+    """A server that was evacuated, moved on while its source was down, and moved back.
 
-    It holds the source for ever.
+    Its allocation on the source stays for ever.
     """
     host, world = _new_host(stage, "moved"), stage.world
     server = stage.consumers["moved"] = world.boot(host)
@@ -145,7 +142,7 @@ def _moved(stage: Stage) -> None:
 
 
 def _renewed(stage: Stage) -> None:
-    """A host that lost its identity, while a stray claim keeps the provider that has its name."""
+    """A host that lost its identity, while an orphan keeps the provider that has its name."""
     host, world = _new_host(stage, "renewed"), stage.world
     stage.consumers["renewed"] = world.claim(host)
     world.kill(host)
@@ -177,7 +174,7 @@ def stage(
     placement.change(
         "DELETE", f"/resource_providers/{placement.providers()[stage.hosts['renewed']]}"
     )
-    # Only now it can make the provider without which Nova cannot delete its service.
+    # Only now can it create the provider without which Nova cannot delete its service.
     world.restart(stage.hosts["renewed"])
 
 
@@ -190,19 +187,19 @@ def found(stage: Stage) -> Run:
 
 @pytest.fixture(scope="module")
 def every(stage: Stage) -> list[dict[str, t.Any]]:
-    """What all hosts complained of."""
+    """The complaints of all hosts."""
     return [record for situation in stage.hosts for record in stage.records(situation)]
 
 
 def _explained(run: Run, records: list[dict[str, t.Any]], **facts: t.Any) -> set[str]:
-    """The findings that explain the records with these facts."""
+    """Return the findings that explain the records with these facts."""
     told = correlate_records(
         run.read("findings.json"), [record for record in records if facts.items() <= record.items()]
     )
     return {pair["finding"] for pair in told["explained"]}
 
 
-def test_a_purged_server_is_not_found_in_the_database(stage: Stage) -> None:
+def test_purged_server_is_recognized_as_not_found_in_the_database(stage: Stage) -> None:
     record = stage.record("purged", "not_in_database")
 
     assert (record["instance"], record["host"], record["amounts"]) == (
@@ -213,27 +210,27 @@ def test_a_purged_server_is_not_found_in_the_database(stage: Stage) -> None:
     assert record["source"] == str(stage.log("purged"))
 
 
-def test_a_server_deleted_by_sql_is_not_managed_and_its_amounts_are_known(stage: Stage) -> None:
+def test_server_deleted_by_sql_is_recognized_with_its_amounts(stage: Stage) -> None:
     record = stage.record("by SQL", "not_managed")
 
     assert record["instance"] == stage.consumers["by SQL"]
     assert record["amounts"] == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 
-def test_servers_that_the_hypervisor_does_not_have_are_counted(stage: Stage) -> None:
+def test_servers_unknown_to_the_hypervisor_are_counted(stage: Stage) -> None:
     record = stage.record("by SQL", "power_state_counts")
 
     assert (record["counts"], record["instance"]) == ({"database": 1, "hypervisor": 0}, None)
 
 
-def test_of_a_server_that_moved_away_its_new_host_is_known(stage: Stage) -> None:
+def test_complaint_about_a_server_that_left_names_its_new_host(stage: Stage) -> None:
     record = stage.record("moved", "moved_away")
 
     assert (record["instance"], record["other_host"]) == (stage.consumers["moved"], "compute-1")
     assert record["amounts"] == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 
-def test_a_name_that_is_taken_is_told_with_the_identity_that_cannot_have_it(
+def test_complaint_about_a_taken_name_has_the_refused_uuid(
     stage: Stage, placement: Placement
 ) -> None:
     record = stage.record("renewed", "provider_conflict")
@@ -243,7 +240,7 @@ def test_a_name_that_is_taken_is_told_with_the_identity_that_cannot_have_it(
     assert record["provider"]["uuid"] not in placement.providers().values()
 
 
-def test_times_are_those_of_the_lines_and_each_line_is_counted(stage: Stage) -> None:
+def test_times_come_from_the_lines_and_each_line_is_counted(stage: Stage) -> None:
     record = stage.record("moved", "moved_away")
     lines = [
         line
@@ -261,13 +258,13 @@ def test_times_are_those_of_the_lines_and_each_line_is_counted(stage: Stage) -> 
     ]
 
 
-def test_what_was_said_just_now_is_within_the_last_hour(stage: Stage) -> None:
+def test_complaint_logged_just_now_is_within_the_last_hour(stage: Stage) -> None:
     since = stage.records("purged", since="1h")
 
     assert [record["kind"] for record in since if record["instance"]] == ["not_in_database"]
 
 
-def test_a_rotated_log_is_read_with_the_one_that_follows_it(stage: Stage, tmp_path: Path) -> None:
+def test_rotated_log_is_read_together_with_its_successor(stage: Stage, tmp_path: Path) -> None:
     once = stage.record("moved", "moved_away")["count"]
     shutil.copy(stage.log("moved"), tmp_path / "nova-compute.log")
     (tmp_path / "nova-compute.log.1.gz").write_bytes(gzip.compress(stage.log("moved").read_bytes()))
@@ -275,14 +272,14 @@ def test_a_rotated_log_is_read_with_the_one_that_follows_it(stage: Stage, tmp_pa
     result = stage.ansible.module("nova_log_info", paths=[str(tmp_path / "nova-compute.log*")])
 
     assert len(result["sources"]) == 2
-    # It may have been said again meanwhile.
+    # It may have been logged again meanwhile.
     assert (
         sum(record["count"] for record in result["records"] if record["kind"] == "moved_away")
         >= 2 * once
     )
 
 
-def test_check_mode_reads_as_well(stage: Stage) -> None:
+def test_check_mode_reads_too(stage: Stage) -> None:
     paths = [str(stage.log("purged"))]
 
     checked = stage.ansible.module("nova_log_info", "--check", paths=paths)
@@ -292,7 +289,7 @@ def test_check_mode_reads_as_well(stage: Stage) -> None:
     ] == [stage.consumers["purged"]]
 
 
-def test_findings_are_joined_to_what_the_hosts_complained_of(
+def test_findings_are_joined_with_complaints_of_the_hosts(
     stage: Stage, found: Run, every: list[dict[str, t.Any]]
 ) -> None:
     def ids(consumer: str) -> set[str]:
@@ -309,7 +306,7 @@ def test_findings_are_joined_to_what_the_hosts_complained_of(
     assert found.entry(stage.consumers["moved"])["kind"] == "evacuated_source"
 
 
-def test_a_complaint_of_another_host_is_not_believed(stage: Stage, found: Run) -> None:
+def test_complaint_of_another_host_is_not_joined(stage: Stage, found: Run) -> None:
     elsewhere = [{**stage.record("purged", "not_in_database"), "host": stage.hosts["moved"]}]
 
     assert correlate_records(found.read("findings.json"), elsewhere) == {
@@ -318,7 +315,7 @@ def test_a_complaint_of_another_host_is_not_believed(stage: Stage, found: Run) -
     }
 
 
-def test_the_report_shows_complaints_with_their_findings_and_the_others_after_them(
+def test_report_shows_complaints_with_findings_before_the_others(
     stage: Stage, found: Run, every: list[dict[str, t.Any]]
 ) -> None:
     report = {
@@ -340,7 +337,7 @@ def test_the_report_shows_complaints_with_their_findings_and_the_others_after_th
     )
 
 
-def test_the_report_takes_the_result_from_a_file(stage: Stage, found: Run, tmp_path: Path) -> None:
+def test_report_reads_complaints_from_a_file(stage: Stage, found: Run, tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     read = {
         "osops.placement.nova_log_info": {
@@ -372,7 +369,7 @@ def test_the_report_takes_the_result_from_a_file(stage: Stage, found: Run, tmp_p
         ({}, "These are no complaints"),
     ],
 )
-def test_what_are_no_complaints_is_refused(
+def test_report_refuses_data_that_is_not_complaints(
     stage: Stage, found: Run, complaints: t.Any, said: str
 ) -> None:
     report = {

@@ -4,7 +4,7 @@
 
 """The two roles of docs/permissions.md.
 
-The very policies of that page are in force, and there is no other role.
+Exactly the policies of that page are in force, and there is no other role.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ POLICIES = {
     (service, purpose): yaml.safe_load(rules) for service, purpose, rules in BLOCK.findall(PAGE)
 }
 FOLDERS = {"nova": "nova-first", "placement": "placement"}
-# What these rules allow is asked for by modules that look at one thing, or only of a server that
+# The modules that show one resource need these rules, or they are needed only for a server that
 # failed on its host.
 ASKED_BY = {
     "os_compute_api:os-aggregates:index": "compute_host_info",
@@ -64,14 +64,14 @@ Findings = dict[str, tuple[str, t.Any]]
 
 
 class Office:
-    """Where the policies are put in force and users are logged in."""
+    """Puts policies in force and logs users in."""
 
     def __init__(self, minicloud: Minicloud, world: World) -> None:
         self._minicloud = minicloud
         self._world = world
 
     def enforce(self, *purposes: str, without: str = "") -> None:
-        """Let both services have the policies of the page, but for one rule.
+        """Give both services the policies of the page, except for one rule.
 
         They read them again when they change.
         """
@@ -86,7 +86,7 @@ class Office:
             (self._world.paths.etc / folder / "policy.yaml").write_text(yaml.safe_dump(rules))
 
     def log_in(self, role: str) -> dict[str, t.Any]:
-        """A user with that role and no other, as a whole configuration of a cloud."""
+        """Create a user with only that role, as a whole configuration of a cloud."""
         self._world.assign(role, "audit", role)
         named = {
             "username": role,
@@ -108,9 +108,9 @@ def office(minicloud: Minicloud, world: World) -> Office:
 
 @pytest.fixture(scope="module", autouse=True)
 def stray(minicloud: Minicloud, world: World, placement: Placement) -> str:
-    """Something for every rule to report, a provider without a compute node among it.
+    """Something for every rule to report.
 
-    And a claim that nobody knows.
+    It includes a provider without a compute node and an unknown consumer.
     """
     minicloud.scenario(
         "healthy",
@@ -156,7 +156,7 @@ def _detected(ansible: Ansible, cloud: t.Any) -> tuple[Findings, dict[str, t.Any
     }, found["summary"]
 
 
-def test_the_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) -> None:
+def test_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) -> None:
     expected, _summary = _detected(ansible, "minicloud")
     kinds = {kind for kind, _change in expected.values()}
     assert kinds >= {
@@ -175,7 +175,7 @@ def test_the_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) ->
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_no_rule_can_be_spared_and_none_that_is_missing_makes_an_orphan(
+def test_every_policy_rule_is_needed_and_a_missing_one_creates_no_orphan(
     ansible: Ansible, office: Office, whole: Findings, rule: str
 ) -> None:
     auditor = office.log_in("placement_auditor")
@@ -202,12 +202,12 @@ def test_no_rule_can_be_spared_and_none_that_is_missing_makes_an_orphan(
         )
 
 
-def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(
+def test_hidden_hosts_of_migrations_forbid_every_change(
     ansible: Ansible, office: Office, world: World
 ) -> None:
-    """They alone say where the guest of a failed live migration may run.
+    """Only they say where the guest of a failed live migration may run.
 
-    Without them its claim is like any that was left behind.
+    Without them its allocation looks like any leftover.
     """
     server = world.boot("compute-1")
     for host in ("compute-2", "compute-1"):
@@ -233,7 +233,7 @@ def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(
     assert gate.startswith("Nova lists migrations without their hosts")
 
 
-def test_the_hosts_of_events_are_shown_by_their_own_rule(office: Office, world: World) -> None:
+def test_hosts_of_events_are_governed_by_their_own_rule(office: Office, world: World) -> None:
     server = world.boot("compute-1")
     auditor = _connection(office, "placement_auditor")
 
@@ -250,7 +250,7 @@ def test_the_hosts_of_events_are_shown_by_their_own_rule(office: Office, world: 
     assert hosts() == {None}
 
 
-def test_what_the_auditor_would_remove_is_refused_by_the_name_of_the_rule(
+def test_removal_by_the_auditor_is_refused_with_the_name_of_the_rule(
     ansible: Ansible, office: Office, placement: Placement
 ) -> None:
     before = placement.everything()
@@ -279,7 +279,7 @@ def _connection(office: Office, role: str) -> Connection:
 
 
 @pytest.mark.parametrize("role", ["placement_auditor", "placement_remediator"])
-def test_everything_else_is_refused(
+def test_auditor_and_remediator_may_do_nothing_else(
     office: Office, world: World, placement: Placement, role: str
 ) -> None:
     server, host = world.boot("compute-1"), world.provider("compute-1")
@@ -356,7 +356,7 @@ ACTIONS: dict[str, t.Any] = {
 }
 
 
-def test_the_remediator_cleans_up_and_puts_back(
+def test_remediator_cleans_up_and_restores(
     ansible: Ansible, office: Office, placement: Placement, stray: str
 ) -> None:
     held = placement.held(stray)
@@ -378,7 +378,7 @@ def test_the_remediator_cleans_up_and_puts_back(
     assert placement.held(stray) == held
 
 
-def test_a_remediator_who_may_not_retire_hosts_is_told_so(
+def test_remediator_without_permission_to_decommission_gets_a_clear_error(
     ansible: Ansible, office: Office, world: World, placement: Placement
 ) -> None:
     host = f"permissions-{uuid.uuid4().hex[:8]}"
@@ -403,7 +403,7 @@ def test_a_remediator_who_may_not_retire_hosts_is_told_so(
     assert host not in placement.providers() and host not in world.cloud.compute_services()
 
 
-def test_who_retires_hosts_may_delete_a_provider_that_is_left(
+def test_decommissioner_may_delete_a_leftover_provider(
     ansible: Ansible, office: Office, placement: Placement
 ) -> None:
     name = f"left-{uuid.uuid4()}"
@@ -419,10 +419,10 @@ def test_who_retires_hosts_may_delete_a_provider_that_is_left(
     assert provider not in placement.providers().values()
 
 
-def test_who_retires_hosts_may_restore_what_a_deleted_provider_had(
+def test_decommissioner_may_restore_traits_of_a_deleted_provider(
     ansible: Ansible, office: Office, minicloud: Minicloud, placement: Placement, tmp_path: Path
 ) -> None:
-    """The journal of a run that deleted the tree of a host which is there again."""
+    """The journal is that of a run that deleted the tree of a host that exists again."""
     host, trait, aggregate = "compute-2", f"CUSTOM_{uuid.uuid4().hex.upper()}", str(uuid.uuid4())
     root = placement.providers()[host]
     inventories = placement.get(f"/resource_providers/{root}/inventories")["inventories"]

@@ -29,10 +29,10 @@ SERVER = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}
 
 @pytest.fixture(scope="module")
 def made(placement: Placement) -> Iterator[dict[str, str]]:
-    """Uuids by name.
+    """Provider uuids by name.
 
-    A host with a device, and one without disks whose service is disabled, with a pool that lends it
-    some.
+    A host with a device, and a host without disks whose service is disabled, with a pool that
+    shares its disks.
     """
     placement.change("PUT", "/resource_classes/CUSTOM_PCI_X")
     memory = {"total": 772495, "reserved": 8192}
@@ -69,10 +69,7 @@ def made(placement: Placement) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def claim(placement: Placement) -> Iterator[t.Callable[[str, dict[str, int]], str]]:
-    """Claim amounts of a provider for a consumer of which nobody knows.
-
-    It goes again after the test.
-    """
+    """Allocate amounts of a provider to an unknown consumer, until the end of the test."""
     consumers: list[str] = []
 
     def make(provider: str, resources: dict[str, int]) -> str:
@@ -90,7 +87,7 @@ def claim(placement: Placement) -> Iterator[t.Callable[[str, dict[str, int]], st
 
 
 @pytest.mark.parametrize("name", ["info-host", "info-{{ device }}"])
-def test_a_tree_is_shown_whole_from_its_root_down(
+def test_info_shows_a_whole_tree_from_its_root_down(
     ansible: Ansible, made: dict[str, str], name: str
 ) -> None:
     result = ansible.module("placement_provider_info", resource_provider=[made[name].upper()])
@@ -105,7 +102,7 @@ def test_a_tree_is_shown_whole_from_its_root_down(
     )
 
 
-def test_a_provider_is_shown_as_placement_has_it(
+def test_info_shows_a_provider_as_placement_has_it(
     ansible: Ansible,
     placement: Placement,
     made: dict[str, str],
@@ -124,7 +121,7 @@ def test_a_provider_is_shown_as_placement_has_it(
     assert shown["free"] == {"VCPU": 28, "MEMORY_MB": 760207, "DISK_GB": 1760}
 
 
-def test_a_provider_that_shares_is_marked(ansible: Ansible, made: dict[str, str]) -> None:
+def test_info_marks_a_sharing_provider(ansible: Ansible, made: dict[str, str]) -> None:
     result = ansible.module(
         "placement_provider_info",
         resource_provider=["info-pool", "info-diskless"],
@@ -137,7 +134,7 @@ def test_a_provider_that_shares_is_marked(ansible: Ansible, made: dict[str, str]
     assert "traits" not in pool
 
 
-def test_without_names_all_providers_are_shown(
+def test_info_without_names_shows_all_providers(
     ansible: Ansible, placement: Placement, made: dict[str, str]
 ) -> None:
     result = ansible.module("placement_provider_info", parts=[])
@@ -155,9 +152,7 @@ def test_without_names_all_providers_are_shown(
     }
 
 
-def test_names_that_placement_does_not_know_are_named(
-    ansible: Ansible, made: dict[str, str]
-) -> None:
+def test_info_lists_names_unknown_to_placement(ansible: Ansible, made: dict[str, str]) -> None:
     result = ansible.module(
         "placement_provider_info", resource_provider=["nonesuch", "info-pool", NOBODY]
     )
@@ -180,7 +175,7 @@ def test_names_that_placement_does_not_know_are_named(
         ("minicloud-reader", "allocation_candidate_info", {"resources": SERVER}),
     ],
 )
-def test_credentials_that_may_not_ask_are_refused(
+def test_info_refuses_insufficient_permissions(
     ansible: Ansible, cloud: str, module: str, arguments: dict[str, t.Any]
 ) -> None:
     result = ansible.module(module, cloud=cloud, **arguments)
@@ -191,7 +186,7 @@ def test_credentials_that_may_not_ask_are_refused(
     assert "\n" not in result["msg"]
 
 
-def test_a_host_with_room_fits(
+def test_host_with_free_capacity_fits(
     ansible: Ansible, made: dict[str, str], claim: t.Callable[[str, dict[str, int]], str]
 ) -> None:
     claim(made["info-host"], {"DISK_GB": 22})
@@ -235,7 +230,7 @@ def test_a_host_with_room_fits(
         ({"VCPU": 1, "VGPU": 1}, {"VGPU": ["inventory"]}, "it has no VGPU"),
     ],
 )
-def test_a_host_that_lacks_something_does_not_fit(
+def test_host_lacking_something_does_not_fit(
     ansible: Ansible,
     made: dict[str, str],
     claim: t.Callable[[str, dict[str, int]], str],
@@ -263,7 +258,7 @@ def test_a_host_that_lacks_something_does_not_fit(
         (["!COMPUTE_NODE"], False, [], ["COMPUTE_NODE"]),
     ],
 )
-def test_traits_are_required_and_forbidden(
+def test_traits_can_be_required_and_forbidden(
     ansible: Ansible,
     made: dict[str, str],
     required: list[str],
@@ -287,7 +282,7 @@ def test_traits_are_required_and_forbidden(
 
 
 @pytest.mark.parametrize("required", [[], ["STORAGE_DISK_SSD", "COMPUTE_STATUS_DISABLED"]])
-def test_a_host_fits_with_what_a_pool_lends_it(
+def test_host_fits_with_capacity_of_a_shared_pool(
     ansible: Ansible, made: dict[str, str], required: list[str]
 ) -> None:
     result = ansible.module(
@@ -311,7 +306,7 @@ def test_a_host_fits_with_what_a_pool_lends_it(
     assert "its compute service is disabled" in result["reason"]
 
 
-def test_a_pool_that_is_too_small_is_told(ansible: Ansible, made: dict[str, str]) -> None:
+def test_too_small_shared_pool_is_reported(ansible: Ansible, made: dict[str, str]) -> None:
     result = ansible.module(
         "allocation_candidate_info",
         resource_provider="info-diskless",
@@ -323,7 +318,9 @@ def test_a_pool_that_is_too_small_is_told(ansible: Ansible, made: dict[str, str]
     assert "9000 of 9000 DISK_GB are free on info-pool" in result["reason"]
 
 
-def test_without_a_host_all_with_room_are_found(ansible: Ansible, made: dict[str, str]) -> None:
+def test_query_without_a_host_finds_all_hosts_with_free_capacity(
+    ansible: Ansible, made: dict[str, str]
+) -> None:
     wanted = {"VCPU": 1, "DISK_GB": 1}
     every = ansible.module("allocation_candidate_info", resources=wanted)
     here = ansible.module("allocation_candidate_info", resources=wanted, member_of=[AGGREGATE])
@@ -336,7 +333,9 @@ def test_without_a_host_all_with_room_are_found(ansible: Ansible, made: dict[str
     assert "lacking" not in every
 
 
-def test_where_nobody_has_room_nothing_is_found(ansible: Ansible, made: dict[str, str]) -> None:
+def test_query_finds_nothing_when_no_host_has_free_capacity(
+    ansible: Ansible, made: dict[str, str]
+) -> None:
     result = ansible.module("allocation_candidate_info", resources={"CUSTOM_PCI_X": 3})
 
     assert (result["fits"], result["candidates"]) == (False, [])
@@ -356,7 +355,7 @@ def test_where_nobody_has_room_nothing_is_found(ansible: Ansible, made: dict[str
         ({"required": ["CUSTOM_NONESUCH"]}, "CUSTOM_NONESUCH"),
     ],
 )
-def test_bad_questions_fail_with_the_reason(
+def test_invalid_query_fails_with_the_reason(
     ansible: Ansible, arguments: dict[str, t.Any], said: str
 ) -> None:
     result = ansible.module("allocation_candidate_info", **{"resources": {"VCPU": 1}, **arguments})
@@ -367,14 +366,14 @@ def test_bad_questions_fail_with_the_reason(
 
 
 @pytest.mark.long
-def test_an_orphan_blocks_its_host_until_it_is_removed(
+def test_orphan_blocks_its_host_until_it_is_removed(
     ansible: Ansible,
     placement: Placement,
     minicloud: Minicloud,
     tmp_path: Path,
     claim: t.Callable[[str, dict[str, int]], str],
 ) -> None:
-    """The check with which an operator opens and closes a case of "No valid host was found"."""
+    """With this check an operator opens and closes a case of "No valid host was found"."""
     minicloud.scenario("healthy")
     question = {"resource_provider": "compute-1", "resources": SERVER}
     assert ansible.module("allocation_candidate_info", **question)["fits"]

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A cell that stops answering in the middle.
+"""A cell that stops answering midway.
 
-Its servers are not there for Nova, and still everything that they hold is needed.
+For Nova its servers do not exist, and still all their allocations are needed.
 
-`test_gates` has the cell that is dead from the start by its mapping. Here its database fails for
-the running nova-api, between any two of our requests, and comes back as suddenly.
+`test_soundness` has the cell that is dead from the start by its mapping. Here its database fails
+for the running nova-api, between any two of our requests, and returns as suddenly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer", "deleted_mig
 
 @pytest.fixture(scope="module", autouse=True)
 def second_cell(minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A second cell, and nothing that other tests left and that is proven with one cell down."""
+    """A second cell, and no orphans of other tests that are proven with one cell down."""
     minicloud.scenario("healthy")
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("cells"), minicloud.environment)
     assert ansible.playbook("cleanup_orphans").status == 0
@@ -49,9 +49,9 @@ def second_cell(minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def victim(world: World) -> str:
-    """A live server in the second cell that also holds a host of the first.
+    """A live server in the second cell that also has an allocation on a host of the first.
 
-    So it is looked at closely.
+    That makes it a candidate.
     """
     server = world.boot(HOST)
     world.claim_also(server, "compute-1")
@@ -66,7 +66,7 @@ def cell(world: World) -> Iterator[None]:
 
 @pytest.fixture
 def stray(world: World) -> Iterator[list[str]]:
-    """Three consumers on compute-1 unknown to Nova, in the order in which they are dealt with."""
+    """Three consumers on compute-1 unknown to Nova, in the order in which they are processed."""
     consumers = sorted(world.claim("compute-1") for count in range(3))
     yield consumers
     for consumer in consumers:
@@ -75,7 +75,7 @@ def stray(world: World) -> Iterator[list[str]]:
 
 @pytest.fixture
 def moving(world: World, victim: str) -> Iterator[str]:
-    """A migration of the victim under way to compute-1, with a claim of its own; its uuid."""
+    """A migration of the victim under way to compute-1, with an allocation of its own; its uuid."""
     migration = str(uuid.uuid4())
     world.sql(
         CELL2,
@@ -106,7 +106,7 @@ def moving(world: World, victim: str) -> Iterator[str]:
         ("nova", "/servers/[^/?]*$"),
     ],
 )
-def test_dies_during_the_listings(
+def test_cell_dies_during_the_listings(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, service: str, path: str
 ) -> None:
     before = placement.everything()
@@ -123,7 +123,7 @@ def test_dies_during_the_listings(
 
 @pytest.mark.long
 @pytest.mark.parametrize("queued_for_delete", [0, 1])
-def test_is_dead_for_one_look_up(
+def test_cell_is_dead_for_one_lookup(
     ansible: Ansible,
     placement: Placement,
     wires: Wires,
@@ -133,7 +133,7 @@ def test_is_dead_for_one_look_up(
 ) -> None:
     """Nova answers 404 for a server of a dead cell that is queued for deletion.
 
-    But not at the microversion of our look-up.
+    It does not at the microversion of our lookup.
     """
     before = placement.everything()
     world.sql(
@@ -159,7 +159,7 @@ def test_is_dead_for_one_look_up(
 
 
 @pytest.mark.long
-def test_is_dead_and_its_server_queued_for_delete(
+def test_cell_is_dead_and_its_server_queued_for_delete(
     ansible: Ansible, placement: Placement, world: World, victim: str
 ) -> None:
     before = placement.everything()
@@ -183,10 +183,10 @@ def test_is_dead_and_its_server_queued_for_delete(
 
 
 @pytest.mark.long
-def test_is_dead_while_the_migrations_are_listed(
+def test_cell_is_dead_while_migrations_are_listed(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
 ) -> None:
-    """The listing then lacks a migration without a word, and its consumer looks like nobody's."""
+    """The listing then silently lacks a migration, and its consumer looks unknown."""
     before = placement.everything()
     listing = wires.nova.on(
         "GET", "/os-migrations.limit=1000$", nth=0, before=world.close_cell, after=world.open_cell
@@ -202,12 +202,12 @@ def test_is_dead_while_the_migrations_are_listed(
     spared(run, before, placement)
 
 
-def test_is_dead_from_the_migrations_to_the_last_look_up(
+def test_cell_is_dead_from_the_migrations_to_the_last_lookup(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
 ) -> None:
-    """Only the question about all cells that follows the listing finds it dead.
+    """Only the listing of services that follows finds the cell dead.
 
-    None after that makes it good.
+    No later request repairs that.
     """
     before = placement.everything()
     wires.nova.on("GET", "/os-migrations.limit=1000$", before=world.close_cell)
@@ -222,12 +222,12 @@ def test_is_dead_from_the_migrations_to_the_last_look_up(
 
 
 @pytest.mark.long
-def test_is_dead_while_the_migrations_are_listed_again(
+def test_cell_is_dead_while_migrations_are_listed_again(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, moving: str
 ) -> None:
-    """It is listed with 200 and without the move under way.
+    """The listing is a 200 without the move under way.
 
-    The first listing of all migrations had that.
+    The first listing of all migrations had it.
     """
     before = placement.everything()
     asked = wires.nova.on(
@@ -243,7 +243,7 @@ def test_is_dead_while_the_migrations_are_listed_again(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("stray", "victim")
-def test_dies_between_detection_and_remediation(
+def test_cell_dies_between_detection_and_remediation(
     ansible: Ansible, placement: Placement, wires: Wires, world: World
 ) -> None:
     before = placement.everything()
@@ -261,11 +261,11 @@ def test_dies_between_detection_and_remediation(
     spared(run, before, placement)
 
 
-def test_dies_between_two_writes(
+def test_cell_dies_between_two_writes(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path
 ) -> None:
     many.claim()
-    # Just before the proof of the ninth, the first of the second request.
+    # Just before the proof of the ninth consumer, the first of the second request.
     died = wires.placement.on("GET", f"^/allocations/{many.consumers[8]}$", before=world.close_cell)
 
     told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))

@@ -4,7 +4,7 @@
 
 """An evacuation that ends while its server is read.
 
-Both hosts are held, and which of them is left behind turns round in between.
+The server has allocations on both hosts, and which of them is the leftover changes in between.
 
 Nova saves the new host first and the migration's end after that (nova/compute/resource_tracker.py,
 finish_evacuation), and no write to Placement marks the moment.
@@ -33,20 +33,20 @@ if t.TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 SOURCE, DESTINATION, SLOW = "race-source", "compute-2", "compute-3"
-# An answer waits for whole evacuations here.
+# Here an answer waits for whole evacuations.
 CHOSEN = {
     "orphan_cleanup_remediate_kinds": ["extra_host", "evacuated_source"],
     "orphan_cleanup_api_timeout": 900,
 }
 
-# The requests of a detection that are about one server, in their order, and the moment after them.
-# The migrations of all are listed first among the listings, and then for whom is looked at closely.
+# The requests of a detection about one server, in their order, and the moment after them. The
+# migrations of all are listed first among the listings, and then for each candidate.
 MOMENTS = {
     "its migrations": ("before", "/os-migrations.limit=1000$", 2),
     "its look-up": ("before", "/servers/{}$", 1),
     "the end": ("after", "/servers/{}$", 1),
 }
-# When the new host is saved, when the migration's end is, and what detection then finds.
+# When the new host is saved, when the migration's end is saved, and what detection then finds.
 ENDS = {
     ("its migrations", "its migrations"): "evacuated_source",
     ("its migrations", "its look-up"): "moving",
@@ -54,7 +54,7 @@ ENDS = {
     ("its look-up", "its look-up"): "moving",
     ("its look-up", "the end"): "moving",
     ("the end", "the end"): "moving",
-    # Not Nova's order, and still nothing that is needed may go.
+    # This is not Nova's order, and still nothing that is needed may be removed.
     ("its look-up", "its migrations"): "evacuated_source",
     ("the end", "its migrations"): "unproven",
     ("the end", "its look-up"): "moving",
@@ -62,7 +62,7 @@ ENDS = {
 
 
 class Evacuated:
-    """A server that was evacuated from SOURCE, and is shown at other stages of it than its last."""
+    """A server that was evacuated from SOURCE, and is shown at earlier stages of it."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -79,7 +79,7 @@ class Evacuated:
         )
 
     def rewind(self) -> None:
-        """A moment before its end.
+        """Go back to a moment before its end.
 
         It is active at the destination, which is not yet saved as its host.
         """
@@ -95,7 +95,7 @@ class Evacuated:
 
 @d.dataclass(frozen=True)
 class Story:
-    """One run while all of them end; `held` is what each server held before, `now` after it."""
+    """One run while all of them end; `held` has each server's allocation before, `now` after it."""
 
     run: Run
     ended: dict[tuple[str, str], str]
@@ -156,7 +156,9 @@ def story(
 
 
 @pytest.mark.parametrize("ends", ENDS)
-def test_ends_while_it_is_read(story: Story, world: World, ends: tuple[str, str]) -> None:
+def test_evacuation_ends_during_the_reading(
+    story: Story, world: World, ends: tuple[str, str]
+) -> None:
     server, kind = story.ended[ends], ENDS[ends]
 
     assert story.run.entry(server)["kind"] == kind
@@ -166,17 +168,17 @@ def test_ends_while_it_is_read(story: Story, world: World, ends: tuple[str, str]
         assert story.now[server] == story.held[server]
 
 
-def test_a_real_one_ends_between_its_migrations_and_its_look_up(story: Story) -> None:
+def test_real_evacuation_ends_between_its_migrations_and_its_lookup(story: Story) -> None:
     assert story.run.entry(story.real)["kind"] == "moving"
     assert story.now[story.real] == story.held[story.real]
 
 
-def test_a_real_one_is_half_way_all_the_time(story: Story) -> None:
+def test_real_evacuation_is_halfway_all_the_time(story: Story) -> None:
     assert "(evacuation)" in story.run.entry(story.slow)["reason"]
     assert story.now[story.slow] == story.held[story.slow]
 
 
-def test_nothing_else_was_changed(story: Story) -> None:
+def test_no_other_consumer_changes(story: Story) -> None:
     expected = [server for ends, server in story.ended.items() if ENDS[ends] == "evacuated_source"]
 
     assert story.run.status == 0 and "Traceback" not in story.run.output
@@ -186,7 +188,7 @@ def test_nothing_else_was_changed(story: Story) -> None:
 
 
 @pytest.mark.long
-def test_what_is_left_behind_goes_with_the_next_run(
+def test_source_allocation_is_removed_by_the_next_run(
     story: Story, ansible: Ansible, placement: Placement, world: World
 ) -> None:
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Operations of Nova that are half-way, or were cut there.
+"""Operations of Nova that are halfway, or were interrupted there.
 
 First all of them under way, then what a restart or an outage left of them.
 """
@@ -29,8 +29,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HELD = "race-held"
-# The servers of this module are to stay whatever is chosen, and the orphans of other modules as
-# well.
+# The servers of this module must stay whatever is chosen, and so must the orphans of other modules.
 CHOSEN = {
     "orphan_cleanup_remediate_kinds": [
         kind.name for kind in ORPHAN_KINDS if kind.name != "deleted_server"
@@ -41,7 +40,7 @@ SETTINGS = "[DEFAULT]\nallow_resize_to_same_host = true\nshelved_offload_time = 
 
 @d.dataclass(frozen=True)
 class Stage:
-    """One run, and what everybody held before and after it."""
+    """One run, and all allocations before and after it."""
 
     run: Run
     before: dict[str, t.Any]
@@ -50,7 +49,7 @@ class Stage:
 
 @d.dataclass
 class Cast:
-    """The servers by what is done to them, and the migrations of those that move."""
+    """The servers by operation, and the migrations of those that move."""
 
     servers: dict[str, str] = d.field(default_factory=dict)
     migrations: dict[str, str] = d.field(default_factory=dict)
@@ -65,9 +64,9 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
 
 
 def reverts(cast: Cast, world: World) -> None:
-    """Moves that wait to be confirmed, and will be reverted.
+    """Prepare unconfirmed moves that will be reverted.
 
-    To another host, and to a smaller flavor on the same host.
+    One is to another host, and one to a smaller flavor on the same host.
     """
     server = world.boot("compute-1")
     cast.servers["reverts"], cast.migrations["reverts"] = (
@@ -83,7 +82,7 @@ def reverts(cast: Cast, world: World) -> None:
 
 
 def revert_without_placement(cast: Cast, world: World) -> None:
-    """Placement goes away when the destination has done its part of the revert.
+    """Let Placement fail when the destination has done its part of the revert.
 
     The source then begins with its own.
     """
@@ -97,8 +96,8 @@ def revert_without_placement(cast: Cast, world: World) -> None:
         with world.without_placement():
             go_on()
             servers.act(world.cloud, in_place, "revertResize")
-            # Nova only logs that it did not find what to give back; on one host the destination's
-            # part fails already.
+            # Nova only logs that it did not find what to return; on one host the destination's part
+            # already fails.
             servers.await_migration(world.cloud, moved, "reverted")
             servers.await_migration(world.cloud, in_place, "error")
             servers.settle(world.cloud, moved, "compute-1")
@@ -108,7 +107,10 @@ def revert_without_placement(cast: Cast, world: World) -> None:
 
 
 def live_migrates(cast: Cast, world: World) -> None:
-    """The guest is on its way: its server holds the destination, the migration the source."""
+    """Begin a live migration.
+
+    Its server has the allocation on the destination, the migration the one on the source.
+    """
     server = world.boot(HELD)
     servers.act(
         world.cloud, server, "os-migrateLive", {"host": "compute-2", "block_migration": "auto"}
@@ -121,7 +123,7 @@ def live_migrates(cast: Cast, world: World) -> None:
 
 
 def doubled(world: World, host: str) -> str:
-    """A live server that holds another host as well, so that it is looked at closely."""
+    """Create a live server with an allocation on another host too, so that it is a candidate."""
     server = world.boot(host)
     world.claim_also(server, "compute-1")
     return server
@@ -194,28 +196,32 @@ WAITS = {"live-migrates": "moving", "reverts": "verify_resize", "reverts in plac
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", UNDER_WAY)
-def test_a_server_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
+def test_server_under_way_keeps_its_allocation(
+    stages: tuple[Stage, Stage], cast: Cast, name: str
+) -> None:
     assert stages[0].run.entry(cast.servers[name])["kind"] == UNDER_WAY[name]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WAITS)
-def test_a_migration_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
-    """A resize on the same host is among them.
+def test_migration_under_way_keeps_its_allocation(
+    stages: tuple[Stage, Stage], cast: Cast, name: str
+) -> None:
+    """One of them is a resize on the same host.
 
-    There the server and its migration hold the very same tree.
+    There the server and its migration have allocations on the same tree.
     """
     assert stages[0].run.entry(cast.migrations[name])["kind"] == WAITS[name]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["live-migrates", "reverts"])
-def test_an_interrupted_move(
+def test_interrupted_move_is_reported_as_an_unreverted_allocation(
     stages: tuple[Stage, Stage], cast: Cast, world: World, name: str
 ) -> None:
-    """The guest is at the source, which only the ended migration holds.
+    """The guest is at the source, where only the ended migration has an allocation.
 
-    The server holds the host that it never came to.
+    The server has an allocation on the host where it never arrived.
     """
     server, migration = cast.servers[name], cast.migrations[name]
     source = servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"]
@@ -233,12 +239,12 @@ def test_an_interrupted_move(
 
 
 @pytest.mark.long
-def test_a_revert_to_more_on_the_same_host(
+def test_revert_to_a_larger_flavor_on_the_same_host_keeps_both_allocations(
     stages: tuple[Stage, Stage], cast: Cast, world: World
 ) -> None:
-    """The server holds the smaller flavor, the ended migration the greater one.
+    """The server has the smaller flavor, the ended migration the larger one.
 
-    It may have that one again.
+    The server may need the larger one again.
     """
     migration = cast.migrations["reverts in place"]
 
@@ -254,7 +260,7 @@ def test_a_revert_to_more_on_the_same_host(
 
 
 @pytest.mark.long
-def test_an_unshelve_that_was_reset_and_may_still_come(
+def test_reset_unshelve_that_may_still_continue_keeps_its_allocation(
     stages: tuple[Stage, Stage], cast: Cast
 ) -> None:
     assert (
@@ -263,7 +269,7 @@ def test_an_unshelve_that_was_reset_and_may_still_come(
 
 
 @pytest.mark.long
-def test_nothing_was_changed(stages: tuple[Stage, Stage]) -> None:
+def test_run_changes_nothing(stages: tuple[Stage, Stage]) -> None:
     for stage in stages:
         assert (
             stage.run.status == 0 and stage.run.changed == 0 and "Traceback" not in stage.run.output

@@ -4,9 +4,9 @@
 
 """Servers that begin a move while they are read, judged or written.
 
-What they hold afterwards is what Nova gave them.
+Afterwards they have the allocation that Nova gave them.
 
-One run in which something happens to one server after the other, each at a moment of its own.
+It is one run in which something happens to one server after the other, each at a moment of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if t.TYPE_CHECKING:
 
 OWN, OTHER, THIRD = "compute-1", "compute-2", "compute-3"
 KINDS = ["extra_host", "evacuated_source", "ended_migration", "unhosted_server"]
-# An answer waits for whole moves here.
+# Here an answer waits for whole moves.
 CHOSEN = {"orphan_cleanup_remediate_kinds": KINDS, "orphan_cleanup_api_timeout": 900}
 
 Happening = t.Callable[["World", str], t.Any]
@@ -72,7 +72,7 @@ class Race:
     shelved: bool = False
 
 
-# Each consumer is asked for by detection, by the renewed proof and before its write.
+# Each consumer is read by detection, by the renewed proof and before its write.
 RACES = {
     "as Placement is about to be listed": Race(
         "placement", ("GET", r"^/resource_providers\?", 1), moves_to(THIRD), THIRD
@@ -133,7 +133,7 @@ RACES = {
 
 @d.dataclass(frozen=True)
 class Story:
-    """The run, the server of each race, and what each held in the end.
+    """The run, the server of each race, and the allocations at the end.
 
     One more server was booted while Nova was listed.
     """
@@ -162,7 +162,7 @@ def story(
         for name, race in RACES.items():
             method, path, nth = race.request
             happens = functools.partial(race.happens, world, racers[name])
-            # A few changes go into one write, which names them in its body.
+            # A few changes are in one write, whose body names them.
             body = racers[name] if method == "POST" else ""
             getattr(wires, race.service).on(
                 method, path.format(racers[name]), nth, before=happens, body=body
@@ -175,9 +175,9 @@ def story(
 
 
 def doubled(world: World) -> str:
-    """A live server on OWN that also holds OTHER.
+    """Create a live server on OWN with another allocation on OTHER.
 
-    That is an orphaned share as long as the server stays.
+    That is an orphan while the server stays.
     """
     server = world.boot(OWN)
     world.claim_also(server, OTHER)
@@ -185,9 +185,9 @@ def doubled(world: World) -> str:
 
 
 def shelved(world: World) -> str:
-    """A server without a host that still holds OWN.
+    """Create a server without a host that still has an allocation on OWN.
 
-    That is an orphaned share as long as it stays shelved.
+    That is an orphan while it stays shelved.
     """
     server = world.boot(OWN)
     held = holdings.of(world.cloud, server)
@@ -198,13 +198,13 @@ def shelved(world: World) -> str:
     return server
 
 
-def test_nothing_was_changed_and_nothing_failed(story: Story) -> None:
+def test_run_changes_nothing_and_succeeds(story: Story) -> None:
     assert story.run.status == 0 and story.run.changed == 0
     assert "Traceback" not in story.run.output
 
 
 @pytest.mark.parametrize("name", RACES)
-def test_holds_what_nova_gave_it(story: Story, world: World, name: str) -> None:
+def test_server_keeps_what_nova_gave_it(story: Story, world: World, name: str) -> None:
     server, race = story.servers[name], RACES[name]
     held = {provider: share["resources"] for provider, share in story.after.get(server, {}).items()}
 
@@ -217,7 +217,7 @@ def test_holds_what_nova_gave_it(story: Story, world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, race in RACES.items() if race.said])
-def test_says_why_it_was_spared(story: Story, name: str) -> None:
+def test_report_says_why_the_server_is_protected(story: Story, name: str) -> None:
     outcome = story.run.outcome(story.servers[name])
 
     assert outcome["outcome"] == "skipped"
@@ -225,29 +225,29 @@ def test_says_why_it_was_spared(story: Story, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, race in RACES.items() if not race.said])
-def test_was_never_planned(story: Story, name: str) -> None:
+def test_server_is_never_planned(story: Story, name: str) -> None:
     assert story.servers[name] not in {
         step["consumer"] for step in story.run.read("plan.json")["changes"]
     }
 
 
-def test_a_parked_move_keeps_its_source(story: Story, world: World) -> None:
+def test_unconfirmed_move_keeps_its_source(story: Story, world: World) -> None:
     (migration,) = servers.migrations(world.cloud, story.servers["before the remediation"])
 
     assert set(story.after[migration["uuid"]]) == {world.provider(OWN), world.provider(OTHER)}
 
 
-def test_a_server_that_is_born_meanwhile(story: Story, world: World) -> None:
+def test_server_created_meanwhile_is_kept(story: Story, world: World) -> None:
     assert list(story.after[story.born]) == [world.provider(THIRD)]
 
 
 @pytest.mark.long
-def test_a_move_that_is_only_asked_for_before_the_write(
+def test_move_requested_just_before_the_write_keeps_its_allocation(
     ansible: Ansible, placement: Placement, wires: Wires, world: World
 ) -> None:
-    """Nova has claimed nothing yet, so Placement takes the write.
+    """Nova has allocated nothing yet, so Placement accepts the write.
 
-    The claim for the move comes after it and stays.
+    The allocation for the move comes after it and stays.
     """
     server = doubled(world)
     with world.paused("nova-conductor-cell1") as go_on:

@@ -4,7 +4,7 @@
 
 """A network that fails around the one write.
 
-What became of it is read back, and reported in one sentence.
+Its outcome is read back, and reported in one sentence.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 @pytest.fixture
 def stray(minicloud: Minicloud, world: World) -> Iterator[str]:
-    """A consumer on compute-1 that Nova knows nothing of."""
+    """A consumer on compute-1 that Nova does not know."""
     minicloud.scenario("healthy")
     consumer = world.claim("compute-1")
     yield consumer
@@ -40,7 +40,7 @@ def stray(minicloud: Minicloud, world: World) -> Iterator[str]:
 
 
 @pytest.mark.long
-def test_the_answer_to_the_write_is_lost(
+def test_run_counts_a_write_whose_answer_is_lost(
     ansible: Ansible, placement: Placement, wires: Wires, stray: str
 ) -> None:
     before = placement.everything()
@@ -64,7 +64,7 @@ def test_the_answer_to_the_write_is_lost(
         (Fault.UNAVAILABLE, "answered 503 when asked to change the allocation of"),
     ],
 )
-def test_the_write_does_not_arrive(
+def test_run_does_not_count_a_write_that_does_not_arrive(
     ansible: Ansible, placement: Placement, wires: Wires, stray: str, fault: Fault, said: str
 ) -> None:
     before = placement.everything()
@@ -79,11 +79,11 @@ def test_the_write_does_not_arrive(
 
 
 @pytest.mark.long
-def test_nova_goes_away_during_the_renewed_proof(
+def test_run_changes_nothing_when_nova_fails_during_the_renewed_proof(
     ansible: Ansible, placement: Placement, wires: Wires, stray: str
 ) -> None:
     before = placement.everything()
-    # Once it is looked up by detection, then by the renewed proof.
+    # It is looked up once by detection, then by the renewed proof.
     look_up = wires.nova.on(
         "GET",
         f"/servers/{stray}$",
@@ -100,7 +100,7 @@ def test_nova_goes_away_during_the_renewed_proof(
 
 
 @pytest.mark.long
-def test_one_answer_that_is_lost_is_asked_for_again(
+def test_run_repeats_one_request_whose_answer_is_lost(
     ansible: Ansible, placement: Placement, wires: Wires, stray: str
 ) -> None:
     before = placement.everything()

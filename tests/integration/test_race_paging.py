@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Listings of two rows a page that change while they are read."""
+"""Listings of two rows per page that change while they are read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ CHOSEN = {
 class Residents:
     """A live server on each host (by the host's uuid), and some more.
 
-    One to be moved; one with more migrations than a page; an older one, parked.
+    One to be moved, one with more migrations than a page, and an older one with an unconfirmed
+    resize.
     """
 
     homes: dict[str, str]
@@ -88,7 +89,7 @@ def show(world: World, table: str, row: str) -> None:
 
 @pytest.fixture
 def still(world: World) -> Iterator[None]:
-    """Hosts that do not report: one that misses its row makes it anew."""
+    """Let hosts stop reporting: a host that misses its row would create it again."""
     with contextlib.ExitStack() as stack:
         for host in HOSTS:
             stack.enter_context(world.paused(f"nova-compute-{host}"))
@@ -96,7 +97,7 @@ def still(world: World) -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_pages_are_read_to_their_end(
+def test_pages_are_read_to_the_end(
     ansible: Ansible, placement: Placement, wires: Wires, residents: Residents, nodes: list[str]
 ) -> None:
     before = placement.everything()
@@ -110,8 +111,8 @@ def test_pages_are_read_to_their_end(
         sum("/os-migrations?limit=1000&marker=" in request for request in wires.nova.requests) >= 2
     )
     assert run.entry(residents.parked)["kind"] == "verify_resize"
-    # It has more migrations than a page, and the proof that is made again does not know those that
-    # are not on the first.
+    # It has more migrations than a page, and the renewed proof does not know those that are not on
+    # the first.
     skipped = {
         outcome["consumer"]: outcome["reason"]
         for outcome in run.read("remediation.json")["outcomes"]
@@ -123,7 +124,7 @@ def test_pages_are_read_to_their_end(
 @pytest.mark.long
 @pytest.mark.usefixtures("still")
 @pytest.mark.parametrize("how", ["vanishes", "appears"])
-def test_a_host_that_is_missed(
+def test_host_missing_from_the_listing_keeps_its_servers(
     ansible: Ansible,
     placement: Placement,
     wires: Wires,
@@ -132,7 +133,7 @@ def test_a_host_that_is_missed(
     nodes: list[str],
     how: str,
 ) -> None:
-    """It goes before its page is read, or comes when that was read already.
+    """It disappears before its page is read, or returns after that.
 
     Its servers are live all the time.
     """
@@ -162,8 +163,7 @@ def test_a_host_that_is_missed(
     assert turn.ran
     coverage = run.read("findings.json")["summary"]["coverage"]
     assert coverage["hypervisors"] == len(nodes) - 1
-    # One that is there again when it is looked up directly is as one that an API worker does not
-    # know.
+    # A host found again by a direct lookup is like one that an API worker does not know.
     assert coverage["complete"] is (how == "vanishes")
     assert (
         "which is not exactly one compute node that Nova lists"
@@ -174,10 +174,10 @@ def test_a_host_that_is_missed(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("still")
-def test_the_last_host_of_a_page_vanishes(
+def test_listing_is_read_again_when_the_last_host_of_a_page_vanishes(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, nodes: list[str]
 ) -> None:
-    """The next page cannot be asked for, and the listing is read again."""
+    """The next page cannot be requested, and the listing is read again."""
     before = placement.everything()
     wires.nova.on(
         "GET",
@@ -193,12 +193,12 @@ def test_the_last_host_of_a_page_vanishes(
 
 
 @pytest.mark.long
-def test_migrations_come_and_go(
+def test_migrations_that_start_or_vanish_while_listed_are_protected(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents
 ) -> None:
-    """One begins when its page was read already.
+    """One begins after its page was read.
 
-    One is missed for a moment, as when its cell is too slow.
+    One is missing for a moment, as when its cell is too slow.
     """
     mover, parked_migration = residents.mover, residents.parked
     before = placement.everything()

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The live servers by which the credentials are tested.
-
-They may be deleted meanwhile like any other.
-"""
+"""The live servers on which the credentials are tested may be deleted meanwhile like any other."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 
-def test_one_that_is_deleted_before_it_is_looked_for_among_the_deleted_tells_nothing(
+def test_server_deleted_before_the_deleted_listing_proves_nothing(
     ansible: Ansible, minicloud: Minicloud, wires: Wires, world: World
 ) -> None:
     minicloud.scenario("healthy")

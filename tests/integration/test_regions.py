@@ -4,7 +4,7 @@
 
 """Several real clouds in one run.
 
-What is wrong with one keeps no other from being cleaned up, and the end says so.
+A failure of one does not stop the cleanup of the others, and the end reports it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def second_cloud(own_cloud: Minicloud) -> Iterator[Minicloud]:
 
 @pytest.fixture(scope="module")
 def orphans(minicloud: Minicloud, second_cloud: Minicloud) -> list[str]:
-    """One in each cloud; and then a cell of the second fails."""
+    """One orphan in each cloud; then a cell of the second fails."""
     found = []
     for cloud in (minicloud, second_cloud):
         cloud.scenario("deleted_server")
@@ -57,7 +57,7 @@ def orphans(minicloud: Minicloud, second_cloud: Minicloud) -> list[str]:
 def inventory(
     ansible: Ansible, minicloud: Minicloud, second_cloud: Minicloud, tmp_path: Path
 ) -> Path:
-    """Both clouds, and one for which nobody answers, as hosts of an inventory."""
+    """Both clouds, and one without an answer, as hosts of an inventory."""
     north, south = (
         yaml.safe_load(cloud.clouds_yaml.read_text())["clouds"]["minicloud"]
         for cloud in (minicloud, second_cloud)
@@ -93,7 +93,7 @@ def _placement(cloud: Minicloud) -> Placement:
     )
 
 
-def test_one_region_with_a_cell_down_keeps_no_other_from_being_cleaned_up(
+def test_region_with_a_dead_cell_does_not_block_other_regions(
     ansible: Ansible,
     minicloud: Minicloud,
     second_cloud: Minicloud,
@@ -132,14 +132,14 @@ def test_one_region_with_a_cell_down_keeps_no_other_from_being_cleaned_up(
     )
     assert rows["south"]["tally"]["removed"] > 0
     assert not summary["complete"]
-    # Each has its own folder, and no name leads out of the one for all.
+    # Each has its own folder, and no name leads outside of the common one.
     written = {path.parent.name for path in run.folder.rglob("findings.json")}
     assert written == {"north", "south"}
     assert {path.name for path in run.folder.iterdir()} & {"west", "findings.json"} == set()
     assert rows["north"]["journal"].startswith(str(run.folder / "orphan-cleanup" / "north"))
 
 
-def test_what_an_earlier_run_left_is_not_taken_for_this_ones(
+def test_findings_of_an_earlier_run_are_not_taken_for_this_run(
     ansible: Ansible, orphans: list[str], inventory: Path
 ) -> None:
     """The folder of the region that fails now has the findings of a run in which it did not."""
@@ -161,7 +161,7 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(
     assert run.read("summary.json")["totals"]["verdicts"] == {}
 
 
-def test_never_fails_for_what_is_only_not_complete(
+def test_fail_on_never_accepts_incomplete_readings(
     ansible: Ansible, orphans: list[str], inventory: Path
 ) -> None:
     never = {"orphan_cleanup_fail_on": "never"}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What must keep a planned change from being made, between its detection and its write."""
+"""What must prevent a planned change between its detection and its write."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ NOBODY = "11111111-2222-4333-8444-555555555555"
 
 @pytest.fixture(scope="module", autouse=True)
 def live_server(minicloud: Minicloud) -> None:
-    """What Nova does not know is proven only where it shows a live server."""
+    """An unknown consumer is only proven if Nova shows a live server."""
     minicloud.scenario("healthy")
 
 
 @pytest.fixture
 def orphans(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
-    """Three consumers on compute-1 that Nova knows nothing of."""
+    """Three consumers on compute-1 that Nova does not know."""
     placement.needs("1.38", "what Nova knows nothing of can be proven")
     minicloud.scenario("healthy")
     consumers = sorted(str(uuid.uuid4()) for count in range(3))
@@ -54,7 +54,7 @@ def orphans(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
 
 @pytest.fixture
 def detect(ansible: Ansible, tmp_path: Path) -> Callable[..., str]:
-    """Detect, and return the path of what was found."""
+    """Detect, and return the path of the findings."""
 
     def run(**scope: t.Any) -> str:
         path = str(tmp_path / "findings.json")
@@ -67,7 +67,7 @@ def detect(ansible: Ansible, tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def plan(ansible: Ansible, tmp_path: Path, orphans: list[str], detect: Callable[..., str]) -> Path:
-    """A plan to remove the orphans, and nothing else."""
+    """Plan to remove the orphans, and nothing else."""
     ansible.direct(
         "orphan_plan",
         findings=detect(consumers=orphans),
@@ -77,7 +77,7 @@ def plan(ansible: Ansible, tmp_path: Path, orphans: list[str], detect: Callable[
     return tmp_path / "plan.json"
 
 
-def test_plans_removes_reads_back_and_journals(
+def test_remediation_plans_removes_reads_back_and_journals(
     ansible: Ansible,
     placement: Placement,
     tmp_path: Path,
@@ -93,7 +93,7 @@ def test_plans_removes_reads_back_and_journals(
     assert planned["actions"] == {"remove": 3} and planned["frees"] == {
         name: 3 * amount for name, amount in CLAIM.items()
     }
-    # What is needed to take a change back is told before anything is written.
+    # The journal has what a restore needs before anything is written.
     assert placement.everything() == before
 
     result = ansible.module("orphan_remediate", plan=path, output_dir=str(tmp_path), **NO_AGE)
@@ -129,7 +129,7 @@ def test_plans_removes_reads_back_and_journals(
     }
 
 
-def test_check_mode_predicts_and_a_plan_can_be_given_as_data(
+def test_check_mode_predicts_and_accepts_a_plan_as_data(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
     before = placement.everything()
@@ -149,7 +149,7 @@ def test_check_mode_predicts_and_a_plan_can_be_given_as_data(
 
 
 @pytest.mark.acceptance
-def test_a_consumer_that_moved_is_skipped_and_named(
+def test_changed_consumer_is_skipped_and_named(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
     moved, *others = orphans
@@ -165,10 +165,10 @@ def test_a_consumer_that_moved_is_skipped_and_named(
     assert [placement.held(consumer) for consumer in others] == [{}, {}]
 
 
-def test_another_claim_at_the_same_generation_is_not_the_one_that_was_judged(
+def test_different_allocation_at_the_same_generation_is_skipped(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
-    """A consumer that was emptied begins anew: its generation alone would not tell."""
+    """A consumer that was emptied starts again, so its generation alone would not show it."""
     replaced, *others = orphans
     more = {**CLAIM, "VCPU": 3}
     _claim(placement, replaced, None, 1)
@@ -183,7 +183,7 @@ def test_another_claim_at_the_same_generation_is_not_the_one_that_was_judged(
 
 
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
-def test_too_many_changes_stop_before_the_first(
+def test_too_many_changes_stop_the_run_before_the_first(
     ansible: Ansible,
     placement: Placement,
     tmp_path: Path,
@@ -191,7 +191,7 @@ def test_too_many_changes_stop_before_the_first(
     plan: Path,
     module: str,
 ) -> None:
-    """Also of named consumers, which may be any share of all."""
+    """This also limits named consumers, which may be any fraction of all."""
     before = placement.everything()
     given = {} if module == "orphan_plan" else {"output_dir": str(tmp_path), **NO_AGE}
 
@@ -207,14 +207,14 @@ def test_too_many_changes_stop_before_the_first(
 
 
 @pytest.mark.long
-def test_too_great_a_share_stops_before_the_first_change(
+def test_too_large_a_fraction_stops_the_run_before_the_first_change(
     ansible: Ansible,
     placement: Placement,
     tmp_path: Path,
     minicloud: Minicloud,
     detect: Callable[..., str],
 ) -> None:
-    """Not for named consumers, of which any share may be orphans."""
+    """Named consumers are not limited, because any fraction of them may be orphans."""
     minicloud.scenario("healthy")
     crowd = [str(uuid.uuid4()) for count in range(21)]
     for consumer in crowd:
@@ -248,7 +248,7 @@ def test_too_great_a_share_stops_before_the_first_change(
         _claim(placement, consumer, None, 1)
 
 
-def test_without_a_place_for_the_journal_nothing_is_written(
+def test_run_writes_nothing_without_a_place_for_the_journal(
     ansible: Ansible, placement: Placement, plan: Path
 ) -> None:
     before = placement.everything()
@@ -274,7 +274,7 @@ def test_without_a_place_for_the_journal_nothing_is_written(
         ('{"format": 99}', "has format 99 and this version of the collection reads format 1"),
     ],
 )
-def test_findings_that_are_none_are_refused(
+def test_invalid_findings_are_refused(
     ansible: Ansible, tmp_path: Path, contents: str | None, said: str
 ) -> None:
     path = tmp_path / "findings.json"
@@ -290,19 +290,19 @@ def test_findings_that_are_none_are_refused(
 
 
 def edited(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change takes away less than the plan says that it frees."""
+    """The first change removes less than the plan says that it frees."""
     del plan["changes"][0]["before"]["allocations"]
     return plan
 
 
 def redirected(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change is one of another consumer, and still settles the old one's finding."""
+    """The first change is that of another consumer, with the finding of the old one."""
     plan["changes"][0]["consumer"] = NOBODY
     return plan
 
 
 def enlarged(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change starts from more than there is."""
+    """The first change starts from more than the current allocation."""
     for share in plan["changes"][0]["before"]["allocations"].values():
         share["resources"]["VCPU"] += 1
     return plan
@@ -353,10 +353,10 @@ WRONG_PLANS = [
 ]
 
 
-def test_a_wrong_plan_is_refused_whole(
+def test_invalid_plan_is_refused_as_a_whole(
     ansible: Ansible, placement: Placement, tmp_path: Path, plan: Path
 ) -> None:
-    """One change of it is wrong, and the others are not made either."""
+    """One of its changes is wrong, and the others are not made either."""
     before, right = placement.everything(), plan.read_text()
     for wrong, said in WRONG_PLANS:
         spoilt = wrong(json.loads(right))
@@ -379,7 +379,7 @@ def test_a_wrong_plan_is_refused_whole(
 @pytest.mark.parametrize(
     "how", ["empty", long("nothing"), long("missing"), "cut_short", long("of_another_cloud")]
 )
-def test_a_playbook_given_a_wrong_plan_does_not_detect_instead(
+def test_playbook_with_an_invalid_plan_does_not_detect_instead(
     ansible: Ansible, placement: Placement, orphans: list[str], plan: Path, how: str
 ) -> None:
     before = placement.everything()
@@ -402,7 +402,7 @@ def test_a_playbook_given_a_wrong_plan_does_not_detect_instead(
     assert placement.everything() == before
 
 
-def test_a_reviewed_plan_is_applied_by_the_playbook_once(
+def test_playbook_applies_a_reviewed_plan_once(
     ansible: Ansible, placement: Placement, orphans: list[str], plan: Path
 ) -> None:
     late = str(uuid.uuid4())
@@ -418,7 +418,7 @@ def test_a_reviewed_plan_is_applied_by_the_playbook_once(
     _claim(placement, late, None, 1)
 
 
-def test_a_forged_plan_is_not_believed(
+def test_forged_plan_fails_its_renewed_proof(
     ansible: Ansible,
     placement: Placement,
     minicloud: Minicloud,
@@ -426,9 +426,9 @@ def test_a_forged_plan_is_not_believed(
     orphans: list[str],
     plan: Path,
 ) -> None:
-    """A plan that is sound in itself says that a live server is an orphan.
+    """A consistent plan says that a live server is an orphan.
 
-    It has what that really holds; the renewed proof says no.
+    It has the server's real allocation; the renewed proof refuses it.
     """
     server = minicloud.truth("healthy")["server"]
     told = json.loads(plan.read_text().replace(orphans[0], server))
@@ -457,7 +457,7 @@ def test_a_forged_plan_is_not_believed(
     assert result["tally"]["removed"] == 2
 
 
-def test_exclusions_and_ages_hold_for_a_plan_too(
+def test_exclusions_and_minimum_ages_apply_to_a_plan_too(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
     before = placement.everything()
@@ -481,7 +481,7 @@ def test_exclusions_and_ages_hold_for_a_plan_too(
     assert placement.everything() == before
 
 
-def test_a_snapshot_is_judged_alike_without_the_cloud(
+def test_saved_snapshot_is_judged_alike_without_the_cloud(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
     there, here, snapshot = (
@@ -503,7 +503,7 @@ def test_a_snapshot_is_judged_alike_without_the_cloud(
     assert snapshot.stat().st_mode & 0o777 == 0o600
 
 
-def test_age_protects(ansible: Ansible, orphans: list[str]) -> None:
+def test_minimum_age_protects(ansible: Ansible, orphans: list[str]) -> None:
     result = ansible.module("orphan_detect", min_age="1h", unknown_min_age="0")
 
     assert {entry["kind"] for entry in result["protected"] if entry["consumer"] in orphans} == {
@@ -524,12 +524,12 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
     } >= set(orphans)
 
 
-def test_an_exclusion_with_an_end_protects_until_then_and_is_told_of_once(
+def test_exclusion_with_an_end_protects_until_then_and_is_reported_once(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
-    """As YAML and as the JSON of the command line.
+    """The exclusions are given as YAML and as the JSON of the command line.
 
-    In YAML a date without quotes is an object of its own.
+    In YAML a date without quotes is an object of its own type.
     """
     variables = tmp_path / "variables.yml"
     variables.write_text(f"""
@@ -551,7 +551,7 @@ orphan_cleanup_exclude_consumers:
     )
 
 
-def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(
+def test_exclusion_end_is_shown_and_an_invalid_date_is_refused(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
     entry = {"name": orphans[0], "until": "2999-12-31", "reason": "under repair"}
@@ -567,12 +567,12 @@ def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(
     )
 
 
-def test_an_orphan_is_removed_at_the_second_look(
+def test_orphan_is_removed_at_the_second_sighting(
     ansible: Ansible, placement: Placement, orphans: list[str]
 ) -> None:
-    """A look in check mode counts; a look elsewhere neither counts nor takes back.
+    """A reading in check mode counts; a reading elsewhere neither counts nor resets the count.
 
-    A claim that was written again begins again.
+    An allocation that was written again starts again.
     """
     chosen = {
         "orphan_cleanup_remediate_kinds": KINDS,
@@ -610,7 +610,9 @@ def test_an_orphan_is_removed_at_the_second_look(
 
 
 @pytest.mark.long
-def test_a_second_look_needs_a_memory(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+def test_second_sighting_requires_a_memory(
+    ansible: Ansible, tmp_path: Path, orphans: list[str]
+) -> None:
     without = ansible.direct("orphan_detect", min_sightings=2, **NO_AGE)
     (tmp_path / "occupied").write_text("")
     unkept = ansible.direct(
@@ -641,5 +643,5 @@ def _claim(
 
 
 def _timeless(record: dict[str, t.Any]) -> dict[str, t.Any]:
-    """A record without when and why it was made."""
+    """Return a record without when and why it was made."""
     return {key: value for key, value in record.items() if key not in ("at", "event")}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The reports of runs against a real cloud: what is new, what failed, and who is told."""
+"""The reports of runs against a real cloud: what is new, what failed, and who is notified."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
 class Webhook:
-    """A server that keeps what it is sent, and answers what it is told to."""
+    """A server that keeps the requests that it receives, and answers with a given status."""
 
     def __init__(self) -> None:
         self.bodies: list[t.Any] = []
@@ -63,7 +63,7 @@ class Webhook:
                 self.end_headers()
 
             def log_message(self, format: str, *args: t.Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hooks/SECRET-of-the-hook"
@@ -87,7 +87,7 @@ def webhook() -> Iterator[Webhook]:
 
 @pytest.fixture
 def orphan(minicloud: Minicloud, world: World) -> str:
-    """A consumer on compute-1 that Nova knows nothing of."""
+    """A consumer on compute-1 that Nova does not know."""
     minicloud.scenario("healthy")
     return world.claim("compute-1")
 
@@ -126,7 +126,7 @@ def _seen(run: Run) -> dict[str, str]:
     }
 
 
-def test_check_mode_writes_all_reports_and_nothing_else_and_the_next_run_finds_nothing_new(
+def test_check_mode_writes_only_reports_and_the_next_run_finds_nothing_new(
     ansible: Ansible, minicloud: Minicloud, placement: Placement, world: World, orphan: str
 ) -> None:
     minicloud.scenario("hostile_names")
@@ -178,7 +178,7 @@ def test_check_mode_writes_all_reports_and_nothing_else_and_the_next_run_finds_n
 
 
 @pytest.mark.long
-def test_what_was_really_removed_is_told_with_the_journal(
+def test_report_lists_actual_removals_with_the_journal(
     ansible: Ansible, placement: Placement, orphan: str
 ) -> None:
     variables = {
@@ -200,10 +200,10 @@ def test_what_was_really_removed_is_told_with_the_journal(
 
 
 @pytest.mark.long
-def test_after_a_failed_run_the_metrics_say_when_the_last_one_succeeded(
+def test_metrics_after_a_failed_run_keep_the_time_of_the_last_success(
     ansible: Ansible, placement: Placement, world: World, orphan: str, webhook: Webhook
 ) -> None:
-    """The breaker trips: nothing is new, and yet somebody is told."""
+    """The limit is exceeded: nothing is new, and still a notification is sent."""
     metrics = ansible.folder / "textfile" / "placement_orphans.prom"
     orphans = sorted([orphan, world.claim("compute-1")])
     variables = {
@@ -249,7 +249,7 @@ def test_after_a_failed_run_the_metrics_say_when_the_last_one_succeeded(
 
 
 @pytest.mark.long
-def test_a_cloud_that_cannot_be_read_is_told_and_leaves_the_reports_of_the_last_run(
+def test_unreadable_cloud_is_notified_and_keeps_the_last_reports(
     ansible: Ansible, orphan: str, webhook: Webhook
 ) -> None:
     variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ALL}
@@ -270,7 +270,7 @@ def test_a_cloud_that_cannot_be_read_is_told_and_leaves_the_reports_of_the_last_
 
 
 @pytest.mark.parametrize("product", ["slack", long("mattermost"), long("teams"), long("json")])
-def test_a_new_finding_is_told_once_under_check_mode_too(
+def test_new_finding_is_notified_once_even_in_check_mode(
     ansible: Ansible, orphan: str, webhook: Webhook, product: str
 ) -> None:
     variables = {
@@ -302,7 +302,7 @@ def test_a_new_finding_is_told_once_under_check_mode_too(
 
 
 @pytest.mark.long
-def test_each_of_several_clouds_tells_for_itself(
+def test_each_of_several_clouds_notifies_separately(
     ansible: Ansible, orphan: str, webhook: Webhook
 ) -> None:
     inventory = ansible.folder / "clouds.json"
@@ -323,7 +323,7 @@ def test_each_of_several_clouds_tells_for_itself(
 
 
 @pytest.mark.long
-def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(
+def test_detect_job_notifies_even_when_given_a_plan(
     ansible: Ansible, orphan: str, webhook: Webhook
 ) -> None:
     variables = {
@@ -344,7 +344,7 @@ def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(
 
 
 @pytest.mark.long
-def test_of_two_plans_in_one_play_each_is_told_by_itself(
+def test_two_plans_in_one_play_are_notified_separately(
     ansible: Ansible, orphan: str, webhook: Webhook
 ) -> None:
     young = {
@@ -372,7 +372,7 @@ def test_of_two_plans_in_one_play_each_is_told_by_itself(
 
 @pytest.mark.long
 @pytest.mark.parametrize("required", [False, True])
-def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
+def test_refused_notification_fails_the_run_only_if_required(
     ansible: Ansible, orphan: str, webhook: Webhook, required: bool
 ) -> None:
     webhook.status = 500
@@ -392,7 +392,7 @@ def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
 
 @pytest.mark.long
 @pytest.mark.parametrize("option", ["state", "dest"])
-def test_a_broken_memory_is_put_aside_with_a_warning(
+def test_broken_memory_is_set_aside_with_a_warning(
     ansible: Ansible, tmp_path: Path, orphan: str, option: str
 ) -> None:
     path = tmp_path / "memory.json"
@@ -412,7 +412,7 @@ def test_a_broken_memory_is_put_aside_with_a_warning(
 
 
 @pytest.mark.long
-def test_a_look_at_one_consumer_does_not_make_the_others_new(
+def test_reading_of_one_consumer_does_not_make_the_others_new(
     ansible: Ansible, tmp_path: Path, world: World, orphan: str
 ) -> None:
     path, other = str(tmp_path / "findings.json"), world.claim("compute-2")
@@ -427,7 +427,7 @@ def test_a_look_at_one_consumer_does_not_make_the_others_new(
 
 @pytest.mark.long
 @pytest.mark.parametrize("theirs", [True, False])
-def test_a_reviewed_plan_is_told_with_the_findings_that_it_was_made_of(
+def test_reviewed_plan_is_reported_with_its_findings(
     ansible: Ansible, placement: Placement, orphan: str, theirs: bool
 ) -> None:
     variables = {
@@ -454,7 +454,7 @@ def test_a_reviewed_plan_is_told_with_the_findings_that_it_was_made_of(
 
 
 def _on_terminal(ansible: Ansible, columns: int, *command: str) -> str:
-    """What a command prints on a terminal that is so wide."""
+    """Return the output of a command on a terminal of this width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {
@@ -481,7 +481,7 @@ def _on_terminal(ansible: Ansible, columns: int, *command: str) -> str:
 
 
 @pytest.mark.parametrize("columns", [80, 110])
-def test_a_terminal_is_shown_colours_and_no_line_that_it_would_break(
+def test_terminal_output_has_colours_and_safe_lines(
     ansible: Ansible, orphan: str, columns: int
 ) -> None:
     path = ansible.folder / "findings.json"
@@ -533,10 +533,10 @@ def test_a_terminal_is_shown_colours_and_no_line_that_it_would_break(
         ("findings", {"unjudged_hosts": ["a"]}, True),
     ],
 )
-def test_hosts_that_were_not_judged_fail_a_run_that_is_to_fail_for_them(
+def test_hosts_not_judged_fail_a_run_configured_to_fail_for_them(
     ansible: Ansible, fail_on: str, coverage: dict[str, t.Any], fails: bool
 ) -> None:
-    """By what a detection told of them: the rule needs no cloud."""
+    """The play uses the result of a detection, so it needs no cloud."""
     detected = {
         "summary": {
             "coverage": {"complete": True, "failed_checks": [], **coverage},

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What was removed is put back.
+"""Removed allocations are restored.
 
-Exactly that, only where it is still missing, and never at the cost of anybody.
+Exactly those, only if they are still missing, and never at anybody's cost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ELSEWHERE = "http://elsewhere/placement/"
 
 @pytest.fixture
 def journal(ansible: Ansible, few: Strays, tmp_path: Path) -> Path:
-    """That of a run that removed three orphans."""
+    """The journal of a run that removed three orphans."""
     few.release()
     few.claim()
     told = ansible.direct(
@@ -52,7 +52,7 @@ def small(placement: Placement) -> Iterator[str]:
 
 
 @pytest.mark.acceptance
-def test_what_was_removed_is_put_back_once(
+def test_removed_allocations_are_restored_once(
     ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
 ) -> None:
     given = {"journal": str(journal), "output_dir": str(tmp_path)}
@@ -83,7 +83,7 @@ def test_what_was_removed_is_put_back_once(
     few.others_are_spared()
 
 
-def test_a_consumer_that_meanwhile_holds_something_is_skipped_and_named(
+def test_consumer_with_new_allocations_is_skipped_and_named(
     ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
 ) -> None:
     taken, *others = few.consumers
@@ -100,7 +100,7 @@ def test_a_consumer_that_meanwhile_holds_something_is_skipped_and_named(
     assert few.amounts(taken) == {"VCPU": 3} and few.held == others
 
 
-def test_project_user_and_type_come_back(
+def test_restore_brings_back_project_user_and_type(
     ansible: Ansible, placement: Placement, tmp_path: Path
 ) -> None:
     consumers = [str(uuid.uuid4()), str(uuid.uuid4())]
@@ -129,10 +129,10 @@ def test_project_user_and_type_come_back(
         placement.put(consumer, {**claim, "allocations": {}, "consumer_generation": 1})
 
 
-def test_one_for_which_there_is_no_place_does_not_keep_the_others_away(
+def test_consumer_that_does_not_fit_does_not_block_the_others(
     ansible: Ansible, placement: Placement, few: Strays, journal: Path, small: str, tmp_path: Path
 ) -> None:
-    """The host of one is gone, and on that of another somebody has taken the room."""
+    """The host of one is gone, and somebody has taken the capacity on that of another."""
     homeless, crowded, fine = few.consumers
     somebody = str(uuid.uuid4())
     taken = {"allocations": {small: {"resources": CLAIM}}, "consumer_generation": None, **OWNER}
@@ -166,7 +166,7 @@ def test_one_for_which_there_is_no_place_does_not_keep_the_others_away(
     assert few.held == few.consumers
 
 
-def test_a_wrong_journal_is_refused_whole(
+def test_invalid_journal_is_refused_as_a_whole(
     ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
 ) -> None:
     records = [json.loads(line) for line in journal.read_text().splitlines()]
@@ -197,7 +197,7 @@ def test_a_wrong_journal_is_refused_whole(
     assert few.held == []
 
 
-def test_the_playbook_restores_what_is_named(ansible: Ansible, few: Strays, journal: Path) -> None:
+def test_playbook_restores_named_consumers(ansible: Ansible, few: Strays, journal: Path) -> None:
     variables = {
         "orphan_cleanup_journal": str(journal),
         "orphan_cleanup_restore_consumers": few.consumers[:2],
@@ -212,12 +212,12 @@ def test_the_playbook_restores_what_is_named(ansible: Ansible, few: Strays, jour
     assert restored.read("restoration.json")["tally"]["restored"] == 2
 
 
-def test_the_playbook_needs_a_journal(ansible: Ansible) -> None:
+def test_playbook_requires_a_journal(ansible: Ansible) -> None:
     run = ansible.playbook("restore_allocations")
 
     assert run.status != 0 and "journal" in run.told and run.changed == 0
 
 
 def owned(placement: Placement, consumer: str) -> dict[str, t.Any]:
-    """What a consumer holds, whose it is and of what type, at which generation."""
+    """Return the allocation of a consumer with its owner, type and generation."""
     return {**placement.allocation(consumer), "allocations": placement.held(consumer)}

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A tree was deleted and nova-compute makes it again.
+"""A tree was deleted and nova-compute creates it again.
 
-Its aggregates and the traits of operators come back, and nothing else does.
+Its aggregates and the operators' traits return, and nothing else does.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
 OWN_CLOUD = True
 
 STOCK = {"VCPU": {"total": 8}}
-# What no driver of the minicloud can do.
+# A trait that no driver of the minicloud reports.
 STALE = {"COMPUTE_GRAPHICS_MODEL_VGA", "HW_CPU_X86_AVX2", "COMPUTE_STATUS_DISABLED"}
 LICENSED, DISK, CARD = "CUSTOM_LICENSED", "STORAGE_DISK_SSD", "CUSTOM_CARD"
 
@@ -88,7 +88,7 @@ def _has(placement: Placement, provider: str, part: str) -> set[str]:
 
 
 def _without_service(world: World, host: str) -> None:
-    """Let a host die and Nova delete its service while a consumer holds some of it.
+    """Let a host die and Nova delete its service while a consumer has an allocation.
 
     Its provider stays.
     """
@@ -99,7 +99,7 @@ def _without_service(world: World, host: str) -> None:
 
 
 def _clean_up(ansible: Ansible, folder: Path, host: str, kind: str) -> list[dict[str, t.Any]]:
-    """Have the one finding of this kind on a host removed; the records of the journal."""
+    """Remove the one finding of this kind on a host, and return the records of the journal."""
     plan, findings = str(folder / "plan.json"), str(folder / "findings.json")
     ansible.direct("orphan_detect", hosts=[host], dest=findings, **NO_AGE)
     ansible.direct("orphan_plan", findings=findings, kinds=[kind], dest=plan)
@@ -109,7 +109,7 @@ def _clean_up(ansible: Ansible, folder: Path, host: str, kind: str) -> list[dict
 
 
 def _offered(placement: Placement, aggregate: str) -> set[str]:
-    """The providers that the scheduler is offered in an aggregate."""
+    """Return the providers that the scheduler is offered in an aggregate."""
     asked = f"/allocation_candidates?resources=VCPU:1,MEMORY_MB:64&member_of={aggregate}"
     return {
         provider
@@ -119,7 +119,7 @@ def _offered(placement: Placement, aggregate: str) -> set[str]:
 
 
 def _await_made(world: World, placement: Placement, host: str) -> str:
-    """Wait until nova-compute has made the provider of a host again and reported what it has.
+    """Wait until nova-compute has created the provider of a host again and reported its traits.
 
     Returns its uuid.
     """
@@ -132,7 +132,7 @@ def _await_made(world: World, placement: Placement, host: str) -> str:
 
 
 @pytest.mark.long
-def test_what_a_ghost_had_comes_back_when_its_host_does(
+def test_orphaned_provider_traits_return_with_their_host(
     ansible: Ansible,
     world: World,
     placement: Placement,
@@ -200,7 +200,7 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
     assert f"Provider {host}_card ({child}) does not exist" in only["reason"]
     assert f"left to the service that reports them: {', '.join(sorted(STALE))}" in only["reason"]
 
-    # The service of the child makes it again with another uuid, as nova-compute does.
+    # The service of the child creates it again with another uuid, as nova-compute does.
     child = placement.create_provider(f"{host}_card", STOCK, parent=root)
     every = ansible.direct("orphan_restore", **given)
 
@@ -219,7 +219,7 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
 
 
 @pytest.mark.long
-def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
+def test_host_with_a_new_uuid_rejoins_its_host_aggregate(
     ansible: Ansible,
     world: World,
     placement: Placement,
@@ -227,7 +227,7 @@ def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
     aggregate: tuple[int, str],
     tmp_path: Path,
 ) -> None:
-    """It was installed again and added to its aggregate.
+    """It was reinstalled and added to its aggregate.
 
     Nova wrote that to the old provider of that name.
     """
@@ -272,7 +272,7 @@ def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
         "restore_allocations", variables={"orphan_cleanup_journal": str(journal)}
     )
     assert (again.status, again.changed) == (0, 0), again.output
-    # The journal of a restoration is not taken back itself.
+    # The journal of a restore is not restored itself.
     assert (
         ansible.direct("orphan_restore", journal=[before, after], output_dir=str(tmp_path))[
             "outcomes"
@@ -282,12 +282,12 @@ def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
 
 
 @pytest.mark.long
-def test_a_provider_that_nova_does_not_list_is_left_alone(
+def test_provider_unknown_to_nova_is_left_alone(
     ansible: Ansible, world: World, placement: Placement, host: str, tmp_path: Path
 ) -> None:
-    """One of the same name that somebody else made.
+    """One is a provider of the same name that somebody else created.
 
-    And the deletion of a tree of which only the plan is known.
+    The other is the deletion of a tree known only from a plan.
     """
     root = world.provider(host)
     _without_service(world, host)
@@ -317,7 +317,7 @@ def test_a_provider_that_nova_does_not_list_is_left_alone(
 
 
 @pytest.mark.long
-def test_what_somebody_adds_in_the_last_moment_stays(
+def test_traits_added_at_the_last_moment_are_kept(
     ansible: Ansible, placement: Placement, world: World, wires: Wires, tmp_path: Path
 ) -> None:
     """Placement refuses each list that was read before, and the provider is read again."""

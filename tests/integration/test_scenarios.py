@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every situation of the minicloud, once: found, explained, and removed or spared.
+"""Every situation of the minicloud, once: found, explained, and remediated or kept.
 
-What is an orphan and what is needed is stated by the maker of each situation, share by share.
+The maker of each situation states what is an orphan and what is needed, allocation by allocation.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
 
-# What the tables show for each situation: the orphans' kinds, and the reasons for which look-alikes
-# are spared.
+# What the tables show for each situation: the kinds of the orphans, and the reasons that protect
+# lookalikes.
 EXPECTED: dict[str, set[str]] = {
     "healthy": set(),
     "shared_disk": set(),
@@ -74,10 +74,10 @@ EXPECTED: dict[str, set[str]] = {
     "leaked_child": {"leaked_child"},
     "ironic_nodes": {"deleted_server", "extra_host"},
     "error_without_host": {"unhosted_server"},
-    "hostless_server": {"unhosted_server"},
+    "reset_without_host": {"unhosted_server"},
     "name_conflict": {"deleted_server"},
 }
-# Of these nothing can be told where Nova does not show the properties of a server's image.
+# These cannot be decided if Nova does not show the properties of a server's image.
 NEED_IMAGE_PROPERTIES = frozenset({"wrong_amount", "leaked_child"})
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
@@ -93,9 +93,9 @@ OWN_CLOUD = True
 
 @d.dataclass(frozen=True)
 class Story:
-    """All situations at once, cleaned up and put back.
+    """All situations at once, cleaned up and restored.
 
-    What Placement held at each stage, and what each run printed and wrote.
+    The allocations at each stage, and the output and files of each run.
     """
 
     placement: tuple[int, int]
@@ -136,7 +136,7 @@ def story(minicloud: Minicloud, placement: Placement, play: t.Callable[..., Run]
 def long_ago(
     story: Story, minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, t.Any]:
-    """A detection to which everything has lasted for long enough."""
+    """A detection for which everything has lasted long enough."""
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("long_ago"), minicloud.environment)
     return ansible.module(
         "orphan_detect", min_age="0", unconfirmed_min_age="0", stuck_min_age="0", stale_min_age="0"
@@ -145,9 +145,11 @@ def long_ago(
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
-def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
-    shares = minicloud.truth(scenario)["shares"]
-    consumers = {share["consumer"] for share in shares} or set(minicloud.truth(scenario)["servers"])
+def test_scenario_is_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
+    allocations = minicloud.truth(scenario)["allocations"]
+    consumers = {allocation["consumer"] for allocation in allocations} or set(
+        minicloud.truth(scenario)["servers"]
+    )
     found = story.detected.read("findings.json")
     entries = [
         entry
@@ -166,16 +168,18 @@ def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) 
         for provider in entry["providers"]
         if provider["dropped"]
     }
-    assert dropped == _orphaned(shares, story)
+    assert dropped == _orphaned(allocations, story)
 
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
-def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) -> None:
-    shares = minicloud.truth(scenario)["shares"]
-    stay = {(share["consumer"], share["provider"]) for share in shares} - _orphaned(shares, story)
+def test_scenario_is_remediated_or_kept(story: Story, minicloud: Minicloud, scenario: str) -> None:
+    allocations = minicloud.truth(scenario)["allocations"]
+    stay = {
+        (allocation["consumer"], allocation["provider"]) for allocation in allocations
+    } - _orphaned(allocations, story)
 
-    for consumer, provider in _orphaned(shares, story):
+    for consumer, provider in _orphaned(allocations, story):
         assert provider not in story.after.get(consumer, {}), f"{consumer} still holds {provider}"
     for consumer, provider in stay:
         assert (
@@ -185,11 +189,11 @@ def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) ->
 
 
 @pytest.mark.acceptance
-def test_nothing_else_changed(story: Story, minicloud: Minicloud) -> None:
+def test_no_other_consumer_changes(story: Story, minicloud: Minicloud) -> None:
     orphaned = {
-        share
+        allocation
         for scenario in set(EXPECTED) - minicloud.left_out
-        for share in _orphaned(minicloud.truth(scenario)["shares"], story)
+        for allocation in _orphaned(minicloud.truth(scenario)["allocations"], story)
     }
 
     gone = {
@@ -209,7 +213,7 @@ def test_detection_never_writes(story: Story) -> None:
 
 
 @pytest.mark.acceptance
-def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
+def test_check_mode_predicts_without_writing(story: Story) -> None:
     predicted, made = story.checked.read("remediation.json"), story.cleaned.read("remediation.json")
 
     assert story.checked.status == 0
@@ -220,7 +224,7 @@ def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
 
 
 @pytest.mark.acceptance
-def test_every_change_was_made_and_journaled(story: Story) -> None:
+def test_every_change_is_made_and_journaled(story: Story) -> None:
     remediation = story.cleaned.read("remediation.json")
     records = story.cleaned.records(_journal(story.cleaned))
 
@@ -245,9 +249,12 @@ def test_files_are_private(story: Story) -> None:
 
 
 @pytest.mark.acceptance
-def test_the_table_tells_everything(story: Story) -> None:
+def test_table_shows_every_finding(story: Story) -> None:
     output = " ".join(story.checked.output.split())
-    for entry in story.checked.read("findings.json")["findings"]:
+    entries = story.checked.read("findings.json")["findings"]
+
+    assert entries
+    for entry in entries:
         assert f"{entry['kind']} {entry['id'].partition('/')[2]}" in output
         written = (
             f"POST /allocations of {entry['consumer']}, at generation {entry['generation']}"
@@ -264,7 +271,7 @@ def test_the_table_tells_everything(story: Story) -> None:
         ("stale_service", "stale_service", "host"),
     ],
 )
-def test_hosts_and_services_are_told_of(
+def test_host_and_service_findings_are_reported(
     long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str, role: str | None
 ) -> None:
     hosts = set(minicloud.truth(scenario)["hosts"].values())
@@ -280,7 +287,7 @@ def test_hosts_and_services_are_told_of(
     assert all(entry["consumer"] is None and entry["evidence"] for entry in found)
 
 
-def test_a_host_of_the_second_nova_is_not_to_be_deleted(long_ago: dict[str, t.Any]) -> None:
+def test_host_of_the_second_nova_is_not_deletable(long_ago: dict[str, t.Any]) -> None:
     ghosts = [
         entry
         for key in ("findings", "undecided")
@@ -296,7 +303,7 @@ def test_a_host_of_the_second_nova_is_not_to_be_deleted(long_ago: dict[str, t.An
     ("kind", "scenario"),
     [("unconfirmed_resize", "unconfirmed_resize"), ("stuck_migration", "move_in_flight")],
 )
-def test_moves_that_do_not_end_are_told_of(
+def test_stuck_and_unconfirmed_moves_are_reported(
     long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str
 ) -> None:
     found = {entry["migration"]["uuid"] for entry in long_ago["findings"] if entry["kind"] == kind}
@@ -315,13 +322,13 @@ def test_hostile_names_are_printed_as_data(story: Story) -> None:
     assert all(len(line) <= 120 for line in printed.splitlines() if line.startswith("    "))
 
 
-def test_every_scenario_of_the_minicloud_is_covered(minicloud: Minicloud) -> None:
+def test_every_minicloud_scenario_is_covered(minicloud: Minicloud) -> None:
     listed = {line.split()[0] for line in minicloud.run("scenario", "--list").splitlines() if line}
 
     assert listed - {"cell_down"} == set(EXPECTED)
 
 
-def test_a_second_run_changes_nothing(
+def test_second_run_changes_nothing(
     story: Story, placement: Placement, play: t.Callable[..., Run]
 ) -> None:
     again = play("cleanup_orphans")
@@ -331,14 +338,14 @@ def test_a_second_run_changes_nothing(
 
 
 @pytest.mark.acceptance
-def test_all_that_was_removed_can_be_put_back(
+def test_all_removed_allocations_can_be_restored(
     story: Story, placement: Placement, play: t.Callable[..., Run]
 ) -> None:
-    """This goes last: afterwards the orphans are there again."""
+    """This runs last: afterwards the orphans exist again."""
 
     def amounts(holdings: Holdings) -> Holdings:
         return {
-            consumer: {provider: share["resources"] for provider, share in held.items()}
+            consumer: {provider: allocation["resources"] for provider, allocation in held.items()}
             for consumer, held in holdings.items()
         }
 
@@ -353,15 +360,15 @@ def _journal(run: Run) -> Path:
     return journal
 
 
-def _orphaned(shares: list[dict[str, t.Any]], story: Story) -> set[tuple[str, str]]:
-    """The shares that are orphans of a kind that we know, and that this cloud lets us prove."""
+def _orphaned(allocations: list[dict[str, t.Any]], story: Story) -> set[tuple[str, str]]:
+    """Return the orphaned allocations of known kinds that this cloud lets us prove."""
     known = {kind.name for kind in ORPHAN_KINDS}
     if story.placement < (1, 38):
         known.remove("unknown_consumer")
     return {
-        (share["consumer"], share["provider"])
-        for share in shares
-        if share["truth"] == "orphaned" and share["kind"] in known
+        (allocation["consumer"], allocation["provider"])
+        for allocation in allocations
+        if allocation["truth"] == "orphaned" and allocation["kind"] in known
     }
 
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is looked at is what was named, and a selection is what may be changed.
+"""Only what was named is read, and only what is selected may be changed.
 
-Triage sees what it says it sees.
+Triage finds what it promises to find.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ YOUNG = {"min_age": "0", "unknown_min_age": "0"}
 
 @pytest.fixture(scope="module", autouse=True)
 def _made(minicloud: Minicloud) -> None:
-    """Made anew: other tests may have cleaned up."""
+    """Create the scenarios again: other tests may have cleaned up."""
     minicloud.run("scenario", "--again", *SCENARIOS)
 
 
 def _found(ansible: Ansible, **options: t.Any) -> set[tuple[str, str]]:
-    """The kinds and consumers of a detection's findings."""
+    """Return the kinds and consumers of a detection's findings."""
     result = ansible.module("orphan_detect", **YOUNG, **options)
     assert not result["failed"], result.get("msg")
     return {(entry["kind"], entry["consumer"]) for entry in result["findings"]}
@@ -53,15 +53,15 @@ def _server(minicloud: Minicloud, scenario: str) -> str:
 
 
 def _host(minicloud: Minicloud, scenario: str) -> str:
-    """The host that the orphan of a scenario claims."""
+    """Return the host on which the orphan of a scenario has its allocation."""
     return next(
-        share["provider_name"]
-        for share in minicloud.truth(scenario)["shares"]
-        if share["truth"] == "orphaned"
+        allocation["provider_name"]
+        for allocation in minicloud.truth(scenario)["allocations"]
+        if allocation["truth"] == "orphaned"
     )
 
 
-def test_a_named_host_is_looked_at_closely_and_others_are_not(
+def test_named_host_is_examined_closely_and_others_are_not(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:
     name = _host(minicloud, "deleted_server")
@@ -83,7 +83,7 @@ def test_a_named_host_is_looked_at_closely_and_others_are_not(
     )
 
 
-def test_a_host_can_be_named_by_its_uuid(
+def test_host_can_be_named_by_its_uuid(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:
     uuid = placement.providers()[_host(minicloud, "evacuated_source")]
@@ -93,15 +93,15 @@ def test_a_host_can_be_named_by_its_uuid(
     )
 
 
-def test_on_a_named_host_also_wrong_owners_are_found(
-    ansible: Ansible, minicloud: Minicloud
-) -> None:
-    share = minicloud.truth("wrong_owner")["shares"][0]
+def test_named_host_shows_wrong_owners_too(ansible: Ansible, minicloud: Minicloud) -> None:
+    allocation = minicloud.truth("wrong_owner")["allocations"][0]
 
-    assert ("wrong_owner", share["consumer"]) in _found(ansible, hosts=[share["provider_name"]])
+    assert ("wrong_owner", allocation["consumer"]) in _found(
+        ansible, hosts=[allocation["provider_name"]]
+    )
 
 
-def test_an_unknown_host_is_refused(ansible: Ansible) -> None:
+def test_unknown_host_is_refused(ansible: Ansible) -> None:
     result = ansible.module("orphan_detect", hosts=["nonesuch"])
 
     assert (
@@ -110,9 +110,7 @@ def test_an_unknown_host_is_refused(ansible: Ansible) -> None:
     )
 
 
-def test_named_consumers_are_looked_at_and_no_others(
-    ansible: Ansible, minicloud: Minicloud
-) -> None:
+def test_named_consumers_are_the_only_ones_examined(ansible: Ansible, minicloud: Minicloud) -> None:
     named = [
         _server(minicloud, scenario)
         for scenario in ("extra_host", "missing_allocation", "wrong_amount", "healthy")
@@ -126,7 +124,7 @@ def test_named_consumers_are_looked_at_and_no_others(
 
 
 @pytest.mark.long
-def test_a_project_is_that_of_the_claim(
+def test_project_filter_uses_the_project_of_the_allocation(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:
     server = _server(minicloud, "deleted_server")
@@ -140,7 +138,7 @@ def test_a_project_is_that_of_the_claim(
 
 
 @pytest.mark.long
-def test_wrong_owners_are_looked_for_everywhere_when_they_are_named(
+def test_wrong_owners_are_searched_everywhere_when_the_kind_is_named(
     ansible: Ansible, minicloud: Minicloud
 ) -> None:
     found = _found(ansible, kinds=["wrong_owner"])
@@ -150,7 +148,7 @@ def test_wrong_owners_are_looked_for_everywhere_when_they_are_named(
 
 
 @pytest.mark.long
-def test_capacity_is_read_when_it_is_named(ansible: Ansible, tmp_path: Path) -> None:
+def test_capacity_is_read_when_the_kind_is_named(ansible: Ansible, tmp_path: Path) -> None:
     ansible.module(
         "orphan_detect", **YOUNG, kinds=["capacity_mismatch"], dest=str(tmp_path / "all.json")
     )
@@ -160,7 +158,7 @@ def test_capacity_is_read_when_it_is_named(ansible: Ansible, tmp_path: Path) -> 
     assert told["total"] > 0 and told["capacity"] >= told["used"] > 0
 
 
-def test_more_than_there_is_and_other_than_the_host_reports_is_told(
+def test_exceeded_and_mismatched_capacity_is_reported(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:
     host = _host(minicloud, "deleted_server")
@@ -179,7 +177,7 @@ def test_more_than_there_is_and_other_than_the_host_reports_is_told(
     placement.change("PUT", path, {**stock, "resource_provider_generation": generation})
 
 
-def test_triage_sees_what_changes_the_figures_of_a_host(
+def test_triage_finds_what_changes_the_figures_of_a_host(
     ansible: Ansible, minicloud: Minicloud
 ) -> None:
     found = _found(ansible, mode="triage")
@@ -202,17 +200,17 @@ def test_triage_of_named_hosts_is_refused(ansible: Ansible) -> None:
         ("sum([].kind)", "select cannot be applied to the findings"),
     ],
 )
-def test_a_wrong_selection_is_refused(ansible: Ansible, expression: str, message: str) -> None:
+def test_invalid_selection_is_refused(ansible: Ansible, expression: str, message: str) -> None:
     result = ansible.module("orphan_detect", select=expression, **YOUNG)
 
     assert result["failed"] and message in result["msg"]
 
 
 @pytest.mark.long
-def test_only_what_is_selected_is_changed(
+def test_selection_limits_the_changes(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:
-    """The hosts scope keeps this to what this test made."""
+    """The hosts scope limits this to what this test created."""
     minicloud.run("scenario", "--again", "deleted_server")
     server = _server(minicloud, "deleted_server")
     before = placement.everything()
@@ -228,9 +226,7 @@ def test_only_what_is_selected_is_changed(
 
 
 @pytest.mark.long
-def test_an_empty_selection_changes_nothing_and_says_so(
-    ansible: Ansible, placement: Placement
-) -> None:
+def test_empty_selection_changes_nothing_and_warns(ansible: Ansible, placement: Placement) -> None:
     before = placement.everything()
 
     run = ansible.playbook(
@@ -242,7 +238,7 @@ def test_an_empty_selection_changes_nothing_and_says_so(
     assert placement.everything() == before
 
 
-def test_a_clean_up_of_named_hosts_leaves_all_others(
+def test_cleanup_of_named_hosts_leaves_all_others_unchanged(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:
     before = placement.everything()

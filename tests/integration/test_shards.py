@@ -31,8 +31,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 COUNT = 3
-# Orphans of one tree and of several, on hosts that live and that do not, on Ironic's nodes and on a
-# shared disk; drift, and look-alikes.
+# Orphans of one tree and of several, on live and deleted hosts, on Ironic's nodes and on a shared
+# disk; drift, and lookalikes.
 SCENARIOS = (
     "healthy",
     "shared_disk",
@@ -78,7 +78,7 @@ def _made(minicloud: Minicloud) -> None:
 def readings(
     ansible: Ansible, minicloud: Minicloud, tmp_path: Path
 ) -> tuple[list[dict[str, t.Any]], list[list[str]]]:
-    """What one run finds and then each shard, and the requests that each of these sent."""
+    """The findings of one run and then of each shard, and the requests that each of these sent."""
     found, requests = [], []
     with interposed(ansible, minicloud) as wires:
         for shard in (None, *(f"{number}/{COUNT}" for number in range(1, COUNT + 1))):
@@ -95,9 +95,9 @@ def readings(
 
 
 def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
-    """What was concluded, by id, without for how long something has lasted.
+    """Return the verdicts by id, without how long something has lasted.
 
-    Capacity is looked at only in passing, unless it is asked for.
+    Capacity is only read in passing, unless it is requested.
     """
     entries = [
         (part, entry)
@@ -120,7 +120,7 @@ def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
 
 
 @pytest.mark.long
-def test_the_shards_together_find_what_one_run_does(
+def test_shards_together_find_what_one_run_finds(
     readings: tuple[list[dict[str, t.Any]], list[list[str]]], placement: Placement
 ) -> None:
     (whole, *parts), (all_requests, *requests) = readings
@@ -158,8 +158,8 @@ def test_the_shards_together_find_what_one_run_does(
             == whole["summary"]["coverage"][counted]
         )
 
-    # Each provider's claims are listed by the shard that has its root; only what is shared is
-    # listed by all.
+    # Each provider's allocations are listed by the shard that has its root; only shared providers
+    # are listed by all.
     sharing = {
         known["uuid"]
         for known in placement.get("/resource_providers?required=MISC_SHARES_VIA_AGGREGATE")[
@@ -187,7 +187,7 @@ def _listed(requests: list[str]) -> set[str]:
 
 
 @pytest.mark.long
-def test_capacity_is_told_once_where_it_is_asked_for(ansible: Ansible) -> None:
+def test_capacity_is_reported_once_where_requested(ansible: Ansible) -> None:
     whole = ansible.direct("orphan_detect", kinds=["capacity_mismatch"], **AT_ONCE)
     parts = [
         ansible.direct("orphan_detect", kinds=["capacity_mismatch"], shard=f"{number}/2", **AT_ONCE)
@@ -205,7 +205,7 @@ def test_capacity_is_told_once_where_it_is_asked_for(ansible: Ansible) -> None:
 
 
 @pytest.mark.long
-def test_a_shard_cannot_go_with_what_is_named(ansible: Ansible) -> None:
+def test_shard_cannot_be_combined_with_names(ansible: Ansible) -> None:
     named = ansible.direct("orphan_detect", hosts=["compute-1"], shard="1/2")
     triage = ansible.direct("orphan_detect", mode="triage", shard="1/2")
     wrong = ansible.direct("orphan_detect", shard="3/2")
@@ -216,12 +216,12 @@ def test_a_shard_cannot_go_with_what_is_named(ansible: Ansible) -> None:
 
 
 @pytest.mark.long
-def test_the_shards_together_change_what_one_run_would(
+def test_shards_together_change_what_one_run_changes(
     ansible: Ansible, placement: Placement, tmp_path: Path
 ) -> None:
-    """As inventory hosts of one run, each with a folder of its own.
+    """The shards are inventory hosts of one run, each with a folder of its own.
 
-    The limit is shared out among them.
+    The limit is divided among them.
     """
     before = placement.everything()
     checked = ansible.playbook("cleanup_orphans", "--check", variables=ROLE)
@@ -262,8 +262,11 @@ def test_the_shards_together_change_what_one_run_would(
 
 
 @pytest.mark.long
-def test_a_part_of_the_shards_says_which_others_there_are(ansible: Ansible, tmp_path: Path) -> None:
-    """As in a slice of a job; --limit would leave out localhost, and yet the end is told."""
+def test_incomplete_set_of_shards_names_the_missing_ones(ansible: Ansible, tmp_path: Path) -> None:
+    """This is like one slice of a job.
+
+    --limit would exclude localhost, and the summary is still printed.
+    """
     inventory = tmp_path / "inventory.json"
     inventory.write_text(
         json.dumps(

@@ -4,9 +4,10 @@
 
 """What operators have written about orphaned allocations.
 
-Each situation is made and resolved in the order of its document.
+Each situation is created and resolved in the order of its document.
 
-They resolve it by hand with several command line tools; here our playbooks and modules alone do.
+The documents resolve it by hand with several command line tools; here only our playbooks and
+modules do.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.long
 
 
 class Operator:
-    """Who follows a document, with our modules and playbooks."""
+    """An operator who follows a document, with our modules and playbooks."""
 
     def __init__(self, ansible: Ansible) -> None:
         self._ansible = ansible
@@ -54,13 +55,13 @@ class Operator:
         return result
 
     def playbook(self, name: str, host: str, **variables: t.Any) -> Run:
-        """Run a playbook on what concerns one host."""
+        """Run a playbook on one host."""
         run = self._ansible.playbook(name, variables={"orphan_cleanup_hosts": [host], **variables})
         assert run.status == 0, run.output
         return run
 
     def is_offered(self, host: str, resources: dict[str, int]) -> bool:
-        """Whether the host is among those that the scheduler may choose for so much."""
+        """Return whether the scheduler may choose the host for these amounts."""
         candidates = self.module("allocation_candidate_info", resources=resources)["candidates"]
         return host in {candidate["root_name"] for candidate in candidates}
 
@@ -68,7 +69,7 @@ class Operator:
         return self.module("placement_provider_info", resource_provider=host)["providers"][0]
 
     def holders(self, host: str) -> dict[str, dict[str, dict[str, int]]]:
-        """What everybody who holds a share of the host holds, by the names of providers."""
+        """Return the allocations of everybody on the host, by the names of providers."""
         allocations = self.module("placement_allocation_info", resource_provider=host)[
             "allocations"
         ]
@@ -90,7 +91,7 @@ def _new_host(world: World, driver: str = "") -> str:
 
 
 def _retire(operator: Operator, world: World, placement: Placement, host: str) -> None:
-    """Delete the service, with which everything of the host must go."""
+    """Delete the service, which must remove everything of the host."""
     assert operator.module("compute_service", host=host, state="absent")["left_providers"] == []
     assert operator.module("compute_service_info", host=host)["services"] == []
     assert host not in placement.providers()
@@ -100,12 +101,12 @@ def _retire(operator: Operator, world: World, placement: Placement, host: str) -
 @pytest.mark.parametrize(
     ("kind", "outcome"), [("unreverted_allocation", "rewritten"), ("extra_host", "reduced")]
 )
-def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_scheduler(
+def test_000_5c58c3b8669d2bfb_failed_migration_hides_its_target_from_the_scheduler(
     operator: Operator, world: World, placement: Placement, kind: str, outcome: str
 ) -> None:
-    """The server holds the target only, as Nova leaves it that cannot reach Placement.
+    """The server has an allocation only on the target, as after a Nova without Placement.
 
-    Or it holds both, as with an old Nova.
+    Or it has both, as with an old Nova.
     """
     source, target = _new_host(world, steering.DRIVER), _new_host(world)
     asked = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}
@@ -113,7 +114,7 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
     server = world.boot(source, world.flavor(30, 741376, 1638, ephemeral=30))
     assert operator.is_offered(target, asked)
 
-    # 1. to 4.: the migration took place and failed while the disk was copied.
+    # 1. to 4.: the migration failed while the disk was copied.
     migration = steering.migrate_until_copy(world.paths, world.cloud, server, source, target)
     with world.without_placement() if kind == "unreverted_allocation" else contextlib.nullcontext():
         steering.fail_copy(world.paths, world.cloud, server, source)
@@ -131,7 +132,7 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
     servers.await_migration(world.cloud, server, "error")
     servers.settle(world.cloud, server, source, "SHUTOFF")
 
-    # 6. and 7.: the target is no candidate, for it is full, of whom?
+    # 6. and 7.: the target is not a candidate because it is full, but of what?
     assert not operator.is_offered(target, asked)
     blocked = operator.module(
         "allocation_candidate_info", resource_provider=target, resources=asked
@@ -143,8 +144,8 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
     }
     assert operator.playbook("detect_orphans", target).entry(server)["kind"] == kind
 
-    # 8. Where the document removes all that the server holds, only the target goes; and what is
-    # done can be taken back.
+    # 8. The document removes the server's whole allocation; here only the target is removed, and
+    # that can be restored.
     cleaned = operator.playbook("cleanup_orphans", target)
     assert cleaned.outcome(server)["outcome"] == outcome
     (journal,) = (cleaned.folder / "orphan-cleanup").glob("journal-*")
@@ -152,7 +153,7 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
     assert {consumer: placement.held(consumer) for consumer in held} == held
     operator.playbook("cleanup_orphans", target)
 
-    # 9. The target is back, and the server can go there.
+    # 9. The target is back, and the server can move there.
     assert (placement.held(server), placement.held(migration)) == (
         {world.provider(source): claim},
         {},
@@ -166,7 +167,7 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
 
 
 @pytest.mark.parametrize("solution", ["unset", "overwrite", "delete and heal", "cleanup_orphans"])
-def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retired(
+def test_001_5c03795a902544a6_evacuated_source_host_is_decommissioned(
     operator: Operator, world: World, placement: Placement, solution: str
 ) -> None:
     source, destination = _new_host(world), "compute-1"
@@ -174,7 +175,7 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
     world.kill(source)
     migration = servers.evacuate(world.cloud, server, destination)
 
-    # Problem: the source is down, and the server holds both hosts.
+    # Problem: the source is down, and the server has allocations on both hosts.
     services = operator.module(
         "compute_service_info", host=[source, destination], binary="nova-compute"
     )["services"]
@@ -213,8 +214,8 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
     assert {held["name"]: held["resources"] for held in left["providers"]} == {destination: CLAIM}
     assert (left["project"], left["user"]) == (noted["project"], noted["user"])
 
-    # The document deletes provider and service one after the other; as long as Nova has the one,
-    # the other is not to be deleted.
+    # The document deletes provider and service one after the other; while Nova has the service, the
+    # provider must not be deleted.
     assert (
         "compute_service"
         in operator.refused("placement_provider", name=source, state="absent")["msg"]
@@ -224,7 +225,7 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
 
 
 @pytest.mark.parametrize("solution", ["by hand", "cleanup_orphans"])
-def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_host(
+def test_002_1fe01b3cec3724ea_server_deleted_by_sql_still_occupies_its_host(
     operator: Operator, world: World, placement: Placement, solution: str
 ) -> None:
     host = _new_host(world)
@@ -237,8 +238,8 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
     }
     all_but_its_neighbours = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 32768 - 1}
 
-    # The very statement of the document: where others write the row's id, it writes 1, so that for
-    # Nova the row is neither.
+    # This is the statement of the document: it writes 1 where Nova writes the row's id, so that for
+    # Nova the row is neither deleted nor live.
     world.sql(
         CELL1,
         (
@@ -269,7 +270,7 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
         assert operator.is_offered(host, all_but_its_neighbours)
         return
 
-    # Change it to the least there is, for "only positive integers" can be set.
+    # Change it to the minimum, because "only positive integers" can be set.
     one = {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1}
     zero = operator.refused(
         "placement_allocation", consumer=server, resources={host: dict.fromkeys(one, 0)}
@@ -283,16 +284,16 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
     operator.module("placement_allocation", consumer=server, state="absent")
     assert operator.holders(host) == {neighbour: {host: shares[neighbour]}}
     assert operator.provider(host)["usages"] == shares[neighbour]
-    # Its domain, which is shut off, is undefined on the hypervisor: test_cleanup_hypervisor.py.
+    # Its shut off domain is undefined on the hypervisor: test_cleanup_hypervisor.py.
 
 
 def _evacuated_leftover(operator: Operator, world: World) -> tuple[str, str, str]:
-    """A server that was evacuated, moved on while its source was down, and back later.
+    """A server that was evacuated, moved on while its source was down, and moved back later.
 
-    It holds the source for ever.
+    Its allocation on the source stays for ever.
 
-    Returns the dead source, the consumer, and what detection calls it. What an evacuation left that
-    is still `done`, the Nova of today takes along with the service.
+    Returns the dead source, the consumer, and the kind of the finding. Today's Nova removes
+    leftovers of an evacuation that is still `done` together with the service.
     """
     source = _new_host(world)
     server = world.boot(source)
@@ -309,14 +310,17 @@ def _evacuated_leftover(operator: Operator, world: World) -> tuple[str, str, str
 
 
 def _migrations_leftover(operator: Operator, world: World) -> tuple[str, str, str]:
-    """A migration that was confirmed, and which still holds its source. Returns the same."""
+    """A confirmed migration that still has its allocation on the source.
+
+    Returns the same.
+    """
     source = _new_host(world)
     server = world.boot(source)
     migration = servers.migrate(world.cloud, server, "compute-1")
     held = holdings.of(world.cloud, migration)
     service = world.cloud.compute_services()[source]["id"]
     # "For migrations, that seems pretty simple - wait for the migration to complete and confirm
-    # it". By now Nova insists, and so do we.
+    # it". Today Nova requires it, and so do we.
     assert world.cloud.nova_call("DELETE", f"/os-services/{service}").status == 409
     assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [
         migration
@@ -341,7 +345,7 @@ Leave = t.Callable[[Operator, "World"], tuple[str, str, str]]
 
 
 @LEFTOVERS
-def test_003_0faa89b690f7b7c2_nova_alone_leaves_a_ghost_which_can_be_put_to_rest(
+def test_003_0faa89b690f7b7c2_nova_alone_leaves_an_orphaned_provider_that_can_be_deleted(
     operator: Operator, world: World, placement: Placement, leave: Leave
 ) -> None:
     source, consumer, kind = leave(operator, world)
@@ -366,7 +370,7 @@ def test_003_0faa89b690f7b7c2_nova_alone_leaves_a_ghost_which_can_be_put_to_rest
 
 
 @LEFTOVERS
-def test_003_0faa89b690f7b7c2_ours_does_not_delete_the_service_before_all_is_gone(
+def test_003_0faa89b690f7b7c2_service_is_not_deleted_before_everything_else(
     operator: Operator, world: World, placement: Placement, leave: Leave
 ) -> None:
     source, consumer, kind = leave(operator, world)
@@ -383,7 +387,7 @@ def test_003_0faa89b690f7b7c2_ours_does_not_delete_the_service_before_all_is_gon
     _retire(operator, world, placement, source)
 
 
-def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_allocations(
+def test_004_07799cc69980f59e_server_missing_from_the_database_still_has_allocations(
     operator: Operator, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
@@ -400,8 +404,8 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
     everything = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 1024}
     assert not operator.is_offered(host, everything)
 
-    # Search for the hypervisor and its allocations. That nobody knows it is concluded only from
-    # asking every host.
+    # Search for the hypervisor and its allocations. That it is unknown is concluded only after
+    # every host was asked.
     assert operator.holders(host) == {server: {host: {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}}}
     variables = {
         "orphan_cleanup_hosts": [],
@@ -411,7 +415,7 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
     found = operator.playbook("detect_orphans", host, **variables).entry(server)
     assert (found["kind"], found["verdict"]) == ("unknown_consumer", "orphaned")
 
-    # Delete this allocation, which must be asked for by its kind.
+    # Delete this allocation, whose kind must be chosen.
     chosen = {
         "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
         "orphan_cleanup_select": f"[?consumer == '{server}']",
@@ -422,7 +426,7 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
     assert operator.is_offered(host, everything)
 
 
-def test_004_07799cc69980f59e_an_old_disabled_service_holds_back_the_rpc_version(
+def test_004_07799cc69980f59e_old_disabled_service_limits_the_rpc_version(
     operator: Operator, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
@@ -450,7 +454,7 @@ def test_004_07799cc69980f59e_an_old_disabled_service_holds_back_the_rpc_version
 
 
 def _oldest(world: World) -> int:
-    """The version by which Nova chooses that of its RPC."""
+    """Return the version from which Nova derives that of its RPC."""
     with databases.writing(world.paths, CELL1) as connection:
         return connection.execute(
             "SELECT MIN(version) FROM services WHERE deleted = 0 AND binary = 'nova-compute'"

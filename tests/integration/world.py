@@ -4,7 +4,7 @@
 
 """What the tests of races do to the minicloud, with the verbs of its scenarios.
 
-It is taken back at the end of each module.
+It is undone at the end of each module.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from minicloud_ctl.waiting import wait_for
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 API, CELL1, CELL2 = "first_nova_api", "first_cell1", "first_cell2"
 
-# How often a detection asks whether all cells answer: before the listings, after them, and after
-# the look-ups.
+# How often a detection checks that all cells answer: before the listings, after them, and after the
+# lookups.
 CELLS_ASKED = 3
 
-# What Nova reads of a cell. Without these tables each of its queries fails as it does when the
-# database cannot be reached, and a process that runs notices at once: a mapping is read only at its
-# start, and an open SQLite file stays open when it is moved.
+# What Nova reads of a cell. Without these tables each of its queries fails as if the database could
+# not be reached, and a running process notices at once: it reads a mapping only at its start, and
+# keeps an SQLite file open that is moved.
 _TABLES = ("instances", "services", "compute_nodes", "migrations", "instance_actions")
 
 
 class World:
-    """The cloud and everything that one module of tests made in it."""
+    """The cloud and everything that one module of tests created in it."""
 
     def __init__(self, home: Path) -> None:
         self.paths = Paths.choose(str(home))
@@ -55,17 +55,17 @@ class World:
         return self._providers[host]
 
     def own_host(self, name: str, driver: str = "") -> None:
-        """A new host, to be killed at will; its service goes at the end."""
+        """Start a new host, to be killed at will; its service is deleted at the end."""
         lifecycle.start_computes(self.paths, [name], driver=driver)
         self._undo.callback(self._remove_host, name)
 
     def restart(self, host: str) -> None:
-        """End a host's nova-compute and start it, upon which it looks at everything it has."""
+        """End a host's nova-compute and start it, which makes it check everything that it has."""
         lifecycle.kill_compute(self.paths, host)
         lifecycle.start_computes(self.paths, [host])
 
     def log(self, host: str) -> str:
-        """What a host's nova-compute has logged."""
+        """Return the log of a host's nova-compute."""
         return (self.paths.logs / f"nova-compute-{host}.log").read_text(encoding="utf-8")
 
     def kill(self, host: str) -> None:
@@ -74,7 +74,7 @@ class World:
         servers.force_down(self.cloud, host)
 
     def crash(self, host: str) -> None:
-        """Let a host die, to which Nova goes on sending servers for a while."""
+        """Let a host die, to which Nova continues to send servers for a while."""
         lifecycle.kill_compute(self.paths, host)
 
     def delete_service(self, host: str) -> None:
@@ -90,7 +90,7 @@ class World:
     def boot(
         self, host: str, flavor: str = "m1.tiny", project: str = "demo", name: str = ""
     ) -> str:
-        """A live server on `host`; its uuid."""
+        """Boot a live server on `host`, and return its uuid."""
         server = servers.boot(
             Cloud(self.state, project=project), name or f"race-{uuid.uuid4()}", host, flavor
         )
@@ -103,11 +103,11 @@ class World:
             self._undo.callback(self._delete, server)
 
     def boot_samples(self) -> None:
-        """Boot what a reading looks at to test its credentials, the newest servers of a host.
+        """Boot the newest servers of a host, on which a reading tests its credentials.
 
-        No other is looked up before its turn.
+        No other server is looked up before its turn.
 
-        Of which host depends on which nova-compute has written already that it has servers.
+        Which host that is depends on which nova-compute has already written its number of servers.
         """
         for host in ("compute-1", "compute-2", "compute-3", "compute-4"):
             for _count in range(3):
@@ -136,7 +136,7 @@ class World:
         name: str = "",
         extra_specs: t.Mapping[str, str] | None = None,
     ) -> str:
-        """A new flavor; its name."""
+        """Create a flavor, and return its name."""
         name = name or f"race-{uuid.uuid4()}"
         shape = {
             "name": name,
@@ -154,10 +154,7 @@ class World:
         return name
 
     def resize_in_place(self, server: str, host: str, **flavor: int) -> None:
-        """Resize on the very host where the server is, and leave it to be confirmed.
-
-        To so many vcpus, ram and disk.
-        """
+        """Resize a server on its host to these vcpus, ram and disk, and leave it unconfirmed."""
         trait = f"CUSTOM_{host.upper().replace('-', '_')}"
         self.give_trait(trait, [host])
         reference = self.cloud.flavor(
@@ -168,7 +165,7 @@ class World:
         servers.await_migration(self.cloud, server, "finished")
 
     def give_trait(self, trait: str, hosts: t.Iterable[str]) -> None:
-        """Let hosts have a trait until the end."""
+        """Give hosts a trait until the end."""
         self.cloud.placement("PUT", f"/traits/{trait}")
         for host in hosts:
             self._change_traits(host, lambda traits: {*traits, trait})
@@ -180,11 +177,11 @@ class World:
         self.cloud.placement("PUT", path, {**traits, "traits": sorted(change(traits["traits"]))})
 
     def ended_events(self, server: str, action: str) -> set[str]:
-        """The events that are over of the newest action of this name."""
+        """Return the finished events of the newest action of this name."""
         return servers.ended_events(self.cloud, server, action)
 
     def hold(self, consumer: str, allocations: holdings.Allocations) -> None:
-        """Let a consumer hold exactly this, if it does not already."""
+        """Give a consumer exactly this allocation, if it does not have it already."""
         now = holdings.of(self.cloud, consumer)
         if now.allocations != allocations:
             holdings.put(
@@ -192,14 +189,14 @@ class World:
             )
 
     def claim(self, host: str, consumer: str | None = None) -> str:
-        """A consumer that Nova does not know, with a claim on `host`."""
+        """Create a consumer unknown to Nova, with an allocation on `host`."""
         consumer = consumer or str(uuid.uuid4())
         self.hold(consumer, {self.provider(host): CLAIM})
         self._undo.callback(self.hold, consumer, {})
         return consumer
 
     def claim_also(self, server: str, host: str) -> None:
-        """Let a server hold `host` besides what it holds."""
+        """Give a server an additional allocation on `host`."""
         self.hold(
             server, {**holdings.of(self.cloud, server).allocations, self.provider(host): CLAIM}
         )
@@ -212,9 +209,9 @@ class World:
 
     @contextlib.contextmanager
     def lost_mapping(self, server: str) -> t.Iterator[None]:
-        """Take a server's instance mapping away.
+        """Remove a server's instance mapping.
 
-        Nova lists the server and answers 404 to anybody who asks for it.
+        Nova lists the server and answers 404 to a direct lookup.
         """
         with databases.writing(self.paths, API) as connection:
             row = connection.execute(
@@ -228,7 +225,7 @@ class World:
             self.sql(API, f"INSERT INTO instance_mappings ({columns}) VALUES ({marks})", *row)
 
     def mapped_hosts(self) -> set[str]:
-        """The hosts that Nova has assigned to a cell, of which no API tells."""
+        """Return the hosts that Nova has assigned to a cell, which no API shows."""
         with databases.writing(self.paths, API) as connection:
             return {row["host"] for row in connection.execute("SELECT host FROM host_mappings")}
 
@@ -251,9 +248,9 @@ class World:
 
     @contextlib.contextmanager
     def paused(self, service: str) -> t.Iterator[t.Callable[[], None]]:
-        """Stop a service of the cloud, its workers included, in the middle of what it does.
+        """Stop a service of the cloud with its workers, in the middle of its work.
 
-        Yields what lets it go on.
+        Yields a function that lets it continue.
         """
         number = processes.pid(self.paths, service)
         assert number is not None and processes.alive(self.paths, service), service
@@ -266,7 +263,7 @@ class World:
     def assign(self, user: str, project: str, *roles: str) -> None:
         """Give a user, whose password is the name, roles in a project.
 
-        What is not there yet is made.
+        Missing users and roles are created.
         """
         member = self._named("user", user, domain_id="default", password=user)
         place = f"/v3/projects/{self._named('project', project)}/users/{member}/roles"
@@ -275,7 +272,7 @@ class World:
 
     @contextlib.contextmanager
     def service(self, kind: str, url: str) -> t.Iterator[None]:
-        """A service of this type in the catalogue."""
+        """Add a service of this type to the catalogue."""
         must = self.cloud.session.must
         service = must(
             "keystone", "POST", "/v3/services", {"service": {"type": kind, "name": kind}}
@@ -294,9 +291,9 @@ class World:
 
     @contextlib.contextmanager
     def one_region(self) -> t.Iterator[None]:
-        """Take the endpoints of the other region out of the catalogue.
+        """Remove the endpoints of the other region from the catalogue.
 
-        They stand there also when nobody answers.
+        They are there even when nobody answers.
         """
         must = self.cloud.session.must
         others = [
@@ -321,7 +318,7 @@ class World:
             enable(True)
 
     def picture(self) -> dict[str, t.Any]:
-        """What Nova and Placement have, but for what changes by itself.
+        """Return the state of Nova and Placement, except for what changes by itself.
 
         It is equal before and after if and only if nobody changed anything.
         """
@@ -367,9 +364,9 @@ class World:
 
     @contextlib.contextmanager
     def nova_setting(self, lines: str) -> t.Iterator[None]:
-        """Add lines to the configuration that all of Nova reads last.
+        """Add lines to the configuration file that all of Nova reads last.
 
-        Nova-api starts again with it, and so does what is made meanwhile.
+        Nova-api restarts with it, and new services use it too.
         """
         local = self.paths.etc / "nova-first" / "local.conf"
         before = local.read_text()

@@ -6,7 +6,7 @@
 
 They have the same configuration and databases.
 
-A worker of nova-api finds the cells of its Nova when it first needs them and never looks again, and
+A worker of nova-api looks for the cells of its Nova when it first needs them and never again, and
 it keeps two such lists (``nova.context.CELLS`` and ``nova.compute.api.CELLS``). ``prime`` makes it
 fill one of them now.
 """
@@ -28,7 +28,7 @@ CACHES = {"context": "/v2.1/servers?all_tenants=1", "compute": "/v2.1/os-hypervi
 
 
 def start(paths: Paths, *names: str) -> dict[str, int]:
-    """Start the workers that do not run; the port of each."""
+    """Start the workers that do not run, and return the port of each."""
     for name in names:
         if not NAME.fullmatch(name):
             raise MinicloudError(
@@ -47,7 +47,7 @@ def start(paths: Paths, *names: str) -> dict[str, int]:
 
 
 def prime(paths: Paths, name: str, *caches: str) -> None:
-    """Let a worker look for the current cells, into the named of its lists (``CACHES``)."""
+    """Let a worker look for the current cells, for the named lists (``CACHES``)."""
     state = states.load(paths)
     session = rest.Session(state)
     for cache in caches:
@@ -59,13 +59,13 @@ def prime(paths: Paths, name: str, *caches: str) -> None:
 
 
 def restart(paths: Paths, *names: str) -> None:
-    """End workers and start them again: they have forgotten what they knew."""
+    """End workers and start them again, which empties their lists of cells."""
     state = states.load(paths)
     lifecycle.restart(paths, [services.nova_api_worker(paths, state, name) for name in names])
 
 
 def stop(paths: Paths, names: Sequence[str] | None = None) -> None:
-    """End workers, all of them unless some are named, and forget them; their ports stay theirs."""
+    """End the named workers, or all, and forget them; their ports stay reserved."""
     with states.changing(paths) as state:
         ended = (
             state.workers if names is None else [name for name in names if name in state.workers]

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A further cell for the first Nova while it runs.
+"""Adds a further cell to the first Nova while it runs.
 
-As Nova's guide "Adding a new cell to an existing deployment" does it.
+It follows Nova's guide "Adding a new cell to an existing deployment".
 
 nova-api itself and the scheduler are restarted and know the cell. Other workers of nova-api
-(``api_workers``) are left alone: each goes on with the cells that it found when it first looked.
+(``api_workers``) are left alone: each continues with the cells that it found when it first looked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = re.compile(r"cell[1-9][0-9]?")
 
 
 def add(paths: Paths, cell: str, hosts: Sequence[str] = ()) -> None:
-    """Create the cell if it is not there, and wait until it can be used.
+    """Create the cell if it does not exist, and wait until it can be used.
 
     With its database, its conductor and these hosts.
     """
@@ -47,6 +47,6 @@ def _create(paths: Paths, cells: list[str]) -> None:
     configs.write_nova(paths, state, "first", cells)
     lifecycle.prepare_nova(paths, state, "first", cells)
     api, *others = services.control_plane(paths, state, "first", cells)
-    # Both know only the cells that there were when they started.
+    # Both know only the cells that existed when they started.
     lifecycle.restart(paths, [api, others[-1]])
     lifecycle.start(paths, others)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The commands; each does its work elsewhere and prints little."""
+"""The commands: each calls another module and prints little."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    commands.add_parser("install", help="create the virtual environment; 'up' does it when needed")
+    commands.add_parser("install", help="create the virtual environment; 'up' does so when needed")
     command = commands.add_parser(
         "up", help="start everything that does not run, and wait until it is ready"
     )
@@ -36,20 +36,20 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         default=4,
         metavar="N",
-        help="there shall be compute-1 to compute-N (default: 4)",
+        help="create compute-1 to compute-N (default: 4)",
     )
     command = commands.add_parser("down", help="stop everything")
     command.add_argument(
-        "--purge", action="store_true", help="also remove all state but the virtual environment"
+        "--purge", action="store_true", help="also delete all state except the virtual environment"
     )
     commands.add_parser(
         "status", help="list the services; exit status 0 when all that should run do"
     )
     commands.add_parser("env", help="print 'export OS_...' lines for a shell")
-    command = commands.add_parser("kill", help="SIGKILL the nova-compute of a host")
+    command = commands.add_parser("kill", help="kill the nova-compute of a host with SIGKILL")
     command.add_argument("host")
     command = commands.add_parser(
-        "start", help="start the nova-compute of a host; an unknown host is created"
+        "start", help="start the nova-compute of a host, and create an unknown host"
     )
     command.add_argument("host")
     command = commands.add_parser(
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
             "are not"
         ),
     )
-    command.add_argument("name", help="cell2 and so on")
+    command.add_argument("name", help="for example cell2")
     command.add_argument("hosts", nargs="*", metavar="HOST", help="hosts to start in it")
     command = commands.add_parser(
         "worker", help="start another nova-api beside the first, and print its port"
@@ -72,18 +72,18 @@ def parser() -> argparse.ArgumentParser:
         choices=list(api_workers.CACHES),
         help="fill this list of cells now",
     )
-    command.add_argument("--stop", action="store_true", help="end it")
+    command.add_argument("--stop", action="store_true", help="end the worker")
     command = commands.add_parser(
         "nova-manage", help="run nova-manage with this cloud's configuration"
     )
     command.add_argument("arguments", nargs=argparse.REMAINDER)
-    command = commands.add_parser("scenario", help="make situations for real; see --list")
+    command = commands.add_parser("scenario", help="create situations in the cloud; see --list")
     command.add_argument("names", nargs="*", metavar="NAME", help="scenarios, or 'all'")
-    command.add_argument("--list", action="store_true", help="print every scenario with what it is")
+    command.add_argument("--list", action="store_true", help="list all scenarios")
     command.add_argument(
-        "--again", action="store_true", help="make another one of a scenario that is made already"
+        "--again", action="store_true", help="create an existing scenario once more"
     )
-    command.add_argument("--undo", action="store_true", help="take the named scenarios back")
+    command.add_argument("--undo", action="store_true", help="revert the named scenarios")
     return top
 
 
@@ -157,7 +157,7 @@ def _scenario(paths: Paths, arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.names:
         raise MinicloudError(
-            "Name at least one scenario, or 'all'; 'minicloud scenario --list' shows what there is."
+            "Name at least one scenario, or 'all'; 'minicloud scenario --list' shows all names."
         )
     if arguments.undo:
         runner.undo(paths, arguments.names)

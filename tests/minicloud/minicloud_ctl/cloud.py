@@ -4,7 +4,7 @@
 
 """Nova, Placement and Glance as the scenarios need them.
 
-One short method for each thing done, errors as MinicloudError.
+Each method is short and does one thing; errors are MinicloudErrors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FLAVORS = {
 
 
 class Cloud:
-    """The API of one Nova (``first`` or ``second``) and of the services that both share."""
+    """The API of one Nova (``first`` or ``second``) and of the services that both use."""
 
     def __init__(
         self, state: State, nova: str = "first", user: str = "admin", project: str = "admin"
@@ -55,21 +55,21 @@ class Cloud:
         return answer.body
 
     def compute_services(self) -> dict[str, dict]:
-        """nova-compute services by host, as ``GET /os-services`` shows them."""
+        """Return nova-compute services by host, as ``GET /os-services`` shows them."""
         return {
             service["host"]: service
             for service in self.nova("GET", "/os-services?binary=nova-compute")["services"]
         }
 
     def hypervisors(self) -> dict[str, str]:
-        """Host -> hypervisor uuid, which is also the uuid of its root provider."""
+        """Return hypervisor uuids by host; each is also the uuid of its root provider."""
         # From 2.88 on Nova asks each host for its uptime, which the fake driver does not know and
         # logs as an error.
         found = self.nova("GET", "/os-hypervisors/detail", version="2.87")["hypervisors"]
         return {hypervisor["service"]["host"]: hypervisor["id"] for hypervisor in found}
 
     def flavor(self, name: str) -> str:
-        """The id of a flavor by its name."""
+        """Return the id of a flavor by its name."""
         found = {flavor["name"]: flavor["id"] for flavor in self.nova("GET", "/flavors")["flavors"]}
         if name not in found:
             raise MinicloudError(f"There is no flavor {name}.")
@@ -94,13 +94,13 @@ class Cloud:
         return answer.body
 
     def providers(self) -> dict[str, str]:
-        """Provider uuid -> name."""
+        """Return provider names by uuid."""
         return {
             provider["uuid"]: provider["name"]
             for provider in self.placement("GET", "/resource_providers")["resource_providers"]
         }
 
-    # What ``up`` puts there -----------------------------------------------------------------------
+    # Created by ``up`` ----------------------------------------------------------------------------
 
     def create_flavors(self) -> None:
         there = {flavor["name"] for flavor in self.nova("GET", "/flavors")["flavors"]}
@@ -113,7 +113,7 @@ class Cloud:
                 )
 
     def create_image(self) -> str:
-        """The one image; the fake driver never reads its content."""
+        """Create the one image; the fake driver never reads its content."""
         there = self.image()
         if there:
             return there

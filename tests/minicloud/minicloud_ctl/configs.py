@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every configuration file of a minicloud, written anew at each ``up`` from the state alone."""
+"""Every configuration file of a minicloud, written again at each ``up`` from the state alone."""
 
 from __future__ import annotations
 
@@ -55,10 +55,9 @@ def write_all(paths: Paths, state: State) -> None:
 
 
 def _plugins(paths: Paths) -> None:
-    """A distribution without code.
+    """Write a distribution without code.
 
-    With it, importlib.metadata finds its entry points through PYTHONPATH, so the venv stays
-    untouched.
+    importlib.metadata finds its entry points through PYTHONPATH, so the venv stays unchanged.
     """
     folder = paths.plugins / "minicloud_venv-1.dist-info"
     files.write(folder / "METADATA", "Metadata-Version: 2.1\nName: minicloud_venv\nVersion: 1\n")
@@ -70,7 +69,7 @@ def python_path(paths: Paths) -> str:
 
 
 def _database(paths: Paths, name: str) -> dict[str, object]:
-    # Losing the last write to a power cut is no concern here, waiting for the disk is.
+    # Losing the last write in a power failure does not matter here, waiting for the disk does.
     return {"connection": paths.database_url(name), "sqlite_synchronous": "false"}
 
 
@@ -90,7 +89,7 @@ def _keystone(paths: Paths) -> None:
     folder = paths.etc / "keystone"
     keys = folder / "fernet-keys"
     if not keys.exists():
-        # What keystone-manage fernet_setup makes: 0 is the staged key, 1 the primary one.
+        # The same as keystone-manage fernet_setup creates: 0 is the staged key, 1 the primary one.
         for number in ("0", "1"):
             files.write(keys / number, base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
     ini(
@@ -99,10 +98,10 @@ def _keystone(paths: Paths) -> None:
             "database": _database(paths, "keystone"),
             "token": {"provider": "fernet", "expiration": 86400},
             "fernet_tokens": {"key_repository": keys},
-            # Defaults to a folder of the system; nothing here ever needs a receipt, but Keystone
+            # The default is a folder of the system; nothing here ever needs a receipt, but Keystone
             # looks for its keys.
             "fernet_receipts": {"key_repository": keys},
-            # The least that bcrypt takes: the passwords protect nothing but a loopback.
+            # The minimum that bcrypt accepts: the passwords only protect a loopback interface.
             "identity": {"password_hash_rounds": 4},
             # One process serves Keystone, so its own memory is a coherent cache.
             "cache": {"enabled": "true", "backend": "dogpile.cache.memory"},
@@ -116,7 +115,7 @@ def _placement(paths: Paths, state: State) -> None:
         {
             "placement_database": _database(paths, "placement"),
             "api": {"auth_strategy": "keystone"},
-            # Otherwise the first host takes everything.
+            # Otherwise the first host gets every server.
             "placement": {"randomize_allocation_candidates": "true"},
             "keystone_authtoken": _authtoken(state, "placement"),
         },
@@ -167,9 +166,9 @@ def transport_url(state: State, nova: str, cell: str) -> str:
 
 
 def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
-    """``nova.conf`` for the API and the scheduler (database: cell0).
+    """Write ``nova.conf`` for the API and the scheduler (database: cell0).
 
-    ``CELL.conf`` goes on top of it for conductor and computes.
+    Conductor and computes also read ``CELL.conf``.
     """
     folder = nova_folder(paths, nova)
     region = REGIONS[nova]
@@ -184,8 +183,8 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                 "compute_driver": paths.release.compute_driver,
                 "report_interval": REPORT_SECONDS,
                 "service_down_time": DOWN_SECONDS,
-                # Periodic tasks otherwise begin after up to a minute, among them the discovery of
-                # new hosts.
+                # Otherwise periodic tasks, such as the discovery of new hosts, first run after up
+                # to a minute.
                 "periodic_fuzzy_delay": 0,
             },
             "api_database": _database(paths, f"{nova}_nova_api"),
@@ -217,7 +216,8 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                 "database": _database(paths, f"{nova}_{cell}"),
             },
         )
-    # Read last by every service, never overwritten: the place for a setting of one's own.
+    # Every service reads this file last, and nothing overwrites it: the place for your own
+    # settings.
     if not (folder / "local.conf").exists():
         ini(folder / "local.conf", {"DEFAULT": {"allow_resize_to_same_host": "false"}})
 
@@ -238,7 +238,7 @@ def write_compute(paths: Paths, host: str, nova: str, driver: str = "") -> None:
 
 
 def cloud_environment(paths: Paths, state: State) -> dict[str, str]:
-    """What ``minicloud env`` exports."""
+    """Return the variables that ``minicloud env`` exports."""
     return {
         "OS_CLIENT_CONFIG_FILE": str(paths.clouds_yaml),
         "OS_CLOUD": "minicloud",

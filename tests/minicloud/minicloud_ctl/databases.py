@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The SQLite files of one minicloud, made from templates.
+"""The SQLite files of one minicloud, copied from templates.
 
-And the few statements that are written straight into them.
+And the few statements that are written to them directly.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def create(paths: Paths, name: str, template: str) -> None:
 
 @contextlib.contextmanager
 def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
-    """One transaction that holds the write lock from its start.
+    """Open one transaction that holds the write lock from its start.
 
-    As the services' own do (``minicloud_venv.sqlite_plugin``).
+    The services' own transactions do the same (``minicloud_venv.sqlite_plugin``).
     """
     with contextlib.closing(
         sqlite3.connect(paths.database(name), timeout=60, isolation_level=None)
@@ -61,9 +61,9 @@ def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
 def map_cell(
     paths: Paths, api_database: str, name: str, database_url: str, transport_url: str
 ) -> None:
-    """What ``nova-manage cell_v2 map_cell0`` and ``create_cell`` write.
+    """Write what ``nova-manage cell_v2 map_cell0`` and ``create_cell`` write.
 
-    Without their three seconds of imports.
+    This saves their three seconds of imports.
     """
     with writing(paths, api_database) as connection:
         if (
@@ -95,14 +95,14 @@ def point_cell(paths: Paths, api_database: str, name: str, database_url: str) ->
 
 
 def keep_claims(paths: Paths) -> None:
-    """Copy the claims as they are, for ``restore_claims``."""
+    """Copy the allocations as they are, for ``restore_claims``."""
     _kept_claims(paths).unlink(missing_ok=True)
     with contextlib.closing(sqlite3.connect(paths.database("placement"))) as connection:
         connection.execute("VACUUM INTO ?", [str(_kept_claims(paths))])
 
 
 def restore_claims(paths: Paths) -> None:
-    """Let everybody hold what they held, at the same generations; Placement may run."""
+    """Give everybody the copied allocations again, at the same generations; Placement may run."""
     with contextlib.closing(
         sqlite3.connect(paths.database("placement"), isolation_level=None, timeout=60)
     ) as connection:

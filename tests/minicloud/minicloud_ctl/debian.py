@@ -4,7 +4,7 @@
 
 """Debian's own packages, downloaded and unpacked into a folder.
 
-Nothing is installed, and no maintainer's script runs.
+Nothing is installed, and no maintainer script runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEEDED_ONLY = [
 
 
 def unpack(paths: Paths, run: Callable[..., None]) -> None:
-    """Make a virtual environment of the system's Python that finds the unpacked packages.
+    """Create a virtual environment of the system's Python that finds the unpacked packages.
 
     ``run`` runs a command and logs it.
     """
@@ -41,7 +41,7 @@ def unpack(paths: Paths, run: Callable[..., None]) -> None:
     root = paths.venv / "debian"
     run([PYTHON, "-m", "venv", "--without-pip", str(paths.venv)])
     with tempfile.TemporaryDirectory() as folder:
-        # As root, apt downloads as a user of its own where it may.
+        # As root, apt downloads as a user of its own if it can.
         Path(folder).chmod(0o755)
         run(
             [
@@ -74,9 +74,9 @@ def unpack(paths: Paths, run: Callable[..., None]) -> None:
 
 
 def _dependencies(names: list[str]) -> set[str]:
-    """Every Python package that is needed.
+    """Return every Python package that is needed.
 
-    What else they depend on, such as the C library, is the system's.
+    Other dependencies, such as the C library, come from the system.
     """
     command = ["apt-cache", "depends", "--recurse", *NEEDED_ONLY, *names]
     told = subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writing files so that nobody ever sees half of one, and locks between commands."""
+"""Writes files so that nobody ever reads half of one, and locks between commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 def write(path: Path, text: str, mode: int = 0o600) -> None:
     """Replace ``path`` at once.
 
-    Readable by the owner only, because most of these files hold a password.
+    It is readable by the owner only, because most of these files contain a password.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -29,9 +29,9 @@ def write(path: Path, text: str, mode: int = 0o600) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, waiting: str = "") -> Iterator[None]:
-    """One holder at a time, be it a thread or a process.
+    """Let one thread or process at a time enter.
 
-    Not for a thread that holds it already. ``waiting`` is printed where there is one.
+    A thread that is already inside may enter again. ``waiting`` is printed if it has to wait.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as stream:
@@ -45,7 +45,7 @@ def locked(path: Path, waiting: str = "") -> Iterator[None]:
 
 
 def tail(path: Path, lines: int = 25) -> str:
-    """The last lines of a log, or nothing where there is none."""
+    """Return the last lines of a log, or nothing if it does not exist."""
     try:
         return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
     except FileNotFoundError:

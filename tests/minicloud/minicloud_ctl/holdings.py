@@ -4,7 +4,7 @@
 
 """Allocations and providers through Placement's API.
 
-``allocations`` everywhere: {provider uuid: {resource class: amount}}.
+``allocations`` always has this form: {provider uuid: {resource class: amount}}.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ import uuid
 from dataclasses import dataclass
 
 from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.rest import Answer
 from minicloud_ctl.waiting import wait_for
 
 Allocations = dict[str, dict[str, int]]
 
-# Nova writes at this microversion, so its consumers have no type; from 1.38 on a type must be
-# given.
+# Nova writes at this microversion, so its consumers have no type; from 1.38 on a type is required.
 UNTYPED = "1.28"
 TYPED = "1.38"
+PROVIDER_CHANGED = "concurrently updated the resource provider data"
 
 
 @dataclass(frozen=True)
 class Holding:
-    """Everything that one consumer holds; ``generation`` is None where it holds nothing."""
+    """The whole allocation of one consumer; ``generation`` is None if it has none."""
 
     allocations: Allocations
     project: str = ""
@@ -34,7 +36,7 @@ class Holding:
 
 
 def somebody() -> Holding:
-    """Owner of what is not Nova's: a project and a user that Keystone does not know."""
+    """The owner of foreign consumers: a project and a user that Keystone does not know."""
     return Holding({}, str(uuid.uuid4()), str(uuid.uuid4()))
 
 
@@ -50,9 +52,9 @@ def of(cloud: Cloud, consumer: str) -> Holding:
 
 
 def await_providers(cloud: Cloud, consumer: str, *providers: str) -> None:
-    """Wait until the consumer holds exactly these.
+    """Wait until the consumer has allocations on exactly these providers.
 
-    Nova ends most operations before it has tidied up in Placement.
+    Nova ends most operations before it has cleaned up in Placement.
     """
     wait_for(
         f"consumer {consumer} to hold {list(providers)}",
@@ -61,7 +63,7 @@ def await_providers(cloud: Cloud, consumer: str, *providers: str) -> None:
 
 
 def document(holding: Holding, allocations: Allocations) -> dict:
-    """What ``PUT /allocations/{consumer}`` takes, with owner and generation of ``holding``."""
+    """Return the body of ``PUT /allocations/{consumer}``, with the owner of ``holding``."""
     return {
         "allocations": {
             provider: {"resources": resources} for provider, resources in allocations.items()
@@ -73,20 +75,30 @@ def document(holding: Holding, allocations: Allocations) -> dict:
 
 
 def put(cloud: Cloud, consumer: str, allocations: Allocations, owner: Holding) -> None:
-    """Let an untyped consumer hold exactly this; whatever it holds now is replaced."""
+    """Give an untyped consumer exactly this allocation, which replaces its current one."""
+    path = f"/allocations/{consumer}"
+    # Read once: a change of this very consumer must not be overwritten by a repetition.
     holding = Holding(allocations, owner.project, owner.user, of(cloud, consumer).generation)
-    cloud.placement("PUT", f"/allocations/{consumer}", document(holding, allocations), UNTYPED)
+
+    def write() -> Answer | None:
+        answer = cloud.placement_call("PUT", path, document(holding, allocations), UNTYPED)
+        # Another consumer was written on the same provider just then. Nova repeats its request too.
+        return None if PROVIDER_CHANGED in str(answer.body) else answer
+
+    answer = wait_for(f"Placement to accept the allocation of {consumer}", write)
+    if not answer.ok:
+        raise MinicloudError(f"Placement answered {answer.status} to PUT {path}: {answer.body}")
 
 
 def write_back(cloud: Cloud, consumer: str, holding: Holding) -> None:
-    """Let a consumer hold what it held before."""
+    """Give a consumer its earlier allocation again."""
     put(cloud, consumer, holding.allocations, holding)
 
 
 def put_typed(
     cloud: Cloud, consumer: str, kind: str, allocations: Allocations, owner: Holding
 ) -> None:
-    """A new consumer of somebody else than Nova."""
+    """Create a consumer that is not Nova's."""
     body = {**document(owner, allocations), "consumer_generation": None, "consumer_type": kind}
     cloud.placement("PUT", f"/allocations/{consumer}", body, TYPED)
 
@@ -98,7 +110,7 @@ def create_provider(
     parent: str | None = None,
     traits: tuple[str, ...] = (),
 ) -> str:
-    """A provider with so much of each resource class; custom classes are created on the way.
+    """Create a provider with these amounts; missing custom classes are created first.
 
     Returns its uuid.
     """

@@ -4,7 +4,7 @@
 
 """Projects, users, roles and the service catalogue, through Keystone's API.
 
-Keystone's own bootstrap came before.
+Keystone's own bootstrap runs before.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from minicloud_ctl.configs import REGIONS
 from minicloud_ctl.rest import Session
 from minicloud_ctl.state import State
 
-# User: (password's name, project, roles); scenarios act as admin within project demo.
+# User: (name of the password, project, roles); scenarios act as admin in the project demo.
 ACCOUNTS = {
     "admin": ("admin", "demo", ("admin",)),
     "nova": ("service", "service", ("admin", "service")),
@@ -26,7 +26,7 @@ ACCOUNTS = {
 
 
 def set_up(state: State) -> None:
-    """Everything once; a step that an interrupted run made already is found and kept."""
+    """Create everything once; what an interrupted run has already created is found and kept."""
     session = Session(state)
     roles = {role["name"]: role["id"] for role in _list(session, "roles")}
     projects = {project["name"]: project["id"] for project in _list(session, "projects")}
@@ -43,7 +43,7 @@ def set_up(state: State) -> None:
                 {"name": user, "domain_id": "default", "password": state.secrets[password]},
             )
         for role in wanted:
-            # Keystone has had the role "service" from the start only since 2023.
+            # Keystone creates the role "service" itself only since 2023.
             if role not in roles:
                 roles[role] = _create(session, "role", {"name": role})
             session.must(

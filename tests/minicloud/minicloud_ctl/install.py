@@ -4,7 +4,7 @@
 
 """The virtual environment.
 
-It has exact versions, installed once for each content of the requirement files.
+It has exact versions, and is installed once for each content of the requirement files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ MIGRATIONS = {
 
 
 def fingerprint(release: Release) -> str:
-    """What the environment must have been made from, whichever Python runs the command line."""
+    """Return a digest of everything that the environment is made from.
+
+    The Python that runs the command line is not part of it.
+    """
     constraints = b"" if release.debian else release.constraints.read_bytes()
     return hashlib.sha256(
         release.requirements.read_bytes() + constraints + f"{release.pythons}".encode()
@@ -50,7 +53,7 @@ def is_installed(paths: Paths) -> bool:
 
 
 def install(paths: Paths) -> bool:
-    """Create the environment and the template databases; False when they are there already."""
+    """Create the environment and the template databases; return False when they already exist."""
     if is_installed(paths):
         return False
     with files.locked(
@@ -92,9 +95,9 @@ def _make(paths: Paths) -> None:
 
 
 def make_templates(paths: Paths) -> None:
-    """Run every migration on an empty database, all side by side.
+    """Run every migration on an empty database, all in parallel.
 
-    A plain SQLite URL will do: each file has one writer.
+    A plain SQLite URL is sufficient: each file has one writer.
     """
     paths.templates.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

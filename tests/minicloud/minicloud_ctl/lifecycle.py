@@ -34,7 +34,7 @@ HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 
 
 def up(paths: Paths, computes: int) -> None:
-    """Everything that should run runs and answers; what does already is left alone."""
+    """Start everything that should run and does not, and wait until it answers."""
     install.install(paths)
     state = states.create(paths)
     _add_first_computes(paths, computes)
@@ -82,9 +82,9 @@ def _once(paths: Paths, step: str, action: Callable[[], object]) -> None:
 
 
 def prepare_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
-    """The databases of one Nova, and its cells with their final URLs.
+    """Prepare the databases of one Nova, and its cells with their final URLs.
 
-    A running service never learns of a change.
+    A running service never notices a change.
     """
     api = f"{nova}_nova_api"
     databases.create(paths, api, "nova_api")
@@ -95,7 +95,7 @@ def prepare_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> Non
 
 
 def start(paths: Paths, wanted: list[Service]) -> list[Service]:
-    """Start those that do not run, and return them.
+    """Start the services that do not run, and return them.
 
     Two commands at once do not start the same one twice.
     """
@@ -104,7 +104,7 @@ def start(paths: Paths, wanted: list[Service]) -> list[Service]:
         for service in wanted:
             if processes.alive(paths, service.name):
                 continue
-            # A leader that was killed may have left workers that still hold the queue or the port.
+            # A leader that was killed may have left workers that still use the queue or the port.
             processes.stop(paths, [service.name], now=True)
             if service.port:
                 _await_port(service)
@@ -116,7 +116,7 @@ def start(paths: Paths, wanted: list[Service]) -> list[Service]:
 
 
 def _await_port(service: Service) -> None:
-    """Until the port is free, which takes a moment after its last owner was killed."""
+    """Wait until the port is free, which takes a moment after its last owner was killed."""
 
     def free() -> bool:
         with socket.socket() as probe:
@@ -137,10 +137,7 @@ def _await_port(service: Service) -> None:
 
 
 def must_live(paths: Paths, names: list[str]) -> None:
-    """Fail with the end of the log as soon as one of the services has died.
-
-    It does not wait for its answer.
-    """
+    """Fail with the end of the log as soon as one of the services has died."""
     for name in names:
         if not processes.alive(paths, name):
             raise MinicloudError(
@@ -150,7 +147,7 @@ def must_live(paths: Paths, names: list[str]) -> None:
 
 
 def await_http(paths: Paths, wanted: list[Service]) -> None:
-    """Until each of the services answers on its port."""
+    """Wait until each of the services answers on its port."""
     for service in wanted:
 
         def ready(service: Service = service) -> bool:
@@ -184,8 +181,7 @@ def await_computes(
     prefix = services.prefix(nova)
     names = [f"nova-compute-{host}" for host in hosts] + [f"{prefix}nova-scheduler"]
     names += [f"{prefix}nova-conductor-{cell}" for cell in state.novas[nova]]
-    # Nova knows nothing of the hosts of a cell that is out of reach, and then lists no hypervisors
-    # at all.
+    # Nova knows no hosts of a cell that is out of reach, and then lists no hypervisors at all.
     reachable = [host for host in hosts if state.computes[host]["cell"] not in state.closed_cells]
 
     def ready() -> bool:
@@ -207,9 +203,9 @@ def await_computes(
 
 
 def _reports(service: dict | None, since: float) -> bool:
-    """Whether Nova calls the service up, for a report later than ``since``.
+    """Return whether Nova calls the service up, because of a report later than ``since``.
 
-    It goes on doing so for a while after a death.
+    It still does so for a while after a death.
     """
     if service is None or service["state"] != "up" or not service["updated_at"]:
         return False
@@ -224,7 +220,8 @@ def _reports(service: dict | None, since: float) -> bool:
 def _is_offered(cloud: Cloud, host: str) -> bool:
     """nova-compute sets the trait after the inventory.
 
-    By name, because a host may be kept from its provider (scenario name_conflict).
+    The provider is looked up by name, because a host may not be able to create its provider
+    (scenario name_conflict).
     """
     return bool(
         cloud.placement("GET", f"/resource_providers?name={host}&required=COMPUTE_IMAGE_TYPE_RAW")[
@@ -236,19 +233,18 @@ def _is_offered(cloud: Cloud, host: str) -> bool:
 def down(paths: Paths, purge: bool) -> None:
     """End every process that was ever recorded.
 
-    With ``purge`` forget everything but the virtual environment.
+    With ``purge`` delete everything but the virtual environment.
 
-    Further workers of nova-api are forgotten in any case: what made them special was what they
-    remembered.
+    Further workers of nova-api are always forgotten: only their memory made them special.
     """
     processes.stop(paths, processes.names(paths))
     if paths.state.exists():
-        # One that is of another release knows of no workers here.
+        # A state file of another release has no workers.
         with contextlib.suppress(MinicloudError), states.changing(paths) as state:
             state.workers.clear()
     if purge:
-        # By name, because the folder may be somebody's own, with other things in it, as is a second
-        # minicloud below the first.
+        # By name, because the folder may belong to somebody and contain other things, such as a
+        # second minicloud below the first.
         for entry in paths.made():
             if entry.is_dir():
                 shutil.rmtree(entry)
@@ -257,7 +253,7 @@ def down(paths: Paths, purge: bool) -> None:
 
 
 def kill_compute(paths: Paths, host: str) -> None:
-    """SIGKILL, and remember that it is to stay dead until ``start``."""
+    """Send SIGKILL, and remember that the host stays dead until ``start``."""
     with states.changing(paths) as state:
         if host not in state.computes:
             raise MinicloudError(
@@ -301,7 +297,7 @@ def start_computes(
 def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:
     """Call the hosts up again.
 
-    Nova refuses until a started host has dealt with the evacuations from it.
+    Nova refuses until a started host has processed the evacuations from it.
     """
     for host in hosts:
 
@@ -317,7 +313,7 @@ def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:
 
 
 def restart(paths: Paths, wanted: list[Service]) -> None:
-    """End and start services; those with an API answer again afterwards."""
+    """End and start services, and wait until those with an API answer again."""
     processes.stop(paths, [service.name for service in wanted])
     start(paths, wanted)
     await_http(paths, [service for service in wanted if service.port])
@@ -325,7 +321,7 @@ def restart(paths: Paths, wanted: list[Service]) -> None:
 
 @contextlib.contextmanager
 def without_placement(paths: Paths) -> Iterator[None]:
-    """Let Placement be down for a while."""
+    """Stop Placement for a while."""
     service = services.placement(paths, states.load(paths))
     processes.stop(paths, [service.name])
     try:
@@ -336,7 +332,7 @@ def without_placement(paths: Paths) -> Iterator[None]:
 
 
 def nova_manage(paths: Paths, arguments: list[str], nova: str = "first") -> int:
-    """``nova-manage`` with the configuration of the first cell.
+    """Run ``nova-manage`` with the configuration of the first cell.
 
     As an operator has it on a controller. Returns its exit status.
     """
@@ -350,7 +346,7 @@ def nova_manage(paths: Paths, arguments: list[str], nova: str = "first") -> int:
 
 
 def status(paths: Paths) -> list[tuple[str, str, str, str]]:
-    """(service, host, pid, "up" | "down" | "killed") of all that should be there.
+    """Return (service, host, pid, "up" | "down" | "killed") of everything that should exist.
 
     "killed" is down on purpose.
     """

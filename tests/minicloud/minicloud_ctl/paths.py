@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where everything lies. Nothing outside of the two folders named here is ever written."""
+"""The location of everything. Nothing is ever written outside of the two folders named here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minicloud_ctl.releases import SOURCE, Release
 
 REPOSITORY = SOURCE.parent.parent
 
-# What would end a path inside an SQLAlchemy URL, or be substituted by oslo.config.
+# Characters that would end a path inside an SQLAlchemy URL, or that oslo.config would substitute.
 FORBIDDEN = frozenset("?#%$\n\"'")
 
 
@@ -24,7 +24,7 @@ FORBIDDEN = frozenset("?#%$\n\"'")
 class Paths:
     """``home`` is the state folder, ``venv`` the virtual environment.
 
-    Several homes may share one venv.
+    Several homes can use one venv.
     """
 
     home: Path
@@ -33,7 +33,7 @@ class Paths:
 
     @classmethod
     def choose(cls, home: str | None) -> Paths:
-        """From ``--home``, then the environment, then ``.minicloud`` in the repository.
+        """Choose from ``--home``, then the environment, then ``.minicloud`` in the repository.
 
         The variables are $MINICLOUD_HOME, $MINICLOUD_VENV and $MINICLOUD_RELEASE.
         """
@@ -86,15 +86,15 @@ class Paths:
 
     @property
     def cache(self) -> Path:
-        """Where the libraries of the services may keep what they would put into the user's home."""
+        """Where the services' libraries keep what they would put into the user's home."""
         return self.home / "cache"
 
     def service(self, name: str) -> Path:
-        """What one of the services keeps besides its database."""
+        """The files of one of the services, besides its database."""
         return self.home / "services" / name
 
     def made(self) -> list[Path]:
-        """Everything that a minicloud ever writes and that exists, but the virtual environment."""
+        """Return everything that a minicloud has written, except the virtual environment."""
         folders = [
             self.etc,
             self.databases,
@@ -114,7 +114,7 @@ class Paths:
 
     @property
     def install_lock(self) -> Path:
-        """Beside the virtual environment, which is made anew."""
+        """It is beside the virtual environment, because that is deleted and created again."""
         return self.venv.with_name(f".{self.venv.name}.lock")
 
     @property
@@ -125,7 +125,7 @@ class Paths:
     def templates(self) -> Path:
         """Migrated, empty databases.
 
-        They depend on nothing but the installed versions, so they live with them.
+        They depend on nothing but the installed versions, so they are kept with them.
         """
         return self.venv / "minicloud-databases"
 

@@ -2,13 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Starting and ending processes so that nothing is left behind.
+"""Starts and ends processes so that none is left behind.
 
-Nobody else's process is ever hit.
+Other people's processes are never killed.
 
-Each process leads its own session and group. ``run/<name>.json`` holds
-{"pid": ..., "start_time": ...}; the start time is field 22 of /proc/PID/stat (proc(5)), by which
-our process is known from a later one that was given the same number.
+Each process leads its own session and group. ``run/<name>.json`` holds {"pid": ..., "start_time":
+...}; the start time is field 22 of /proc/PID/stat (proc(5)), which distinguishes our process from a
+later one with the same number.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ STOP_SECONDS = 8.0
 
 
 def start(paths: Paths, name: str, argv: list[str], environment: dict[str, str]) -> None:
-    """Start ``argv`` in a session of its own, its output appended to ``logs/<name>.log``."""
+    """Start ``argv`` in a session of its own, with its output appended to ``logs/<name>.log``."""
     paths.logs.mkdir(parents=True, exist_ok=True)
-    # The mark by which members of the group are known as ours once their leader is gone.
+    # This mark identifies members of the group as ours once their leader is gone.
     environment = {**environment, "MINICLOUD_HOME": str(paths.home)}
     with open(paths.logs / f"{name}.log", "ab") as log:
         process = subprocess.Popen(
@@ -47,18 +47,18 @@ def start(paths: Paths, name: str, argv: list[str], environment: dict[str, str])
 
 
 def names(paths: Paths) -> list[str]:
-    """Every service that was started and not stopped since, in the order of the names."""
+    """Return every service that was started and not stopped since, in the order of the names."""
     return sorted(path.stem for path in paths.run.glob("*.json"))
 
 
 def pid(paths: Paths, name: str) -> int | None:
-    """The recorded number, whether or not it lives."""
+    """Return the recorded number, whether or not the process lives."""
     record = _read(paths, name)
     return record["pid"] if record else None
 
 
 def alive(paths: Paths, name: str) -> bool:
-    """Whether the recorded process itself (not one that inherited its number) runs."""
+    """Return whether the recorded process itself (not one that inherited its number) runs."""
     record = _read(paths, name)
     if record is None:
         return False
@@ -68,14 +68,14 @@ def alive(paths: Paths, name: str) -> bool:
 
 
 def stop(paths: Paths, wanted: list[str], now: bool = False) -> None:
-    """End the process groups: SIGTERM, and SIGKILL for what is left after some seconds.
+    """End the process groups: SIGTERM, and SIGKILL for the rest after some seconds.
 
-    ``now`` goes straight to SIGKILL.
+    ``now`` sends SIGKILL at once.
     """
     groups = {name: _read(paths, name) for name in wanted}
     if not now:
         _signal_all(paths, groups, signal.SIGTERM)
-        # What is left is killed below: no error, some services finish a long call first.
+        # The rest is killed below. This is not an error: some services finish a long call first.
         with contextlib.suppress(Exception):
             wait_for(
                 "the services to end",
@@ -102,9 +102,9 @@ def _signal_all(paths: Paths, groups: dict[str, dict | None], number: signal.Sig
 
 
 def _members(paths: Paths, record: dict | None) -> list[int]:
-    """The living processes of the group.
+    """Return the living processes of the group.
 
-    The leader by its start time, the others by our mark in their environment.
+    The leader is recognized by its start time, the others by our mark in their environment.
     """
     if record is None:
         return []
@@ -134,11 +134,11 @@ def _is_marked(paths: Paths, number: int) -> bool:
 
 
 def _stat(number: int) -> dict | None:
-    """{"group": ..., "start_time": ...} of a process that lives, with as little as one thread."""
+    """Return {"group": ..., "start_time": ...} of a process with at least one living thread."""
     try:
         text = Path(f"/proc/{number}/stat").read_text(encoding="ascii", errors="replace")
-        # The second field is the command in brackets and may hold anything, also blanks and
-        # brackets.
+        # The second field is the command in brackets, which can contain anything, including blanks
+        # and brackets.
         fields = text.rpartition(")")[2].split()
         if fields[0] in "ZX" and len(os.listdir(f"/proc/{number}/task")) <= 1:
             return None
@@ -148,9 +148,9 @@ def _stat(number: int) -> dict | None:
 
 
 def _reap(number: int) -> None:
-    """A child of this very command stays a zombie until somebody asks for it.
+    """Remove a zombie that is a child of this very command.
 
-    Others are not ours to ask for.
+    Others are not our children.
     """
     with contextlib.suppress(ChildProcessError):
         os.waitpid(number, os.WNOHANG)

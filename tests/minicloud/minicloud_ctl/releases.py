@@ -2,11 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The releases of OpenStack that a minicloud can be of.
+"""The releases of OpenStack that a minicloud can run, and their differences for the command line.
 
-And all that the command line must know of their differences.
-
-What differs inside the processes of the services is known there, in ``minicloud_venv``.
+``minicloud_venv`` handles the differences inside the processes of the services.
 """
 
 from __future__ import annotations
@@ -24,14 +22,14 @@ SOURCE = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Release:
-    """``pythons``: its versions, the first that is found is taken.
+    """``pythons``: its versions, the first one found is used.
 
     None stands for the one that runs the command line.
 
-    ``compute`` and ``placement`` are the newest microversions of what scenarios and tests say to
-    the services. ``green``: Nova's services run on eventlet, of which they cannot do without.
-    ``debian``: it is made of packages, not of wheels. ``title``: what people call it, where that is
-    not its name.
+    ``compute`` and ``placement`` are the newest microversions that scenarios and tests use.
+    ``green``: Nova's services need eventlet.
+    ``debian``: it is made of packages, not of wheels. ``title``: its usual name, where that differs
+    from its name.
     """
 
     name: str
@@ -61,7 +59,7 @@ class Release:
         return self.folder / "constraints.txt"
 
     def python(self) -> str:
-        """The interpreter to make the virtual environment with."""
+        """Return the interpreter for the virtual environment."""
         if not self.pythons:
             return sys.executable
         finder = SOURCE.parent / "tools" / "find-python"
@@ -102,7 +100,7 @@ RELEASES = {
 
 
 def choose(name: str | None = None) -> Release:
-    """By name, else $MINICLOUD_RELEASE, else the newest."""
+    """Choose by name, else by $MINICLOUD_RELEASE, else the newest."""
     name = name or os.environ.get("MINICLOUD_RELEASE") or NEWEST.name
     if name not in RELEASES:
         raise MinicloudError(f"There is no release {name}; there are: {', '.join(RELEASES)}.")
@@ -110,6 +108,6 @@ def choose(name: str | None = None) -> Release:
 
 
 def at_most(wanted: str, newest: tuple[int, int]) -> str:
-    """The microversion that is wanted, or the newest there is."""
+    """Return the requested microversion, or the newest available one."""
     major, minor = wanted.split(".")
     return "{}.{}".format(*min((int(major), int(minor)), newest))

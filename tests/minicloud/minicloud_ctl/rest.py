@@ -4,7 +4,7 @@
 
 """JSON over HTTP to 127.0.0.1 with a Keystone token.
 
-Just enough of a client for the standard library alone.
+A minimal client that needs only the standard library.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIMEOUT = 120.0
 
 @dataclass(frozen=True)
 class Answer:
-    """``body`` is the parsed document, or the text where it is no JSON."""
+    """``body`` is the parsed document, or the text if it is not JSON."""
 
     status: int
     headers: dict[str, str]
@@ -37,9 +37,9 @@ class Answer:
 def send(
     port: int, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
 ) -> Answer:
-    """One request on a connection of its own, so that any thread may call.
+    """Send one request on a connection of its own, so that any thread may call.
 
-    ``body``: bytes as they are, anything else as JSON.
+    ``body``: bytes are sent unchanged, anything else as JSON.
     """
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     content_type = "application/octet-stream" if isinstance(body, bytes) else "application/json"
@@ -63,9 +63,9 @@ def send(
 
 
 def answers(port: int) -> bool:
-    """Whether an HTTP server is there and not broken.
+    """Return whether an HTTP server is there and not broken.
 
-    Any status below 500 will do, as 401 does for Nova.
+    Any status below 500 is good enough, such as 401 for Nova.
     """
     try:
         return send(port, "GET", "/").status < 500
@@ -74,7 +74,7 @@ def answers(port: int) -> bool:
 
 
 class Session:
-    """Requests of one user in one project, all over the services of ``state``."""
+    """Requests of one user in one project, to any of the services of ``state``."""
 
     def __init__(self, state: State, user: str = "admin", project: str = "admin") -> None:
         self.state = state
@@ -122,7 +122,7 @@ class Session:
         body: object = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """Any answer at all; a 401 is tried once more with a fresh token."""
+        """Return any answer at all; a 401 is tried once more with a fresh token."""
         answer = self._send(
             service, method, path, body, {"X-Auth-Token": self.token(), **(headers or {})}
         )
@@ -148,7 +148,7 @@ class Session:
             return send(self.state.ports[service], method, path, body, headers)
         except (OSError, http.client.HTTPException) as error:
             raise MinicloudError(
-                f"{service} does not answer ({error}); 'minicloud status' tells whether it runs."
+                f"{service} does not answer ({error}); 'minicloud status' shows whether it runs."
             ) from None
 
     def must(
@@ -159,9 +159,9 @@ class Session:
         body: object = None,
         headers: dict[str, str] | None = None,
     ) -> Any:
-        """The body of a good answer.
+        """Return the body of a good answer.
 
-        Anything but 2xx ends the command with what the service said.
+        Anything but 2xx ends the command with the message of the service.
         """
         answer = self.call(service, method, path, body, headers)
         if not answer.ok:

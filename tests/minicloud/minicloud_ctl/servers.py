@@ -4,7 +4,7 @@
 
 """Servers and their moves through Nova's API.
 
-Every function waits until Nova has done what it was asked for.
+Every function waits until Nova has done what was requested.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.waiting import wait_for
 
-# What a migration is no longer in when it is over: nova/objects/migration.py.
+# The statuses of migrations that have not ended: nova/objects/migration.py.
 ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
 
 
 def request_boot(
     cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = ""
 ) -> str:
-    """Ask for a server on exactly this host (and node), past the scheduler's filters.
+    """Request a server on exactly this host (and node), without the scheduler's filters.
 
     Returns its uuid at once.
     """
@@ -35,7 +35,7 @@ def request_boot(
 
 
 def boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = "") -> str:
-    """A server that is ACTIVE on this host (and node)."""
+    """Boot a server, and wait until it is ACTIVE on this host (and node)."""
     server = request_boot(cloud, name, host, flavor, node)
     settle(cloud, server, host)
     return server
@@ -54,7 +54,7 @@ def act(
 def settle(cloud: Cloud, server: str, host: str | None, *statuses: str) -> dict:
     """Wait for one of the statuses (by default ACTIVE) without a task; ERROR fails at once.
 
-    On ``host`` unless that is None.
+    The server must be on ``host`` unless that is None.
     """
     wanted = statuses or ("ACTIVE",)
 
@@ -75,7 +75,7 @@ def settle(cloud: Cloud, server: str, host: str | None, *statuses: str) -> dict:
 
 
 def delete(cloud: Cloud, server: str) -> None:
-    """Delete, and wait until Nova does not find it any more."""
+    """Delete a server, and wait until Nova does not find it any more."""
     cloud.nova("DELETE", f"/servers/{server}")
     wait_for(
         f"server {server} to be gone",
@@ -84,12 +84,12 @@ def delete(cloud: Cloud, server: str) -> None:
 
 
 def migrations(cloud: Cloud, server: str) -> list[dict]:
-    """Newest first."""
+    """Return the migrations of a server, newest first."""
     return cloud.nova("GET", f"/os-migrations?instance_uuid={server}", version="2.80")["migrations"]
 
 
 def await_migration(cloud: Cloud, server: str, *statuses: str) -> str:
-    """The uuid of the server's newest migration, once it has one of the statuses."""
+    """Return the uuid of the server's newest migration, once it has one of the statuses."""
 
     def probe() -> str | None:
         found = migrations(cloud, server)
@@ -99,7 +99,7 @@ def await_migration(cloud: Cloud, server: str, *statuses: str) -> str:
 
 
 def ended_events(cloud: Cloud, server: str, action: str) -> set[str]:
-    """The events that are over of the newest action of this name."""
+    """Return the finished events of the newest action of this name."""
     path = f"/servers/{server}/os-instance-actions"
     newest = next(
         known for known in cloud.nova("GET", path)["instanceActions"] if known["action"] == action
@@ -109,9 +109,9 @@ def ended_events(cloud: Cloud, server: str, action: str) -> set[str]:
 
 
 def await_event(cloud: Cloud, server: str, action: str, event: str) -> None:
-    """Wait until this event of the newest action of this name is over.
+    """Wait until this event of the newest action of this name has finished.
 
-    It is the last that Nova does for it, whether it went well or not.
+    It is the last step of Nova, whether it succeeded or not.
     """
     wait_for(
         f"{event} of server {server} to end", lambda: event in ended_events(cloud, server, action)
@@ -126,7 +126,7 @@ def await_task(cloud: Cloud, server: str, task: str) -> None:
 
 
 def migrate(cloud: Cloud, server: str, host: str) -> str:
-    """Cold migration to this host, left in VERIFY_RESIZE; the migration's uuid."""
+    """Cold migrate to this host, leave it in VERIFY_RESIZE, and return the migration's uuid."""
     act(cloud, server, "migrate", {"host": host})
     settle(cloud, server, host, "VERIFY_RESIZE")
     return await_migration(cloud, server, "finished")
@@ -145,7 +145,7 @@ def revert(cloud: Cloud, server: str) -> None:
 
 
 def shelve(cloud: Cloud, server: str) -> None:
-    """Shelve and offload, and wait until the host has recorded that its part is over."""
+    """Shelve and offload, and wait until the host has recorded that its part is done."""
     act(cloud, server, "shelve")
     settle(cloud, server, None, "SHELVED_OFFLOADED")
     actions = f"/servers/{server}/os-instance-actions"
@@ -165,7 +165,7 @@ def shelve(cloud: Cloud, server: str) -> None:
 
 
 def evacuate(cloud: Cloud, server: str, host: str) -> str:
-    """Evacuation to this host; the source must be down.
+    """Evacuate to this host; the source must be down.
 
     Returns the migration's uuid, once Nova calls it done.
     """
@@ -175,7 +175,7 @@ def evacuate(cloud: Cloud, server: str, host: str) -> str:
 
 
 def force_down(cloud: Cloud, host: str) -> None:
-    """Tell Nova at once that a host is down, as a fencing agent would."""
+    """Mark a host as down in Nova at once, as a fencing agent would."""
     update_service(cloud, host, {"forced_down": True})
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which processes make up the minicloud, and how each is started."""
+"""The processes of the minicloud, and how each is started."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ UNPATCHED = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
 
 @dataclass(frozen=True)
 class Service:
-    """``name`` is also that of the log and of the pid file.
+    """``name`` is also the name of the log and of the pid file.
 
-    ``port`` only where it serves HTTP or the broker's protocol.
+    ``port`` is only set for services with HTTP or the broker's protocol.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Service:
 
 
 def all_services(paths: Paths, state: State) -> list[Service]:
-    """In the order in which they depend on each other."""
+    """Return the services in the order in which they depend on each other."""
     found = [
         broker(paths, state),
         neutron(paths, state),
@@ -51,9 +51,9 @@ def all_services(paths: Paths, state: State) -> list[Service]:
 
 
 def environment(paths: Paths, extra: dict[str, str]) -> dict[str, str]:
-    """What every process gets.
+    """Return the environment of every process.
 
-    It has nothing of the caller's OpenStack settings, and no cache outside of the state folder.
+    It has none of the caller's OpenStack settings, and no cache outside of the state folder.
     """
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
@@ -90,7 +90,7 @@ def keystone(paths: Paths, state: State) -> Service:
         "keystone",
         {
             "OS_KEYSTONE_CONFIG_DIR": str(paths.etc / "keystone"),
-            # Read by keystone-manage bootstrap, which minicloud_venv.serve runs first.
+            # keystone-manage bootstrap reads these; minicloud_venv.serve runs it first.
             "OS_BOOTSTRAP_PASSWORD": state.secrets["admin"],
             "OS_BOOTSTRAP_SERVICE_NAME": "keystone",
             "OS_BOOTSTRAP_REGION_ID": configs.REGIONS["first"],
@@ -155,12 +155,12 @@ def worker_name(name: str) -> str:
 
 
 def nova_api_worker(paths: Paths, state: State, name: str) -> Service:
-    """Another process of the first nova-api, on a port of its own."""
+    """Return another process of the first nova-api, on a port of its own."""
     return _nova_api(paths, state, "first", worker_name(name))
 
 
 def control_plane(paths: Paths, state: State, nova: str, cells: list[str]) -> list[Service]:
-    """nova-api, one conductor for each cell, and the scheduler.
+    """Return nova-api, one conductor for each cell, and the scheduler.
 
     The conductor of cell1 is also the super conductor.
     """

@@ -42,7 +42,7 @@ PORTS = range(20000, 32000)
 
 @dataclass
 class State:
-    """See the module's description for the shape."""
+    """See the module's docstring for the fields."""
 
     ports: dict[str, int]
     secrets: dict[str, str]
@@ -58,7 +58,7 @@ class State:
 
 
 def load(paths: Paths) -> State:
-    """The state of a minicloud that was started before."""
+    """Return the state of a minicloud that was started before."""
     try:
         state = State(**json.loads(paths.state.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -74,14 +74,14 @@ def load(paths: Paths) -> State:
 
 
 def create(paths: Paths) -> State:
-    """The state that is there, or a new one with free ports and fresh passwords."""
+    """Return the existing state, or a new one with free ports and fresh passwords."""
     with changing(paths, new=True) as state:
         return state
 
 
 @contextlib.contextmanager
 def changing(paths: Paths, new: bool = False) -> Iterator[State]:
-    """Read, let the caller change, write: one at a time."""
+    """Read the state, let the caller change it, and write it: one at a time."""
     with files.locked(paths.lock):
         state = _fresh(paths) if new and not paths.state.exists() else load(paths)
         yield state
@@ -97,9 +97,9 @@ def _fresh(paths: Paths) -> State:
 
 
 def free_ports(names: tuple[str, ...], taken: Collection[int] = ()) -> dict[str, int]:
-    """A free port for each name, none of ``taken``.
+    """Return a free port for each name, none of ``taken``.
 
-    All are held until the last is found, so that none comes twice.
+    All are kept open until the last is found, so that none is returned twice.
     """
     if not names:
         return {}

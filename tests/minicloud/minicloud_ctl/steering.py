@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How the hosts with the driver ``minicloud.SteeredColdMigration`` copy or take in a server."""
+"""Controls hosts with the driver ``minicloud.SteeredColdMigration``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ DRIVER = "minicloud.SteeredColdMigration"
 # The calls of the driver: the first on the source, the second on the destination.
 COPY, FINISH = "migrate_disk_and_power_off", "finish_migration"
 
-# What libvirt raises when it has touched nothing yet: Nova takes the server back to the state that
-# it had.
+# libvirt raises this when it has changed nothing yet: Nova returns the server to its earlier state.
 ROLLBACK = "rollback"
 
 
@@ -32,7 +31,7 @@ def release(paths: Paths, host: str, call: str) -> None:
 def fail(paths: Paths, host: str, call: str, how: str = "") -> None:
     """Let each such call on this host raise until ``mend``.
 
-    One that is held does so when it is released.
+    A call that waits raises when it is released.
     """
     (paths.compute(host) / f"fail-{call}").write_text(how, encoding="utf-8")
 
@@ -44,7 +43,7 @@ def mend(paths: Paths, host: str, call: str) -> None:
 def migrate_until_copy(
     paths: Paths, cloud: Cloud, server: str, source: str, destination: str
 ) -> str:
-    """Begin a cold migration of which the source holds the copy, until ``release``.
+    """Begin a cold migration whose source pauses at the copy, until ``release``.
 
     Returns the migration's uuid.
     """
@@ -56,7 +55,7 @@ def migrate_until_copy(
 
 
 def fail_copy(paths: Paths, cloud: Cloud, server: str, source: str, how: str = "") -> None:
-    """Let the copy that the source holds fail, and wait until Nova has dealt with it."""
+    """Let the paused copy on the source fail, and wait until Nova has handled it."""
     fail(paths, source, COPY, how)
     release(paths, source, COPY)
     servers.await_event(cloud, server, "migrate", "compute_resize_instance")
@@ -64,7 +63,7 @@ def fail_copy(paths: Paths, cloud: Cloud, server: str, source: str, how: str = "
 
 
 def migrate_until_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> str:
-    """Begin a cold migration of which the destination holds the last step, until ``release``.
+    """Begin a cold migration whose destination pauses at the last step, until ``release``.
 
     Returns the migration's uuid.
     """
@@ -75,7 +74,7 @@ def migrate_until_finish(paths: Paths, cloud: Cloud, server: str, destination: s
 
 
 def fail_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> None:
-    """Let the last step that the destination holds fail, and wait until Nova has dealt with it."""
+    """Let the paused last step on the destination fail, and wait until Nova has handled it."""
     fail(paths, destination, FINISH)
     release(paths, destination, FINISH)
     servers.await_event(cloud, server, "migrate", "compute_finish_resize")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Waiting for a condition, never for a time."""
+"""Waits for a condition, never for a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def wait_for(
 ) -> Found:
     """Call ``probe`` until it returns something true, and return that.
 
-    After ``timeout`` seconds fail and say what was waited for.
+    After ``timeout`` seconds, fail and name the condition.
     """
     end = time.monotonic() + timeout
     while True:

@@ -34,7 +34,7 @@ LONGEST_LINE = 64 * 1024 * 1024
 
 
 class Queue:
-    """Messages that wait, and the listeners that take them in turn."""
+    """Waiting messages, and the listeners that receive them in turn."""
 
     def __init__(self) -> None:
         self.waiting: collections.deque[dict] = collections.deque()
@@ -109,9 +109,9 @@ class Broker:
                 self.queues[name].deliver()
 
     def forget(self, connection: Connection) -> None:
-        """Take the connection out everywhere.
+        """Remove the connection everywhere.
 
-        What it had not acknowledged is put back in the old order.
+        Its unacknowledged messages return to their queues in the old order.
         """
         for listeners in self.topics.values():
             if connection in listeners:

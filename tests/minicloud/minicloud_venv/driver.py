@@ -61,7 +61,7 @@ class Incoming(base.RpcIncomingMessage):
 
 
 class Listener(base.PollStyleListener):
-    """Collects what arrives on some queues; None in the inbox wakes a poll that must end."""
+    """Collects messages of some queues; None in the inbox ends a poll."""
 
     def __init__(self, driver: LoopbackDriver, queues: list[str], topics: list[str]) -> None:
         super().__init__()
@@ -107,9 +107,9 @@ class Calls:
         self._waiting[call] = queue.Queue()
 
     def wait(self, call: str, timeout: float | None, monitor: float | None) -> dict:
-        """The reply.
+        """Return the reply.
 
-        A heartbeat of the server starts the shorter ``monitor`` time again, never the whole
+        A heartbeat of the server restarts the shorter ``monitor`` time, never the whole
         ``timeout``.
         """
         inbox = self._waiting[call]
@@ -149,7 +149,7 @@ class LoopbackDriver(base.BaseDriver):
         self.address = (url.hosts[0].hostname, url.hosts[0].port)
         self._vhost = url.virtual_host or ""
         self._start_afresh()
-        # The services fork their workers after this object was made: a worker must not share its
+        # The services fork their workers after this object was created: a worker must not use its
         # parent's sockets and locks.
         os.register_at_fork(after_in_child=self._start_afresh)
 
@@ -173,8 +173,8 @@ class LoopbackDriver(base.BaseDriver):
         self._hand_over({"op": "send", "queue": reply_queue, "transient": True, "body": body})
 
     def _hand_over(self, request: dict) -> None:
-        # jsonutils knows what services put into messages (dates, uuids, sets); the wire takes plain
-        # types only.
+        # jsonutils knows what services put into messages (dates, uuids, sets); the protocol has
+        # plain types only.
         self._sender.request(jsonutils.loads(jsonutils.dumps(request)))
 
     def send(

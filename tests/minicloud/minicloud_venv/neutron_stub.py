@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A Neutron with nothing in it.
+"""A Neutron without any resource.
 
-Nova's API asks for ports on every ``GET /servers/{id}``, also where servers have no network.
+Nova's API asks for ports on every ``GET /servers/{id}``, even if servers have no network.
 
-Answers ``GET /v2.0/<collection>`` with an empty list, and everything else with 404.
+It answers ``GET /v2.0/<collection>`` with an empty list, and everything else with 404.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body leave in one piece; a body behind its head waits 40 ms for the other side to
-    # acknowledge that.
+    # Head and body are sent in one piece; a separate body would wait 40 ms for the other side to
+    # acknowledge the head.
     wbufsize = -1
 
     def do_GET(self) -> None:
@@ -49,7 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: one line a request would say nothing that Nova's own log does not."""
+        """Log nothing: Nova's own log already has every request."""
 
 
 if __name__ == "__main__":

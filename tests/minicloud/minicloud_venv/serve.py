@@ -7,11 +7,11 @@
 Run as ``python -m minicloud_venv.serve NAME PORT THREADS [PROCESSES]``.
 
 With more than one process each of them handles one request at a time and this one only speaks HTTP,
-as uWSGI does it for OpenStack: what Python's lock would make wait runs at once.
+as with uWSGI in OpenStack: requests do not wait for Python's lock.
 
 The applications find their configuration through the variables that ``minicloud_ctl.services`` sets
 (OS_NOVA_CONFIG_DIR, ...). Keystone is bootstrapped here first: ``keystone-manage bootstrap`` alone
-would cost its imports a second time.
+would repeat its imports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import waitress
 
 from minicloud_venv import workers
 
-# The module whose ``application`` it is, and the script that had it before there was such a module.
+# The module with ``application``, and the script that had it before that module existed.
 APPLICATIONS = {
     "keystone": ("keystone.wsgi.api", "keystone-wsgi-public"),
     "placement": ("placement.wsgi.api", "placement-api"),
@@ -35,8 +35,8 @@ APPLICATIONS = {
     "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
 }
 
-# Where such a script looks up the names of its files; those that it has by itself are too few, or
-# too many.
+# Where such a script looks for its configuration files; its own list has too few of them, or too
+# many.
 CONFIG_FILES = {
     "glance": ("glance.common.wsgi_app", "glance-api.conf"),
     "nova-api": ("nova.api.openstack.wsgi_app", ""),
@@ -44,12 +44,12 @@ CONFIG_FILES = {
 
 
 def bootstrap_keystone() -> None:
-    """``keystone-manage bootstrap`` in a forked child, which hands its imports on to the server.
+    """Run ``keystone-manage bootstrap`` in a forked child, so that the server keeps its imports.
 
     Keystone itself makes it idempotent.
 
-    A child, because Keystone loads its backends only once in a process. Its arguments are the
-    OS_BOOTSTRAP_* variables.
+    It needs a child because Keystone loads its backends only once in a process. Its arguments are
+    the OS_BOOTSTRAP_* variables.
     """
     from keystone.cmd import cli
 
@@ -76,7 +76,7 @@ def load(name: str) -> workers.Application:
 
 
 def main(name: str, port: int, threads: int, processes: int = 1) -> None:
-    # Keystone and Glance parse sys.argv while they are imported.
+    # Keystone and Glance parse sys.argv when they are imported.
     sys.argv = [name]
     if name == "keystone":
         bootstrap_keystone()

@@ -28,31 +28,30 @@ class MinicloudSqlite(CreateEnginePlugin):
     def __init__(self, url: Any, kwargs: dict[str, Any]) -> None:
         """Keep connections open.
 
-        For each use, oslo.db opens one, and the last to close a file folds and removes its
-        write-ahead log.
+        Otherwise oslo.db opens one for each use, and the last to close a file merges and removes
+        its write-ahead log.
         """
         kwargs.update(poolclass=pool.QueuePool, pool_size=8, max_overflow=64, pool_pre_ping=False)
-        # A pooled connection wanders from thread to thread, one at a time.
+        # A pooled connection moves from thread to thread, one at a time.
         kwargs.setdefault("connect_args", {})["check_same_thread"] = False
 
     def update_url(self, url: Any) -> Any:
-        """Nothing to take out: ``plugin`` itself is removed by SQLAlchemy."""
+        """Remove nothing: SQLAlchemy removes ``plugin`` itself."""
         return url
 
     def engine_created(self, engine: Any) -> None:
-        """Listen before oslo.db does.
+        """Register listeners before oslo.db does.
 
-        This is called first by create_engine(), and listeners run in the order of their
-        registration.
+        create_engine() calls this first, and listeners run in the order of their registration.
         """
         event.listen(engine, "begin", _skip_deferred_begin)
         event.listen(engine, "before_cursor_execute", _lock_before_write)
 
 
 def _skip_deferred_begin(conn: Any) -> None:
-    """oslo.db's own listener sends BEGIN only where this mark is missing.
+    """Set the mark that keeps oslo.db's own listener from sending BEGIN.
 
-    It takes the mark off at the end (oslo_db.sqlalchemy.engines).
+    oslo.db removes it at the end (oslo_db.sqlalchemy.engines).
     """
     conn.info["in_transaction"] = True
 
@@ -60,9 +59,9 @@ def _skip_deferred_begin(conn: Any) -> None:
 def _lock_before_write(
     conn: Any, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
 ) -> None:
-    """Take the write lock before the first statement that is not plainly a read.
+    """Take the write lock before the first statement that may write.
 
-    SAVEPOINT counts, as it would begin a deferred one.
+    SAVEPOINT counts, because it would begin a deferred transaction.
     """
     word = statement.lstrip(" (\r\n\t").split(None, 1)[0].upper()
     if word not in READS and not cursor.connection.in_transaction:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Drivers for hosts of their own kind, on top of Nova's fake ones.
+"""Drivers for special hosts, based on Nova's fake ones.
 
 ``minicloud_venv.compute`` lets Nova find them.
 """
@@ -18,17 +18,17 @@ import nova.conf
 from nova import exception
 from nova.virt import fake
 
-# Nova looks for drivers below nova.virt only, and keeps no identity of a single node where "ironic"
-# is in the name.
+# Nova looks for drivers below nova.virt only, and keeps no identity of a single node if the name
+# contains "ironic".
 NAMES = ("minicloud", "minicloud_ironic")
 
 HOLD = "hold-live-migrations"
 
-# What a file `fail-CALL` can have in it so that Nova takes the server back to the state that it
-# had, as after a failed check.
+# With this word in a file `fail-CALL` Nova returns the server to its earlier state, as after a
+# failed check.
 ROLLBACK = "rollback"
 
-# Of its own since compute nodes have an identity that outlives the service.
+# It has its own since compute nodes have an identity that outlives the service.
 ONE_NODE = getattr(fake, "FakeDriverWithoutFakeNodes", fake.FakeDriver)
 
 
@@ -54,7 +54,7 @@ def _identity(nodename: str) -> str:
 
 
 class HeldLiveMigration(ONE_NODE):
-    """Live migrations from here go on for as long as there is a certain file.
+    """Live migrations from here do not end while a certain file exists.
 
     It is ``hold-live-migrations`` in the host's state folder.
     """
@@ -68,13 +68,12 @@ class HeldLiveMigration(ONE_NODE):
 class SteeredColdMigration(ONE_NODE):
     """Cold migrations and resizes whose calls wait or fail.
 
-    As files in the host's state folder say.
+    Files in the host's state folder control them.
 
-    `hold-CALL`: the call waits for as long as the file is there; then nova-compute can be killed in
-    the middle of it.
-    `fail-CALL`: the call raises; with the word `rollback` in the file it raises what libvirt does
-    when it has touched nothing yet.
-    CALL is `migrate_disk_and_power_off` on the source or `finish_migration` on the destination.
+    `hold-CALL`: the call waits while the file exists; nova-compute can be killed in the middle of
+    it. `fail-CALL`: the call raises; with the word `rollback` in the file it raises what libvirt
+    raises when it has changed nothing yet. CALL is `migrate_disk_and_power_off` on the source or
+    `finish_migration` on the destination.
     """
 
     def migrate_disk_and_power_off(self, *args: Any, **kwargs: Any) -> Any:

@@ -25,9 +25,9 @@ RETRY_SECONDS = 0.2
 
 
 class Line:
-    """One connection that speaks JSON documents, one a line.
+    """One connection with one JSON document per line.
 
-    Not thread-safe for reading; writing is.
+    Writing is thread-safe; reading is not.
     """
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -48,16 +48,16 @@ class Line:
         return json.loads(line)
 
     def close(self) -> None:
-        # It wakes a reader; it fails where the peer was faster.
+        # This wakes a reader; it fails if the peer was faster.
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 
 class Sender:
-    """Hands messages to the broker, each confirmed.
+    """Sends messages to the broker, each confirmed.
 
-    Reconnects while a broker is being restarted.
+    Reconnects while a broker restarts.
     """
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -126,7 +126,7 @@ class Receiver:
 
     @staticmethod
     def _acknowledge(line: Line, number: int) -> None:
-        # Where it fails the broker delivers the message again to the next that listens, as any
+        # If it fails, the broker delivers the message again to the next listener, as any
         # at-least-once broker does.
         with contextlib.suppress(OSError):
             line.write({"op": "ack", "id": number})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def spread(load: Callable[[], Application], processes: int) -> Application:
     """Start the processes, each with an application of its own.
 
-    Returns one that hands requests to any process that is idle.
+    Returns an application that passes requests to any idle process.
     """
     idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
     fork = multiprocessing.get_context("fork")
@@ -51,8 +51,9 @@ def spread(load: Callable[[], Application], processes: int) -> Application:
 
 def _serve(load: Callable[[], Application], requests: Connection) -> None:
     application = load()
-    # In a thread, because the way to here is deep: Python maps and unmaps memory at every call that
-    # crosses a certain depth, and a database query in a loop that did so took twice its time.
+    # It runs in a thread, because the call stack here is deep: Python maps and unmaps memory at
+    # every call that crosses a certain depth, and a database query in a loop that did so took twice
+    # its time.
     worker = threading.Thread(target=_serve_all, args=(application, requests))
     worker.start()
     worker.join()

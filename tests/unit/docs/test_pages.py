@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The pages say what the code does, and their links lead somewhere."""
+"""The pages match the code, and their links resolve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
 
 ROOT = pathlib.Path(__file__).parents[3]
-PLACES = ("*.md", "docs/*.md", "tests/*/README.md", "extensions/patterns/*/README.md")
+PLACES = (
+    "*.md",
+    "docs/*.md",
+    "tests/README.md",
+    "tests/*/README.md",
+    "extensions/patterns/*/README.md",
+)
 MARKDOWN = sorted(
     path for pattern in PLACES for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
 )
@@ -33,7 +39,7 @@ def _prose(path: pathlib.Path) -> str:
 
 
 def _anchors(path: pathlib.Path) -> set[str]:
-    """The anchors of a page's headings, as they are made of their text where it is shown."""
+    """Return the anchors of a page's headings, as GitHub derives them from the text."""
     return {
         re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
         for heading in HEADING.findall(_prose(path))
@@ -41,11 +47,11 @@ def _anchors(path: pathlib.Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_says_what_the_tables_of_the_judge_say(page: pathlib.Path) -> None:
+def test_page_matches_the_tables_of_the_rules(page: pathlib.Path) -> None:
     assert page.read_text(encoding="utf-8") == renewed(page), "run make pages"
 
 
-def test_every_table_is_in_a_page() -> None:
+def test_every_table_is_on_a_page() -> None:
     shown = [
         name
         for page in PAGES
@@ -55,14 +61,14 @@ def test_every_table_is_in_a_page() -> None:
     assert sorted(shown) == sorted(PARTS)
 
 
-def test_the_page_of_kinds_has_all_of_them_in_their_order() -> None:
+def test_kinds_page_lists_all_kinds_in_order() -> None:
     page = (ROOT / "docs" / "kinds.md").read_text(encoding="utf-8")
 
     assert re.findall(r"^### (\w+)$", page, re.MULTILINE) == [kind.name for kind in KINDS]
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_links_of_a_page_lead_somewhere(page: pathlib.Path) -> None:
+def test_links_of_a_page_resolve(page: pathlib.Path) -> None:
     broken = []
     for target in LINK.findall(_prose(page)):
         name, _hash, anchor = target.partition("#")
@@ -81,9 +87,10 @@ def test_every_page_is_linked_from_the_readme() -> None:
     assert {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - linked == set()
 
 
-def test_no_heading_of_a_page_is_there_twice() -> None:
+def test_page_has_no_duplicate_heading() -> None:
     for page in MARKDOWN:
         headings = sorted(HEADING.findall(_prose(page)))
+        assert headings, page
         assert [one for one, other in itertools.pairwise(headings) if one == other] == [], page
 
 
@@ -97,7 +104,7 @@ def _variables() -> set[str]:
         for pattern in ("playbooks/*.yml", "roles/*/tasks/*.yml")
         for path in ROOT.glob(pattern)
     ]
-    # Those that choose the hosts of a play, and those that a later job is given.
+    # The variables that choose the hosts of a play, and those that a later job receives.
     chosen = [
         name
         for text in texts
@@ -117,7 +124,7 @@ def _variables() -> set[str]:
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_names_exists(page: pathlib.Path) -> None:
+def test_names_on_a_page_exist(page: pathlib.Path) -> None:
     text = page.read_text(encoding="utf-8")
     content = {
         path.stem
@@ -139,7 +146,7 @@ def test_what_a_page_names_exists(page: pathlib.Path) -> None:
 
 
 def _strings(path: pathlib.Path) -> t.Iterator[str]:
-    """What a file of Python says, with `…` where something is put in."""
+    """Return the strings of a Python file, with `…` in place of inserted values."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.JoinedStr):
             yield "".join(
@@ -149,7 +156,7 @@ def _strings(path: pathlib.Path) -> t.Iterator[str]:
             yield node.value
 
 
-def test_the_messages_that_are_explained_are_ours() -> None:
+def test_explained_messages_are_ours() -> None:
     page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     section = page.partition("## From this collection")[2].partition("\n## ")[0]
     explained = [*HEADING.findall(section), *re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)]
@@ -160,12 +167,12 @@ def test_the_messages_that_are_explained_are_ours() -> None:
         if not all(any(part.strip() in text for text in said) for part in message.split("…"))
     ]
 
-    # In these words a service answers.
+    # A service answers with these words.
     assert unknown == ["Policy does not allow … to be performed"]
     assert len(explained) > 15
 
 
-def test_the_architecture_names_every_file_of_every_room() -> None:
+def test_architecture_page_names_every_file_of_every_room() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = {
         f"{room}/{name}"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The alerts and the dashboard: what Prometheus and Grafana take, over metrics that there are."""
+"""The alerts and the dashboard: Prometheus and Grafana accept them, and the metrics exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import yaml
 ROOT = Path(__file__).parents[3]
 MONITORING = ROOT / "extensions" / "monitoring"
 
-# What a run tells of itself, with the labels of each.
+# The metrics of a run, with the labels of each.
 METRICS = {
     "placement_orphan_findings": {"kind", "verdict"},
     "placement_orphan_new_findings": {"kind"},
@@ -38,7 +38,7 @@ METRICS = {
 
 @pytest.fixture(name="promtool", scope="module")
 def _promtool() -> str:
-    """The program; the CI fetches it."""
+    """Return the path of promtool, which CI fetches."""
     found = (
         os.environ.get("PROMTOOL")
         or shutil.which("promtool")
@@ -57,7 +57,7 @@ def _dashboard() -> t.Any:
     return json.loads((MONITORING / "dashboard.json").read_text())
 
 
-def test_prometheus_takes_the_alerts(promtool: str) -> None:
+def test_promtool_accepts_the_alerts(promtool: str) -> None:
     done = subprocess.run(
         [promtool, "check", "rules", str(MONITORING / "alerts.yml")],
         capture_output=True,
@@ -68,7 +68,7 @@ def test_prometheus_takes_the_alerts(promtool: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_alerts_fire_when_they_should_and_only_then(promtool: str) -> None:
+def test_alerts_fire_exactly_when_they_should(promtool: str) -> None:
     tests = Path(__file__).with_name("alerts_test.yml")
 
     done = subprocess.run(
@@ -78,7 +78,7 @@ def test_the_alerts_fire_when_they_should_and_only_then(promtool: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_each_alert_is_tried() -> None:
+def test_each_alert_has_a_test() -> None:
     rules = {rule["alert"] for group in _alerts() for rule in group["rules"]}
     tests = yaml.safe_load(Path(__file__).with_name("alerts_test.yml").read_text())["tests"]
 
@@ -92,13 +92,16 @@ def test_each_alert_is_tried() -> None:
     assert fired == rules
 
 
-def test_each_alert_says_how_bad_it_is_and_what_to_do() -> None:
-    for rule in (rule for group in _alerts() for rule in group["rules"]):
+def test_each_alert_has_a_severity_and_advice() -> None:
+    rules = [rule for group in _alerts() for rule in group["rules"]]
+
+    assert rules
+    for rule in rules:
         assert rule["labels"]["severity"] in ("info", "warning", "critical")
         assert set(rule["annotations"]) == {"summary", "description"}
 
 
-def test_alerts_and_dashboard_ask_for_metrics_and_labels_that_there_are(dashboard: t.Any) -> None:
+def test_alerts_and_dashboard_use_existing_metrics_and_labels(dashboard: t.Any) -> None:
     alerts = [rule["expr"] for group in _alerts() for rule in group["rules"]]
     panels = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
 
@@ -113,7 +116,7 @@ def test_alerts_and_dashboard_ask_for_metrics_and_labels_that_there_are(dashboar
         ) <= known, expression
 
 
-def test_grafana_can_tell_the_panels_apart_and_place_them(dashboard: t.Any) -> None:
+def test_dashboard_panels_have_unique_ids_and_positions(dashboard: t.Any) -> None:
     panels = dashboard["panels"]
     assert (
         len({panel["id"] for panel in panels})
@@ -130,7 +133,7 @@ def test_grafana_can_tell_the_panels_apart_and_place_them(dashboard: t.Any) -> N
         assert not _overlap(one["gridPos"], other["gridPos"]), (one["title"], other["title"])
 
 
-def test_a_dashboard_is_imported_as_a_new_one_for_whatever_data_source_there_is(
+def test_dashboard_can_be_imported_for_any_data_source(
     dashboard: t.Any,
 ) -> None:
     """Grafana refuses a numeric id of another installation.

@@ -4,7 +4,7 @@
 
 """The pattern for Automation Platform.
 
-It says what the data for AWX says, and nothing in it can write.
+It matches the data for AWX, and nothing in it can write.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _job(pattern: t.Any) -> t.Any:
     return jobs[0]
 
 
-def test_it_is_named_as_its_folder_and_has_what_a_pattern_needs(pattern: t.Any) -> None:
+def test_pattern_has_the_name_of_its_folder_and_the_required_parts(pattern: t.Any) -> None:
     assert pattern["name"] == PATTERN.name
     assert {"schema_version", "title", "description", "short_description"} <= set(pattern) and len(
         pattern["title"]
@@ -41,19 +41,19 @@ def test_it_is_named_as_its_folder_and_has_what_a_pattern_needs(pattern: t.Any) 
     assert (PATTERN / "README.md").exists()
 
 
-def test_its_job_is_the_one_that_only_reads(job: t.Any) -> None:
+def test_pattern_job_only_reads(job: t.Any) -> None:
     [play] = yaml.safe_load((PATTERN / "playbooks" / job["playbook"]).read_text(encoding="utf-8"))
 
     assert Path(play["ansible.builtin.import_playbook"]).name == "detect_orphans.yml"
 
 
-def test_its_job_is_also_one_of_those_for_awx(job: t.Any) -> None:
+def test_pattern_job_is_one_of_the_awx_jobs(job: t.Any) -> None:
     known = yaml.safe_load((PATTERN / "setup.yml").read_text(encoding="utf-8"))["awx_objects"]
 
     assert [entry["survey"] for entry in known if entry["name"] == job["name"]] == [job["playbook"]]
 
 
-def test_its_survey_asks_what_that_of_awx_asks(job: t.Any) -> None:
+def test_pattern_survey_matches_the_awx_survey(job: t.Any) -> None:
     survey = yaml.safe_load(
         (PATTERN / "template_surveys" / job["playbook"]).read_text(encoding="utf-8")
     )
@@ -69,8 +69,11 @@ def test_its_survey_asks_what_that_of_awx_asks(job: t.Any) -> None:
     ]
 
 
-def test_every_playbook_imports_one_of_the_collections_own() -> None:
-    for path in (PATTERN / "playbooks").glob("*.yml"):
+def test_every_playbook_imports_one_of_the_collection() -> None:
+    playbooks = list((PATTERN / "playbooks").glob("*.yml"))
+
+    assert playbooks
+    for path in playbooks:
         imported = yaml.safe_load(path.read_text(encoding="utf-8"))[-1][
             "ansible.builtin.import_playbook"
         ]

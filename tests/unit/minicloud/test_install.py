@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Several workers begin with nothing installed, and the network is not always there."""
+"""Several workers begin without an installation, and the network is not always available."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAKE_VENV = REPOSITORY / "tests" / "tools" / "make-venv"
 
 @pytest.fixture
 def python(tmp_path: Path) -> t.Callable[[int], Path]:
-    """A Python that makes a virtual environment only after failing as often as it should."""
+    """A Python that creates a virtual environment only after a given number of failures."""
 
     def make(failures: int) -> Path:
         calls = tmp_path / "calls"
@@ -40,7 +40,7 @@ def python(tmp_path: Path) -> t.Callable[[int], Path]:
     return make
 
 
-def test_who_comes_second_waits_and_takes_what_the_first_has_made(tmp_path: Path) -> None:
+def test_second_installer_waits_and_uses_the_result_of_the_first(tmp_path: Path) -> None:
     paths = Paths(tmp_path / "home", tmp_path / "venv")
     environment = {
         **os.environ,
@@ -64,7 +64,9 @@ def test_who_comes_second_waits_and_takes_what_the_first_has_made(tmp_path: Path
     assert (second.returncode, told) == (0, f"{paths.venv} is up to date\n")
 
 
-def test_what_failed_twice_is_tried_again(tmp_path: Path, python: t.Callable[[int], Path]) -> None:
+def test_installation_is_retried_after_two_failures(
+    tmp_path: Path, python: t.Callable[[int], Path]
+) -> None:
     made = tmp_path / "made"
     (tmp_path / "wanted.txt").touch()
     done = subprocess.run(
@@ -77,7 +79,9 @@ def test_what_failed_twice_is_tried_again(tmp_path: Path, python: t.Callable[[in
     assert subprocess.run([made / "bin" / "python", "-c", ""], check=False).returncode == 0
 
 
-def test_what_fails_three_times_has_failed(tmp_path: Path, python: t.Callable[[int], Path]) -> None:
+def test_installation_fails_after_three_failures(
+    tmp_path: Path, python: t.Callable[[int], Path]
+) -> None:
     done = subprocess.run(
         [MAKE_VENV, python(99), tmp_path / "made"], stderr=subprocess.DEVNULL, check=False
     )

@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 PREFIX = "ansible_collections.osops.placement.plugins."
 
-# An import goes to the same room or to a lower level; rooms on one level do not know each other.
+# An import goes to the same room or to a lower level; rooms on one level do not import each other.
 LEVELS = {
     "_common": 1,
     "_models": 2,
@@ -39,7 +39,7 @@ LEVELS = {
 }
 
 PURE = ("_models", "_snapshot", "_rules", "_findings", "_plan")
-# What would let a pure room ask the cloud, the clock or the disk.
+# Modules with which a pure room could reach the cloud, the clock or the disk.
 IMPURE = {
     "ansible",
     "keystoneauth1",
@@ -80,13 +80,13 @@ CEILINGS = {
     "placement_provider_info": 15,
 }
 
-# hypervisor_guest_detect runs on the controller: it asks Nova.
+# hypervisor_guest_detect runs on the controller, because it sends requests to Nova.
 ON_HYPERVISORS = {"hypervisor_guest", "hypervisor_guest_info", "nova_log_info"}
 
 
 @functools.cache
 def read_imports(path: Path) -> tuple[tuple[str, bool], ...]:
-    """Return what a file imports, each as a dotted name, and whether only type checkers read it."""
+    """Return the dotted name of each import, and whether only type checkers read it."""
     return tuple(_walk_imports(ast.parse(path.read_text(encoding="utf-8")), typing_only=False))
 
 
@@ -107,9 +107,9 @@ def _is_for_type_checkers(node: ast.AST) -> bool:
 
 
 def path_of(name: str) -> Path | None:
-    """Return the file that a dotted name of our own stands for: a module, or something in one.
+    """Return the file of one of our own dotted names: a module, or something in one.
 
-    None for what is not ours.
+    None for other names.
     """
     if not name.startswith(PREFIX):
         return None
@@ -128,7 +128,7 @@ def room_of(path: Path) -> str:
 def find_shipped(path: Path) -> set[Path]:
     """Return the files of module_utils that Ansible ships with a module.
 
-    It follows every import, also those for type checkers.
+    It follows every import, including those for type checkers.
     """
     shipped: set[Path] = set()
     waiting = [path]
@@ -163,7 +163,7 @@ def test_imports_only_go_down(path: Path) -> None:
     [path for path in FILES if room_of(path) in PURE],
     ids=lambda path: f"{room_of(path)}.{path.stem}",
 )
-def test_a_pure_room_asks_nobody(path: Path) -> None:
+def test_pure_rooms_have_no_input_or_output(path: Path) -> None:
     names = [name for name, typing_only in read_imports(path) if not typing_only]
 
     assert [name for name in names if name.partition(".")[0] in IMPURE] == []
@@ -180,12 +180,12 @@ def test_a_pure_room_asks_nobody(path: Path) -> None:
 @pytest.mark.parametrize(
     "path", [path for path in MODULES if path.stem in ON_HYPERVISORS], ids=lambda path: path.stem
 )
-def test_what_runs_on_hypervisors_needs_nothing_else(path: Path) -> None:
+def test_hypervisor_code_needs_nothing_else(path: Path) -> None:
     assert {room_of(shipped) for shipped in find_shipped(path)} <= {"_common", "_hypervisor"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_a_module_ships_no_more_than_it_needs(path: Path) -> None:
+def test_modules_ship_no_more_than_they_need(path: Path) -> None:
     assert len(find_shipped(path)) <= CEILINGS[path.stem], sorted(
         shipped.stem for shipped in find_shipped(path)
     )

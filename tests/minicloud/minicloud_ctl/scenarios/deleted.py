@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers that are gone, and what they left behind."""
+"""Deleted servers, and what they left behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minicloud_ctl.scenarios import graves
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
-@scenario("a deleted server that Nova remembers, its claim still on a host that is down")
+@scenario("a deleted server that Nova remembers, with an allocation on a host that is down")
 def deleted_server(context: Context) -> None:
     graves.bury(context, context.own_host(), "deleted_server", "m1.small")
 
@@ -28,10 +28,7 @@ def deleted_by_sql(context: Context) -> None:
     context.record.orphaned(server, provider, "deleted_server")
 
 
-@scenario(
-    "a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living "
-    "host"
-)
+@scenario("a server marked as deleted by SQL in a way that Nova does not use, on a live host")
 def deleted_by_hand(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "deleted_by_hand", host)
@@ -42,18 +39,20 @@ def deleted_by_hand(context: Context) -> None:
     context.record.orphaned(server, provider, "deleted_server")
 
 
-@scenario("a deleted server whose row and mapping are purged: Nova has no memory of it")
+@scenario(
+    "a deleted server whose row and instance mapping were purged, so that Nova does not know it"
+)
 def purged_server(context: Context) -> None:
     _purged(context, keep_mapping=False)
 
 
-@scenario("a deleted server whose row is purged while its instance mapping stays")
+@scenario("a deleted server whose row was purged while its instance mapping stayed")
 def purged_server_mapped(context: Context) -> None:
     _purged(context, keep_mapping=True)
 
 
 def _purged(context: Context, keep_mapping: bool) -> None:
-    """On a living host: nova-compute does not touch the claim of a server without a row."""
+    """The host stays alive: nova-compute keeps the allocation of a server without a row."""
     (host,) = context.steady_hosts(1)
     server, held = graves.delete_on(context, host, context.name)
     purge(context, server, keep_mapping)
@@ -62,7 +61,9 @@ def _purged(context: Context, keep_mapping: bool) -> None:
     context.record.orphaned(server, context.provider(host), "unknown_consumer")
 
 
-@scenario("a deleted server's claim on a dead host and on a child provider with a custom class")
+@scenario(
+    "a deleted server's allocation on a dead host and on its child provider with a custom class"
+)
 def nested_child(context: Context) -> None:
     host = context.own_host()
     server, held = graves.delete_on(context, host, "nested_child")
@@ -78,7 +79,7 @@ def nested_child(context: Context) -> None:
 
 
 def soft_delete(context: Context, server: str) -> None:
-    """What a repair of the database leaves: the row is deleted, nothing else is."""
+    """Leave what a repair of the database leaves: the row is deleted, nothing else is."""
     with databases.writing(context.paths, context.cell()) as connection:
         connection.execute(
             "UPDATE instances SET deleted = id, deleted_at = datetime('now') WHERE uuid = ?",
@@ -87,7 +88,7 @@ def soft_delete(context: Context, server: str) -> None:
 
 
 def mark_deleted(context: Context, server: str) -> None:
-    """The same as it stands in instructions for operators.
+    """Do the same as common instructions for operators.
 
     `deleted` becomes 1, where Nova itself writes the row's own id.
     """
@@ -100,9 +101,9 @@ def mark_deleted(context: Context, server: str) -> None:
 
 
 def purge(context: Context, server: str, keep_mapping: bool) -> None:
-    """What ``nova-manage db archive_deleted_rows --purge`` does, for one server.
+    """Do what ``nova-manage db archive_deleted_rows --purge`` does, for one server.
 
-    Every row of every table that names it.
+    Delete every row of every table that names it.
     """
     for database in (context.cell(), "first_nova_api"):
         with databases.writing(context.paths, database) as connection:

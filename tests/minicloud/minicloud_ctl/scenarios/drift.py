@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers whose claims in Placement are not what they should be.
+"""Live servers whose allocations are not what they should be.
 
 None of them may simply be removed, though.
 """
@@ -16,14 +16,14 @@ from minicloud_ctl.scenarios.live import LIVE, live_server
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
-@scenario("a live server that holds nothing in Placement")
+@scenario("a live server without an allocation")
 def missing_allocation(context: Context) -> None:
     server, _provider = live_server(context, "missing_allocation")
     context.cloud.placement("DELETE", f"/allocations/{server}")
-    context.record.shares.clear()
+    context.record.allocations.clear()
 
 
-@scenario("a live server that holds only a host where it is not")
+@scenario("a live server with an allocation only on another host")
 def misplaced_allocation(context: Context) -> None:
     server, own = live_server(context, "misplaced_allocation")
     other_host = context.steady_hosts(2)[1]
@@ -31,11 +31,11 @@ def misplaced_allocation(context: Context) -> None:
     held = holdings.of(context.cloud, server)
     holdings.put(context.cloud, server, {other: held.allocations[own]}, held)
     context.record.hosts["other"] = other_host
-    context.record.shares.clear()
+    context.record.allocations.clear()
     context.record.orphaned(server, other, "misplaced_allocation")
 
 
-@scenario("a live server that holds more than its flavor says")
+@scenario("a live server with larger amounts than its flavor")
 def wrong_amount(context: Context) -> None:
     server, own = live_server(context, "wrong_amount")
     held = holdings.of(context.cloud, server)
@@ -47,14 +47,14 @@ def wrong_amount(context: Context) -> None:
     )
 
 
-@scenario("a live server whose claim is booked on another project and user")
+@scenario("a live server whose allocation belongs to another project and user")
 def wrong_owner(context: Context) -> None:
     server, _own = live_server(context, "wrong_owner")
     held = holdings.of(context.cloud, server)
     holdings.put(context.cloud, server, held.allocations, holdings.somebody())
 
 
-@scenario("a live server that holds a child of its own host which nothing of it explains")
+@scenario("a live server with an unexplained allocation on a child of its own host")
 def leaked_child(context: Context) -> None:
     server, own = live_server(context, "leaked_child")
     child = holdings.create_provider(

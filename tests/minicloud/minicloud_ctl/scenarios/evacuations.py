@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers that were evacuated, and what they still hold on the host they left."""
+"""Evacuated servers, and their remaining allocations on the host that they left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
-@scenario("an evacuated server that still holds its dead source")
+@scenario("an evacuated server that still has an allocation on its dead source")
 def evacuated_source(context: Context) -> None:
     (destination,) = context.steady_hosts(1)
     server, migration, source = _evacuate(context, context.own_host(), destination)
@@ -19,8 +19,8 @@ def evacuated_source(context: Context) -> None:
 
 
 @scenario(
-    "a server evacuated, moved while its source was down, and moved back: it holds the old source "
-    "for ever, all hosts healthy"
+    "a server that was evacuated, moved on while its source was down and moved back: its "
+    "allocation on the source stays for ever, though all hosts are up"
 )
 def evacuated_source_stale(context: Context) -> None:
     destination, third = context.steady_hosts(2)
@@ -35,7 +35,7 @@ def evacuated_source_stale(context: Context) -> None:
 
 
 def _evacuate(context: Context, source: str, destination: str) -> tuple[str, str, str]:
-    """Boot on the source, kill it, evacuate; (server, migration, source)."""
+    """Boot on the source, kill it, evacuate, and return (server, migration, source)."""
     server = servers.boot(context.cloud, context.name, source)
     context.kill(source)
     servers.force_down(context.cloud, source)

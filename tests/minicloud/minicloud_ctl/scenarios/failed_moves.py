@@ -14,7 +14,7 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 
 
 def _copying(context: Context) -> tuple[str, str, str, str]:
-    """A cold migration whose source, a host of its own, holds the copy.
+    """Begin a cold migration whose source, a host of its own, pauses the copy.
 
     Returns (server, migration, source, destination).
     """
@@ -32,8 +32,8 @@ def _copying(context: Context) -> tuple[str, str, str, str]:
 
 @scenario(
     (
-        "a cold migration whose copy failed while Placement was away, its server set to active "
-        "again: it holds the destination"
+        "a cold migration whose copy failed while Placement was down, its server reset to active: "
+        "the allocation is on the destination"
     ),
     alone=True,
 )
@@ -51,7 +51,10 @@ def failed_cold_migration(context: Context) -> None:
     )
 
 
-@scenario("the same, the server still in ERROR: nobody has settled it", alone=True)
+@scenario(
+    "a cold migration whose copy failed while Placement was down, its server still in ERROR",
+    alone=True,
+)
 def failed_cold_migration_error(context: Context) -> None:
     server, migration, source, destination = _copying(context)
     with lifecycle.without_placement(context.paths):
@@ -66,8 +69,8 @@ def failed_cold_migration_error(context: Context) -> None:
 
 
 @scenario(
-    "a source that died while it copied and is back: for Nova the server rests there, and the "
-    "migration goes on for ever"
+    "a cold migration whose source died during the copy and is back: for Nova the server is "
+    "there, and the migration never ends"
 )
 def killed_while_copying(context: Context) -> None:
     server, migration, source, destination = _copying(context)

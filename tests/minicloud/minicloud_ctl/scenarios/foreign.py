@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Consumers, providers and whole Novas that are somebody else's.
-
-And providers that are nobody's any more.
-"""
+"""Consumers, providers and whole Novas that belong to somebody else, or to nobody."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
-@scenario("a container, typed as such, on a provider that Nova owns", placement=(1, 38))
+@scenario("a container, with that consumer type, on a provider that Nova owns", placement=(1, 38))
 def foreign_consumer(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     provider = context.provider(host)
@@ -35,9 +32,7 @@ def foreign_consumer(context: Context) -> None:
     context.record.foreign(consumer, provider, "typed CONTAINER")
 
 
-@scenario(
-    "a consumer whose uuid is written in capitals, which Placement takes and Nova never writes"
-)
+@scenario("a consumer with an upper-case uuid, which Placement accepts and Nova never writes")
 def foreign_uuid(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     provider = context.provider(host)
@@ -49,7 +44,7 @@ def foreign_uuid(context: Context) -> None:
     context.record.foreign(consumer, provider, "its uuid is not written as Nova writes them")
 
 
-@scenario("an untyped consumer on a provider that is no compute node")
+@scenario("an untyped consumer on a provider that is not a compute node")
 def foreign_provider(context: Context) -> None:
     consumer = str(uuid.uuid4())
     provider = holdings.create_provider(
@@ -61,7 +56,9 @@ def foreign_provider(context: Context) -> None:
     context.record.foreign(consumer, provider, "on a provider that is no compute node of Nova")
 
 
-@scenario("a host whose service was deleted while a deleted server's claim kept its provider")
+@scenario(
+    "a provider whose compute service was deleted while a deleted server had an allocation on it"
+)
 def orphaned_provider(context: Context) -> None:
     (destination,) = context.steady_hosts(1)
     host = context.own_host("ghost")
@@ -69,9 +66,9 @@ def orphaned_provider(context: Context) -> None:
     graves.bury(context, host, "orphaned_provider")
     servers.force_down(context.cloud, host)
     servers.evacuate(context.cloud, rest, destination)
-    # 204, although Placement refused to delete the provider.
+    # The answer is 204, although Placement refused to delete the provider.
     context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[host]['id']}")
-    # What only newer releases take away with the service.
+    # Only newer releases remove these together with the service.
     held = holdings.of(context.cloud, rest)
     own = context.provider(destination)
     holdings.put(context.cloud, rest, {own: held.allocations[own]}, held)
@@ -81,7 +78,7 @@ def orphaned_provider(context: Context) -> None:
 
 
 @scenario(
-    "a host that came back under its name with a new identity, while a deleted server's claim "
+    "a host that returned under its name with a new uuid, while a deleted server's allocation "
     "keeps its old provider (LP 1817833)"
 )
 def name_conflict(context: Context) -> None:
@@ -89,16 +86,16 @@ def name_conflict(context: Context) -> None:
     graves.bury(context, host, "name_conflict")
     service = context.cloud.compute_services()[host]["id"]
     context.cloud.nova("DELETE", f"/os-services/{service}")
-    # What a reinstallation loses: nova-compute then makes up a new uuid, and Placement refuses its
-    # name.
+    # A reinstallation loses this file: nova-compute then creates a new uuid, and Placement refuses
+    # its name.
     (context.paths.compute(host) / "compute_id").unlink(missing_ok=True)
     lifecycle.start_computes(context.paths, [host])
     context.record.hosts = {"host": host}
 
 
 @scenario(
-    "a second Nova with a live server on the same Keystone and Placement (region RegionTwo, cloud "
-    "minicloud-second)"
+    "a second Nova with a live server on the same Keystone and Placement (region RegionTwo, "
+    "cloud minicloud-second)"
 )
 def second_nova(context: Context) -> None:
     with states.changing(context.paths) as state:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Leaving the claims of deleted servers behind: what several themes share."""
+"""Leaves the allocations of deleted servers behind, for several themes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minicloud_ctl.scenarios.registry import Context
 def delete_on(
     context: Context, host: str, name: str, flavor: str = "m1.tiny", node: str = ""
 ) -> tuple[str, Holding]:
-    """Boot and delete a server the ordinary way; (its uuid, what it had held)."""
+    """Boot and delete a server, and return its uuid and its earlier allocation."""
     server = servers.boot(context.cloud, name, host, flavor, node)
     context.record.add_server(server, name)
     held = holdings.of(context.cloud, server)
@@ -24,7 +24,7 @@ def delete_on(
 
 
 def bury(context: Context, host: str, name: str, flavor: str = "m1.tiny") -> str:
-    """A deleted server's claim on ``host``, which dies here.
+    """Leave a deleted server's allocation on ``host``, which dies here.
 
     A living nova-compute would remove it within a minute.
     """

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers, healthy ones and such that look odd.
+"""Live servers, healthy ones and some that look odd.
 
 Nothing here may ever be removed, except the orphan with the hostile name.
 """
@@ -31,7 +31,10 @@ CONTROL_NAME = 'evil\nprovider \x1b[31mred\x1b[0m\r\t{{ 7*7 }}"}'
 def live_server(
     context: Context, name: str, why: str = LIVE, flavor: str = "m1.tiny"
 ) -> tuple[str, str]:
-    """A settled server on a steady host, recorded as needed there; (server, host's provider)."""
+    """Create a settled server on a steady host, recorded as needed there.
+
+    Returns it with the host's provider.
+    """
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, name, host, flavor)
     provider = context.provider(host)
@@ -46,12 +49,12 @@ def healthy(context: Context) -> None:
     live_server(context, "healthy", flavor="m1.small")
 
 
-@scenario("a live server whose disk lies on a provider that shares it (MISC_SHARES_VIA_AGGREGATE)")
+@scenario("a live server whose disk is on a sharing provider (MISC_SHARES_VIA_AGGREGATE)")
 def shared_disk(context: Context) -> None:
     _server_with_pool(context, "shared_disk")
 
 
-@scenario("the same, and the provider that shared its disk has lost the trait that says so")
+@scenario("a live server whose disk is on a provider that has lost its sharing trait")
 def former_shared_disk(context: Context) -> None:
     pool = _server_with_pool(context, "former_shared_disk")
     traits = f"/resource_providers/{pool}/traits"
@@ -59,7 +62,10 @@ def former_shared_disk(context: Context) -> None:
 
 
 def _server_with_pool(context: Context, name: str) -> str:
-    """A live server whose disk is moved to a sharing provider, recorded as needed; the provider."""
+    """Create a live server whose disk is moved to a sharing provider, recorded as needed.
+
+    Returns the provider.
+    """
     server, _provider = live_server(context, name)
     pool = create_pool(context, server)
     held = holdings.of(context.cloud, server)
@@ -69,7 +75,7 @@ def _server_with_pool(context: Context, name: str) -> str:
 
 
 def create_pool(context: Context, server: str) -> str:
-    """A provider that shares its disks; its uuid."""
+    """Create a provider that shares its disks, and return its uuid."""
     name, traits = f"shared-storage-{server[:8]}", ("MISC_SHARES_VIA_AGGREGATE",)
     pool = holdings.create_provider(context.cloud, name, {"DISK_GB": 10000}, traits=traits)
     document = {"aggregates": [str(uuid.uuid4())], "resource_provider_generation": 2}
@@ -78,7 +84,7 @@ def create_pool(context: Context, server: str) -> str:
 
 
 def with_disk_on(pool: str, allocations: holdings.Allocations) -> holdings.Allocations:
-    """What a claim on one host looks like where its disk comes from a pool."""
+    """Return the allocation on one host whose disk comes from a pool."""
     ((host, resources),) = allocations.items()
     return {
         host: {name: amount for name, amount in resources.items() if name != "DISK_GB"},
@@ -87,14 +93,14 @@ def with_disk_on(pool: str, allocations: holdings.Allocations) -> holdings.Alloc
 
 
 @scenario(
-    "live servers, an orphan and a foreign provider whose names are hostile to templates, "
+    "live servers, an orphan and a foreign provider with names that attack templates, "
     "terminals and tables"
 )
 def hostile_names(context: Context) -> None:
     live_server(context, TEMPLATE_NAME)
     live_server(context, "x" * 255)
     graves.bury(context, context.own_host(), ORPHAN_NAME)
-    # Nova refuses control characters in names, Placement takes them.
+    # Nova refuses control characters in names, Placement accepts them.
     provider = holdings.create_provider(
         context.cloud, f"{CONTROL_NAME} {context.record.server}", {"VCPU": 8}
     )
@@ -115,8 +121,8 @@ def error_with_host(context: Context) -> None:
 @scenario("a soft-deleted server that can still be restored")
 def soft_deleted(context: Context) -> None:
     server, _provider = live_server(context, "soft_deleted", "SOFT_DELETED can be restored")
-    # The API does so only under reclaim_instance_interval, with which every delete of this cloud
-    # would become a soft one.
+    # The API does so only with reclaim_instance_interval, which would turn every delete in this
+    # cloud into a soft one.
     with databases.writing(context.paths, context.cell()) as connection:
         connection.execute(
             "UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?",
@@ -126,8 +132,8 @@ def soft_deleted(context: Context) -> None:
 
 
 @scenario(
-    "a live server without an instance mapping: its GET is 404, the hypervisor listing still shows "
-    "it"
+    "a live server without an instance mapping: GET answers 404, the hypervisor listing still "
+    "shows it"
 )
 def lost_instance_mapping(context: Context) -> None:
     server, _provider = live_server(
@@ -137,10 +143,7 @@ def lost_instance_mapping(context: Context) -> None:
         connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])
 
 
-@scenario(
-    "the same, and it holds a host where it is not as well: Nova has to be asked for it, and knows "
-    "nothing"
-)
+@scenario("a live server without an instance mapping that also has an allocation on another host")
 def lost_mapping_extra_host(context: Context) -> None:
     server, provider = live_server(
         context, "lost_mapping_extra_host", "live, Nova has merely lost its instance mapping"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers that move, moved, or were stopped on the way: boot claims, resizes, cold migrations."""
+"""Servers that move, have moved, or were stopped on the way: boots, resizes, cold migrations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minicloud_ctl.waiting import wait_for
 
 
 def _park(context: Context, source: str, destination: str) -> tuple[str, str, str, str]:
-    """A cold migration in VERIFY_RESIZE.
+    """Leave a cold migration in VERIFY_RESIZE.
 
     Returns (server, migration, source's provider, destination's provider).
     """
@@ -36,7 +36,7 @@ def _mark_migration(context: Context, migration: str, status: str) -> None:
         connection.execute("UPDATE migrations SET status = ? WHERE uuid = ?", [status, migration])
 
 
-@scenario("a live server that also holds the tree of a host where it is not")
+@scenario("a live server that also has an allocation on another host")
 def extra_host(context: Context) -> None:
     own, other = context.steady_hosts(2)
     server = servers.boot(context.cloud, "extra_host", own)
@@ -51,7 +51,7 @@ def extra_host(context: Context) -> None:
     context.record.orphaned(server, other_tree, "extra_host")
 
 
-@scenario("a confirmed migration that still holds the source")
+@scenario("a confirmed migration that still has an allocation on the source")
 def ended_migration(context: Context) -> None:
     source, destination = context.steady_hosts(2)
     server = _leave_confirmed_migration(context, source, destination)
@@ -59,7 +59,8 @@ def ended_migration(context: Context) -> None:
 
 
 @scenario(
-    "the same, its server deleted by SQL while its host was down: Nova still lists the migration"
+    "a confirmed migration with an allocation on the source, its server deleted by SQL while "
+    "its host was down"
 )
 def ended_migration_deleted(context: Context) -> None:
     (source,) = context.steady_hosts(1)
@@ -71,8 +72,8 @@ def ended_migration_deleted(context: Context) -> None:
 
 
 @scenario(
-    "a confirmed migration that still holds the source, and a second time the share of a pool that "
-    "its server's disk is on"
+    "a confirmed migration with allocations on the source and on the pool where its server's "
+    "disk is"
 )
 def ended_migration_pool(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
@@ -102,8 +103,8 @@ def _leave_confirmed_migration(context: Context, source: str, destination: str) 
 
 @scenario(
     (
-        "a confirmed migration that still holds the source, its server shelved and unshelved "
-        "since, of which no migration tells"
+        "a confirmed migration with an allocation on the source, its server shelved and unshelved "
+        "since, which no migration shows"
     ),
     alone=True,
 )
@@ -112,8 +113,8 @@ def ended_migration_unshelved(context: Context) -> None:
     destination = context.own_host()
     server = _leave_confirmed_migration(context, source, destination)
     servers.shelve(context.cloud, server)
-    # The scheduler chooses where it goes; it must not be where its newest migration ended, nor a
-    # host that another scenario has killed.
+    # The scheduler chooses the destination; it must be neither where its newest migration ended,
+    # nor a host that another scenario has killed.
     context.kill(destination)
     servers.force_down(context.cloud, destination)
     context.await_deaths()
@@ -142,8 +143,8 @@ def _claims_also(context: Context, server: str, home: str, other: str) -> None:
 
 
 @scenario(
-    "a live server that also holds a host to which a live migration of it failed, and which it "
-    "left by a later one"
+    "a live server with an allocation on the destination of a failed live migration, which a "
+    "later one left"
 )
 def extra_host_left_since(context: Context) -> None:
     home, other = context.steady_hosts(2)
@@ -155,7 +156,10 @@ def extra_host_left_since(context: Context) -> None:
     context.record.orphaned(server, context.provider(other), "extra_host")
 
 
-@scenario("the same, but it was left before that: its guest may run there")
+@scenario(
+    "a live server with an allocation on the destination of a failed live migration, where "
+    "its guest may run"
+)
 def extra_host_left_before(context: Context) -> None:
     home, other = context.steady_hosts(2)
     server = servers.boot(context.cloud, "extra_host_left_before", home)
@@ -178,14 +182,16 @@ def extra_host_left_before(context: Context) -> None:
     )
 
 
-@scenario("a server that was claimed for a host that died before it could build it: BUILD, no host")
+@scenario(
+    "a server with an allocation on a host that died before it could build it: BUILD, no host"
+)
 def booting(context: Context) -> None:
     host = context.own_host()
     provider = context.provider(host)
     context.kill(host)
     server = servers.request_boot(context.cloud, "booting", host)
-    # The action exists once the server has left the build request for its cell, and the claim comes
-    # before that.
+    # The action exists once the server has moved from the build request to its cell, and the
+    # allocation comes before that.
     actions = f"/servers/{server}/os-instance-actions"
     wait_for(
         "the server to be handed to its host",
@@ -197,14 +203,17 @@ def booting(context: Context) -> None:
 
 
 def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
-    """A cold migration whose destination died before it could take part; as ``_park``."""
+    """Leave a cold migration whose destination died before it could take part.
+
+    Returns the same as ``_park``.
+    """
     (source,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, context.name, source)
     source_tree = context.provider(source)
     destination = context.own_host()
     destination_tree = context.provider(destination)
-    # The scheduler believes in the dead host until service_down_time has passed, which is all the
-    # time we need.
+    # The scheduler considers the dead host alive until service_down_time has passed, which is long
+    # enough.
     context.kill(destination)
     servers.act(context.cloud, server, "migrate", {"host": destination})
 
@@ -229,8 +238,7 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
 
 
 @scenario(
-    "a cold migration on its way to a host that died: the server holds the destination, the "
-    "migration the source"
+    "a cold migration to a host that died: the server has the destination, the migration the source"
 )
 def move_in_flight(context: Context) -> None:
     server, migration, source, destination = _stuck_in_flight(context)
@@ -238,7 +246,7 @@ def move_in_flight(context: Context) -> None:
     context.record.needed(migration, source, "source of a move in flight, where the guest is")
 
 
-@scenario("a migration whose row went with its deleted server, so that no listing shows it")
+@scenario("a migration whose row was deleted with its server, so that no listing shows it")
 def deleted_migration(context: Context) -> None:
     server, migration, source, _destination = _stuck_in_flight(context)
     servers.act(context.cloud, server, "os-resetState", {"state": "active"})
@@ -247,11 +255,11 @@ def deleted_migration(context: Context) -> None:
     context.record.orphaned(migration, source, "deleted_migration")
 
 
-@scenario("a resize that waits to be confirmed", alone=True)
+@scenario("a resize that waits for confirmation", alone=True)
 def unconfirmed_resize(context: Context) -> None:
     (source,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "unconfirmed_resize", source)
-    # The scheduler chooses the destination; it must not fall for a host that another scenario has
+    # The scheduler chooses the destination; it must not choose a host that another scenario has
     # just killed.
     context.await_deaths()
     servers.act(context.cloud, server, "resize", {"flavorRef": context.cloud.flavor("m1.small")})
@@ -269,8 +277,8 @@ def unconfirmed_resize(context: Context) -> None:
 
 
 @scenario(
-    "a move that waits to be confirmed, its migration marked as error: a revert still needs the "
-    "source"
+    "a resize that waits for confirmation with its migration marked as error: a revert still "
+    "needs the source"
 )
 def unconfirmed_resize_error(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
@@ -282,8 +290,8 @@ def unconfirmed_resize_error(context: Context) -> None:
 
 
 @scenario(
-    "an interrupted move: the live server holds the other host, the ended migration holds the one "
-    "where the guest runs"
+    "an interrupted move: the ended migration has the allocation on the host where the guest "
+    "runs, the server that on the other host"
 )
 def unreverted_allocation(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))

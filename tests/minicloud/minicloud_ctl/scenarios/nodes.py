@@ -4,7 +4,7 @@
 
 """One compute service with several nodes, as with ironic.
 
-A host's name alone does not say whose claim is whose.
+A host's name alone does not identify the provider.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 
 
 @scenario(
-    "a dead service with two nodes (as ironic's): on each a live server, and on each what a "
-    "deleted one or the other's server left"
+    "a dead service with two nodes, as with ironic: each has a live server and an allocation "
+    "of a deleted server"
 )
 def ironic_nodes(context: Context) -> None:
     host = context.own_host("ironic", driver="minicloud_ironic.TwoNodes")

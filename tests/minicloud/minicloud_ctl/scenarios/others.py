@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers without a host, services that are gone, and a cell that cannot be reached."""
+"""Servers without a host, deleted services, and a cell that cannot be reached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CELL = "cell2"
 CELL_HOST = "cell2-compute-1"
 
 
-@scenario("a shelved and offloaded server that still holds its last host")
+@scenario("a shelved and offloaded server that still has an allocation on its last host")
 def shelved_offloaded(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "shelved_offloaded", host)
@@ -29,7 +29,10 @@ def shelved_offloaded(context: Context) -> None:
     context.record.orphaned(server, context.provider(host), "unhosted_server")
 
 
-@scenario("the same at the end of a long life: what placed it is not among its newest actions")
+@scenario(
+    "a shelved and offloaded server with an allocation on its last host, and many actions "
+    "since it was placed"
+)
 def shelved_after_long_life(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "shelved_after_long_life", host)
@@ -44,8 +47,8 @@ def shelved_after_long_life(context: Context) -> None:
 
 
 @scenario(
-    "a shelved and offloaded server that holds its last host, of which only the resource provider "
-    "is left"
+    "a shelved and offloaded server with an allocation on its last host, of which only the "
+    "provider is left"
 )
 def shelved_from_gone_host(context: Context) -> None:
     host = context.own_host("gone")
@@ -61,7 +64,7 @@ def shelved_from_gone_host(context: Context) -> None:
 def remove_host(context: Context, host: str) -> None:
     """Let a host die and have Nova delete its service.
 
-    Its provider stays, because somebody has an allocation of it.
+    Its provider stays, because somebody has an allocation on it.
     """
     context.kill(host)
     servers.force_down(context.cloud, host)
@@ -69,7 +72,7 @@ def remove_host(context: Context, host: str) -> None:
 
 
 def _shelve(context: Context, server: str) -> holdings.Holding:
-    """Shelve and offload a server; what it held before."""
+    """Shelve and offload a server, and return its earlier allocation."""
     held = holdings.of(context.cloud, server)
     servers.shelve(context.cloud, server)
     holdings.await_providers(context.cloud, server)
@@ -77,9 +80,9 @@ def _shelve(context: Context, server: str) -> holdings.Holding:
 
 
 def _failed_boot(context: Context) -> str:
-    """A server that no host could take, with a claim left on one.
+    """Create a server that no host could take, with an allocation left on one.
 
-    Returns the server, and records no share.
+    Returns the server, and records no allocation.
     """
     flavor = {"name": f"impossible-{uuid.uuid4()}", "vcpus": 100000, "ram": 512, "disk": 1}
     reference = context.cloud.nova("POST", "/flavors", {"flavor": flavor})["flavor"]["id"]
@@ -105,7 +108,7 @@ def _failed_boot(context: Context) -> str:
     return server
 
 
-@scenario("a server whose boot failed (ERROR, no host) and left a claim behind")
+@scenario("a server whose boot failed (ERROR, no host) and left an allocation")
 def error_without_host(context: Context) -> None:
     server = _failed_boot(context)
     context.record.orphaned(
@@ -113,8 +116,8 @@ def error_without_host(context: Context) -> None:
     )
 
 
-@scenario("a server without a host that was reset to ACTIVE, and holds a claim")
-def hostless_server(context: Context) -> None:
+@scenario("a server without a host that was reset to ACTIVE, with an allocation")
+def reset_without_host(context: Context) -> None:
     server = _failed_boot(context)
     servers.act(context.cloud, server, "os-resetState", {"state": "active"})
     servers.settle(context.cloud, server, None)
@@ -145,7 +148,7 @@ def _open_cell(context: Context) -> None:
 
 
 @scenario(
-    "a second cell with a live server, its database out of nova-api's reach",
+    "a second cell with a live server whose database nova-api cannot reach",
     in_all=False,
     undo=_open_cell,
 )
@@ -180,6 +183,6 @@ def _point_cell(context: Context, database: str, closed: bool) -> None:
 
 
 def _second_cell(context: Context) -> str:
-    """A cell of its own with one host and one live server; its uuid."""
+    """Create a cell of its own with one host and one live server, and return its uuid."""
     cells.add(context.paths, CELL, [CELL_HOST])
     return servers.boot(Cloud(states.load(context.paths), project="demo"), "cell_down", CELL_HOST)

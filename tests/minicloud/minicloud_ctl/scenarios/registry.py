@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a scenario is, the list of them, and what each gets to work with."""
+"""What a scenario is, the list of them, and what each can use."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from minicloud_ctl.waiting import wait_for
 
 @dataclass
 class Record:
-    """The ground truth of one made situation.
+    """The ground truth of one situation.
 
-    ``Context.save`` writes it as JSON, where ``shares`` is [{"consumer", "provider",
+    ``Context.save`` writes it as JSON, where ``allocations`` is [{"consumer", "provider",
     "provider_name", "resources", "truth", "kind", "why"}] and ``servers`` {uuid: name}.
     """
 
@@ -33,27 +33,27 @@ class Record:
     migration: str | None = None
     hosts: dict[str, str] = field(default_factory=dict)
     servers: dict[str, str] = field(default_factory=dict)
-    shares: list[dict] = field(default_factory=list)
+    allocations: list[dict] = field(default_factory=list)
 
     def add_server(self, server: str, name: str) -> None:
-        """The first one is the scenario's server."""
+        """Add a server; the first one is the scenario's server."""
         self.servers[server] = name
         if self.server is None:
             self.server, self.server_name = server, name
 
     def orphaned(self, consumer: str, provider: str, kind: str) -> None:
-        self._share(consumer, provider, "orphaned", kind, None)
+        self._add(consumer, provider, "orphaned", kind, None)
 
     def needed(self, consumer: str, provider: str, why: str) -> None:
-        self._share(consumer, provider, "needed", None, why)
+        self._add(consumer, provider, "needed", None, why)
 
     def foreign(self, consumer: str, provider: str, why: str) -> None:
-        self._share(consumer, provider, "foreign", None, why)
+        self._add(consumer, provider, "foreign", None, why)
 
-    def _share(
+    def _add(
         self, consumer: str, provider: str, truth: str, kind: str | None, why: str | None
     ) -> None:
-        self.shares.append(
+        self.allocations.append(
             {"consumer": consumer, "provider": provider, "truth": truth, "kind": kind, "why": why}
         )
 
@@ -61,7 +61,7 @@ class Record:
 class Context:
     """The cloud as one scenario sees it.
 
-    With administrator's rights within project ``demo``, and hosts to use up.
+    With administrator's rights in the project ``demo``, and hosts to consume.
     """
 
     def __init__(self, paths: Paths, name: str) -> None:
@@ -72,9 +72,9 @@ class Context:
         self._own_hosts: list[str] = []
 
     def steady_hosts(self, number: int) -> list[str]:
-        """Hosts that live on: those that ``up`` made.
+        """Return hosts that stay alive: those that ``up`` created.
 
-        Another scenario begins with another one, so that they share the load.
+        Each scenario begins with a different one, so that the load is distributed.
         """
         computes = states.load(self.paths).computes
         found = sorted(
@@ -91,7 +91,7 @@ class Context:
         return (found[first:] + found[:first])[:number]
 
     def own_host(self, purpose: str = "dead", driver: str = "") -> str:
-        """A new host for this scenario alone, alive, to be killed at will."""
+        """Start a new live host for this scenario alone, to be killed at will."""
         base = f"{purpose}-{self.name.replace('_', '-')}"
         with states.changing(self.paths) as state:
             host = base
@@ -110,7 +110,7 @@ class Context:
         return host
 
     def give_up(self) -> None:
-        """Leave no living host behind to which the scheduler would send the servers of others."""
+        """Leave no living host to which the scheduler would send servers of other scenarios."""
         for host in self._own_hosts:
             self.kill(host)
 
@@ -134,47 +134,47 @@ class Context:
         wait_for("Nova to see that the killed hosts are down", known)
 
     def provider(self, host: str) -> str:
-        """The root provider of a host."""
+        """Return the root provider of a host."""
         found = self.cloud.hypervisors()
         if host not in found:
             raise MinicloudError(f"Nova lists no hypervisor for host {host}.")
         return found[host]
 
     def cell(self) -> str:
-        """The database of the cell where scenarios put their servers."""
+        """Open the database of the cell where scenarios put their servers."""
         return "first_cell1"
 
     def save(self) -> None:
-        """Write the record, if the named consumers hold exactly the named shares.
+        """Write the record, if the named consumers have exactly the named allocations.
 
-        Placement is asked for that first.
+        Placement is asked first.
         """
         providers = self.cloud.providers()
-        told: dict[str, set[str]] = {}
-        for share in self.record.shares:
-            told.setdefault(share["consumer"], set()).add(share["provider"])
-        for consumer, wanted in told.items():
+        recorded: dict[str, set[str]] = {}
+        for allocation in self.record.allocations:
+            recorded.setdefault(allocation["consumer"], set()).add(allocation["provider"])
+        for consumer, wanted in recorded.items():
             held = holdings.of(self.cloud, consumer).allocations
             if set(held) != wanted:
                 raise MinicloudError(
-                    f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, "
+                    f"Scenario {self.name} went wrong: consumer {consumer} has {sorted(held)}, "
                     f"not {sorted(wanted)}."
                 )
-            for share in self.record.shares:
-                if share["consumer"] == consumer:
-                    share.update(
-                        provider_name=providers[share["provider"]],
-                        resources=held[share["provider"]],
+            for allocation in self.record.allocations:
+                if allocation["consumer"] == consumer:
+                    allocation.update(
+                        provider_name=providers[allocation["provider"]],
+                        resources=held[allocation["provider"]],
                     )
         write_record(self.paths, vars(self.record))
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A scenario: ``in_all`` is False for what cannot live beside the others.
+    """A scenario: ``in_all`` is False if it cannot exist beside the others.
 
-    ``alone`` is True for what must be made while nothing else happens; ``undo`` takes the situation
-    back where that is possible, ``placement`` is the microversion that it needs.
+    ``alone`` is True if nothing else may happen while it is made; ``undo`` reverts the situation
+    where that is possible, ``placement`` is the microversion that it needs.
     """
 
     name: str

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Making and undoing scenarios, several at a time: they wait for Nova far more than they work."""
+"""Makes and undoes scenarios, several at a time, because they mostly wait for Nova."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SIDE_BY_SIDE = 4
 
 
 def choose(names: list[str]) -> list[str]:
-    """The wanted names in the order of the registry.
+    """Return the requested names in the order of the registry.
 
-    ``all`` stands for those that can live on one cloud.
+    ``all`` stands for those that can exist in one cloud.
     """
     unknown = sorted(set(names) - set(REGISTRY) - {"all"})
     if unknown:
@@ -39,7 +39,7 @@ def choose(names: list[str]) -> list[str]:
 def run(paths: Paths, names: list[str], again: bool) -> bool:
     """Make what is not made yet and print a line for each.
 
-    False when one failed, which does not hold up the others.
+    Returns False when one failed, which does not stop the others.
     """
     wanted = choose(names)
     closed = states.load(paths).closed_cells
@@ -52,7 +52,7 @@ def run(paths: Paths, names: list[str], again: bool) -> bool:
     groups = (
         ([entry.name for entry in entries if entry.in_all and entry.alone], 1),
         ([entry.name for entry in entries if entry.in_all and not entry.alone], SIDE_BY_SIDE),
-        # Last, because they close the cloud to whatever would come after them.
+        # These come last, because they close the cloud to all that follow.
         ([entry.name for entry in entries if not entry.in_all], 1),
     )
     good = True
@@ -71,7 +71,7 @@ def _make_all(paths: Paths, names: list[str], workers: int, again: bool) -> bool
                 good = good and made
             return good
         except BaseException:
-            # Interrupted: what has not begun shall not begin.
+            # After an interruption nothing more may begin.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

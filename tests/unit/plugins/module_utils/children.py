@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Processes of their own, for what can only be seen of one.
-
-How it waits, is stopped and is killed.
-"""
+"""Child processes, for tests of waiting, stopping and killing."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ import typing as t
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-# No test waits for so many seconds: one that would hang fails instead.
+# No test waits this long: one that would hang fails instead.
 LONG = 30
 
 
@@ -31,8 +28,8 @@ def child(
 
     It is killed at the end, or after `LONG` seconds, if it still runs.
 
-    hangup: what is to happen on SIGHUP when nobody says otherwise; `ignore` under nohup, under
-    which the tests may run themselves.
+    hangup: the default action on SIGHUP; `ignore` is that of nohup, under which the tests may run
+    themselves.
     """
     wrapper = ["env", f"--{hangup}-signal=HUP"]
     environment = {

@@ -11,13 +11,16 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
     build_document,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._rules import engine
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+# Most tests are about a proof, not about how old the allocation is.
+NO_MINIMUM_AGE = Policy(min_age=0, unknown_min_age=0)
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who runs Nova's operations.
+"""What runs Nova's operations.
 
 There are services that die and start again, an API that refuses, operators who reset a state.
 """
@@ -63,7 +63,7 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 
 
 class Operation:
-    """An operation under way: of which server, and where it has come to."""
+    """An operation under way: its server, and its current step."""
 
     def __init__(self, name: str, server: str | None, steps: Steps) -> None:
         self.name = name
@@ -92,7 +92,7 @@ class Life:
         return operation
 
     def go(self, operation: Operation, count: int = TO_THE_END, until: str = "") -> None:
-        """Let it make `count` steps, or come to the step `until`.
+        """Let it make `count` steps, or reach the step `until`.
 
         It waits for a service that is down.
         """
@@ -106,7 +106,7 @@ class Life:
             count -= 1
 
     def fail(self, operation: Operation, error: type[Failed] = Failed) -> None:
-        """Let what it does next fail."""
+        """Let its next step fail."""
         if operation in self.running and not self.blocked(operation):
             self._tell(error.__name__)
             self.nova.stays(operation.server or "")
@@ -179,7 +179,7 @@ class Life:
             self.nova.act(self.server, "resetState")
             self.nova.save(self.server, vm=vm, task=None)
             self.nova.forget_revert(self.server)
-            # These look at the task before they begin, the others do not.
+            # These check the task before they begin, the others do not.
             if any(
                 operation.name in ("resize", "migrate", "evacuate") for operation in self.running
             ):
@@ -187,7 +187,7 @@ class Life:
             self.watch(self)
 
     def poll_all(self) -> None:
-        """The periodic tasks of every nova-compute that runs."""
+        """Run the periodic tasks of every nova-compute that runs."""
         for host in sorted(self.nova.up):
             self.go(self.start("poll", poll(self.nova, host), self.server))
 
@@ -197,7 +197,9 @@ class Life:
         self.watch(self)
 
     def possible(self) -> dict[str, Callable[[str, bool], Steps]]:
-        """What the API lets be done now, by name, as functions of a destination and a choice.
+        """Return the operations that the API allows now, by name.
+
+        They are functions of a destination and a choice.
 
         See check_instance_state.
         """
@@ -287,9 +289,9 @@ def booted(nova: Nova, watch: Callable[[Life], None] = lambda life: None) -> Lif
 
 
 def begun_with(nova: Nova, operation: str, home: int = 0) -> tuple[Life, Operation]:
-    """A life with one of `OPERATIONS` just asked for.
+    """Return a life with one of `OPERATIONS` just requested.
 
-    `home` is where its server is to go, if it goes anywhere.
+    `home` is the destination of its server, if it has one.
     """
     life = Life(nova) if operation == "boot" else booted(nova)
     for before in OPERATIONS[operation]:
@@ -304,7 +306,7 @@ def begin(life: Life, name: str, home: int) -> Operation:
 
 
 def do(life: Life, what: str, home: int) -> None:
-    """Let `what` happen.
+    """Run `what`.
 
     An operation goes to the host number `home`, or to the one that it names itself ("migrate to
     host 2").
@@ -339,9 +341,9 @@ def lives(
     length: int = 8,
     clean: Callable[[Life], None] | None = None,
 ) -> Life:
-    """Operations one after the other, and what is done about each.
+    """Draw operations one after the other, and the reactions to each.
 
-    Any of them may be cut, fail or be left alone after any step.
+    Any of them may be interrupted, fail or be left alone after any step.
     """
     nova = Nova(pooled=draw(st.booleans()), devices=draw(st.booleans()))
     if draw(st.sampled_from([True, True, True, False])):
@@ -403,9 +405,9 @@ def _event(draw: st.DrawFn, life: Life, clean: Callable[[Life], None] | None) ->
 
 
 def _interrupted(draw: st.DrawFn, life: Life, operation: Operation) -> None:
-    """Let an operation go on for some steps, and then do something to it.
+    """Let an operation continue for some steps, and then interrupt it.
 
-    Mostly it goes on to its end.
+    Mostly it continues to its end.
     """
     life.go(operation, draw(st.sampled_from([TO_THE_END, TO_THE_END, *range(16)])))
     if operation not in life.running or life.blocked(operation):

@@ -2,13 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nova as far as claims go: its rows, and its claims in Placement.
+"""A model of Nova's rows and allocations, beside the true state of the guests.
 
-Beside them stands what is true of the guests.
-
-`Nova` is what the operations (`nova_operations`) change. What the APIs would say of it is a
-`World`; what a server needs (`needed`) is known from where its guests and disks are, and from
-nothing that the judge may see.
+The operations (`nova_operations`) change a `Nova`. A `World` is what its APIs would show; what a
+server needs (`needed`) is known from where its guests and disks are, and from nothing that the
+rules can see.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ if t.TYPE_CHECKING:
 API, CONDUCTOR = "nova-api", "nova-conductor"
 KEPT = object()
 
-# nova/api/openstack/common.py, _STATE_MAP: by vm_state, and by the task where that tells more.
+# nova/api/openstack/common.py, _STATE_MAP: by vm_state, and by the task if that says more.
 STATUS = {
     "active": "ACTIVE",
     "stopped": "SHUTOFF",
@@ -71,14 +69,14 @@ class Failed(Exception):
 class RolledBack(Failed):
     """An InstanceFaultRollback, or a driver's NotImplementedError.
 
-    The server goes back to the state that it had.
+    The server returns to its earlier state.
     """
 
 
 class Preempted(Failed):
     """An UnexpectedTaskStateError.
 
-    Somebody else, such as a reset of the state, has changed the task meanwhile.
+    Something else, such as a reset of the state, has changed the task meanwhile.
     """
 
 
@@ -87,14 +85,14 @@ class Gone(Failed):
 
 
 class Aborted(Failed):
-    """The driver reports that a live migration was aborted, or failed and the guest never left."""
+    """The driver reports that a live migration was aborted, or failed before the guest left."""
 
 
 @d.dataclass(frozen=True)
 class Step:
-    """Where an operation has come to: what was just done, and which service goes on.
+    """The progress of an operation: what was just done, and which service continues.
 
-    If it is `queued` for that service, it outlives its restart.
+    If it is `queued` for that service, it survives its restart.
     """
 
     where: str
@@ -141,12 +139,12 @@ class Nova:
         self._ticks = 0
         self.world.server(self.hosts[2], self.hosts[2], name="bystander")
 
-    # What is true.
+    # The true state.
 
     def share(self, host: str, large: bool, device: int = 0) -> Allocations:
-        """What the scheduler claims on `host`.
+        """Return what the scheduler allocates on `host`.
 
-        Disk is of the pool if there is one, and there is a device of the host if it has some.
+        Disk is from the pool if there is one, and a device of the host is added if it has some.
         """
         flavor = dict(LARGE if large else SMALL)
         claim: dict[str, dict[str, int]] = {host: flavor}
@@ -157,11 +155,12 @@ class Nova:
         return claim
 
     def needed(self, server: str) -> dict[str, dict[str, int]]:
-        """The amounts by provider and class that `server` lives on.
+        """Return the amounts by provider and class that `server` uses.
 
-        These are its guests, the disks kept for a revert, and what is on its way.
+        These are its guests, the disks kept for a revert, and guests on their way.
 
-        Of the pool the largest, since Nova itself does not claim it twice for an evacuation.
+        The pool counts the largest of them, since Nova itself does not allocate it twice for an
+        evacuation.
         """
         need: dict[str, dict[str, int]] = {}
         if server not in self.world.servers:
@@ -178,12 +177,12 @@ class Nova:
         return need
 
     def arrive(self, server: str, host: str) -> None:
-        """A guest, or its disk, is on `host` from now on."""
+        """Put a guest, or its disk, on `host`."""
         claim = self.coming.get(server, {}).pop(host, None) or self.share(host, self.large(server))
         self.copies.setdefault(server, {})[host] = claim
 
     def remake(self, server: str, host: str) -> None:
-        """A new disk in place of the old one, on the claim that is there."""
+        """Replace the disk, on the existing allocation."""
         here = self.copies.setdefault(server, {})
         here.setdefault(
             host,
@@ -196,7 +195,7 @@ class Nova:
         self.forget_revert(server)
 
     def stays(self, server: str) -> None:
-        """What was on its way to `server` will not come: its operation fails."""
+        """Nothing more arrives for `server`: its operation fails."""
         self.coming.pop(server, None)
 
     def leave(self, server: str, *places: t.Any) -> None:
@@ -204,7 +203,7 @@ class Nova:
             self.copies.get(server, {}).pop(place, None)
 
     def park(self, server: str, host: str) -> None:
-        """The disk is kept on `host` for a revert."""
+        """Keep the disk on `host` for a revert."""
         here = self.copies.get(server, {})
         if host not in here:
             raise Failed(f"no guest of {server} on {host}")
@@ -216,9 +215,9 @@ class Nova:
             here[host] = here.pop(("parked", host))
 
     def forget_revert(self, server: str) -> None:
-        """A server that is no longer VERIFY_RESIZE cannot be reverted.
+        """Forget the revert of a server that is no longer VERIFY_RESIZE.
 
-        A disk kept for that is needed only if it is the last one.
+        A disk kept for it is needed only if it is the last one.
         """
         here = self.copies.get(server, {})
         if self.host(server) in here:
@@ -242,7 +241,7 @@ class Nova:
         return self._row(server).task_state
 
     def host(self, server: str) -> str | None:
-        """The root of the node where Nova says that `server` is."""
+        """Return the root of the node where Nova has `server`."""
         name = self._row(server).node
         return next((root for root, node in self.world.nodes.items() if node.name == name), None)
 
@@ -254,7 +253,7 @@ class Nova:
         host: t.Any = KEPT,
         expected: tuple[str | None, ...] | None = None,
     ) -> None:
-        """nova/objects/instance.py, save: `expected` are the tasks that it may have."""
+        """nova/objects/instance.py, save: `expected` are the allowed current tasks."""
         row = self._row(server)
         if expected is not None and row.task_state not in expected:
             self.stays(server)
@@ -278,7 +277,7 @@ class Nova:
         self.world.servers[server] = d.replace(row, status=status, task_state=task, **where)
 
     def destroy(self, server: str) -> None:
-        """nova/objects/instance.py, destroy: the rows of its migrations go with its own."""
+        """nova/objects/instance.py, destroy: the rows of its migrations are deleted too."""
         self._row(server)
         self.world.delete(server)
         for migration in [
@@ -288,7 +287,7 @@ class Nova:
             self.world.unlisted_migrations.add(migration)
 
     def mark_deleted(self, server: str) -> None:
-        """An operator writes into the database that it is deleted.
+        """Mark it as deleted in the database, as an operator does.
 
         Only its own row, and not as Nova does.
         """
@@ -325,7 +324,7 @@ class Nova:
         )
 
     def with_status(self, server: str, *statuses: str, kind: str | None = None) -> str | None:
-        """The oldest migration of `server` in one of `statuses`.
+        """Return the oldest migration of `server` in one of `statuses`.
 
         As in nova/objects/migration.py, get_by_instance_and_status.
         """
@@ -337,7 +336,7 @@ class Nova:
         return next((row.uuid for row in rows if kind in (None, row.type)), None)
 
     def place(self, migration: str, end: str) -> str | None:
-        """The root of the `source` or the `dest` of a migration."""
+        """Return the root of the `source` or the `dest` of a migration."""
         if migration not in self.world.migrations:
             raise Gone(migration)
         name = getattr(self.world.migrations[migration], f"{end}_compute")
@@ -358,9 +357,9 @@ class Nova:
         )
 
     def event_begins(self, server: str, name: str, host: str | None = None) -> str:
-        """Record an event of the newest action, on the host with the root `host` if on one.
+        """Record an event of the newest action, on the host with the root `host` if given.
 
-        Returns the request that it belongs to.
+        Returns its request.
         """
         newest, *older = self.world.actions[server]
         event = ActionEvent(
@@ -372,7 +371,10 @@ class Nova:
     def event_ends(
         self, server: str, request: str, name: str, result: str, in_copy: bool = False
     ) -> None:
-        """Of several of one name Nova ends the first (nova/db/main/api.py, action_event_finish)."""
+        """End the first of several events of one name.
+
+        As Nova does: nova/db/main/api.py, action_event_finish.
+        """
 
         def ended(action: Action) -> Action:
             first = next(
@@ -404,9 +406,9 @@ class Nova:
         )
 
     def put(self, consumer: str, resources: Allocations) -> None:
-        """One write: the consumer's generation moves.
+        """Write once: the consumer's generation increases.
 
-        An emptied consumer is gone, and begins at 1 when it comes back.
+        An emptied consumer is deleted, and starts again at 1.
         """
         before = self.world.allocations.pop(consumer, None)
         if resources:
@@ -416,9 +418,9 @@ class Nova:
             )
 
     def claim(self, server: str, host: str, large: bool, device: int = 0) -> None:
-        """claim_resources, which may find that the server already holds something.
+        """claim_resources, which may find an existing allocation of the server.
 
-        Only providers of which it holds nothing are added to that.
+        Only providers without an allocation are added to that.
         """
         if not self._answered():
             raise Failed("no valid host")
@@ -427,7 +429,7 @@ class Nova:
         self.put(server, {**claim, **self.held(server)})
 
     def move(self, source: str, target: str) -> bool:
-        """move_allocations: whatever the target holds is overwritten."""
+        """move_allocations: the allocation of the target is overwritten."""
         if not self.held(source):
             if self.held(target):
                 return True

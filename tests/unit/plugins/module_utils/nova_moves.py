@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nova's moves of a server, as `nova_operations` has the rest.
+"""Nova's moves of a server; `nova_operations` has the rest.
 
 These are resize, live migration, evacuation and rebuild.
 """
@@ -32,7 +32,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_op
 
 
 def resize(nova: Nova, server: str, hosts: tuple[str, ...], larger: bool, device: int = 0) -> Steps:
-    """resize, then MigrationTask and prep_resize on each of `hosts` until one takes it."""
+    """resize, then MigrationTask and prep_resize on each of `hosts` until one accepts it."""
     nova.save(server, task="resize_prep")
     kind = "resize" if larger != nova.large(server) else "migration"
     nova.act(server, "resize" if kind == "resize" else "migrate")
@@ -69,7 +69,7 @@ def _migration_task(
 ) -> Steps:
     """MigrationTask.execute, with its rollback.
 
-    The row of the migration comes first, then the claim, whose return is only logged.
+    The row of the migration comes first, then the allocation, whose return is only logged.
     """
     known = nova.with_status(server, "pre-migrating", kind=kind)
     migration = known or nova.migration(server, kind, "pre-migrating")
@@ -101,7 +101,7 @@ def _migration_task(
 def _prepared(nova: Nova, server: str, migration: str, host: str, last: bool) -> Steps:
     """_do_prep_resize.
 
-    Returns whether it went well, or another host is tried (_reschedule_resize_or_reraise).
+    Returns whether it succeeded; else another host is tried (_reschedule_resize_or_reraise).
     """
     try:
         nova.set(migration, dest=host, status="pre-migrating")
@@ -143,7 +143,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
                 nova, server, source, errors_out_migration(nova, migration, source, left()), was
             )
         except Failed:
-            # The driver has brought the guest back before it told of the failure.
+            # The driver has restored the guest before it reported the failure.
             nova.unpark(server, source)
             revert_allocation(nova, server, migration)
             yield Step(source, "claim reverted")
@@ -181,7 +181,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
 def revert(nova: Nova, server: str) -> Steps:
     """revert_resize on the destination, _finish_revert_resize on the source.
 
-    `reverted` and the old host come before the claim.
+    `reverted` and the old host come before the allocation.
     """
     migration = nova.with_status(server, "finished") or ""
     nova.save(server, task="resize_reverting")
@@ -203,7 +203,7 @@ def revert(nova: Nova, server: str) -> Steps:
         try:
             yield from steps
         except Failed:
-            # The last disk is on the source, and only a repair of the database brings it back.
+            # The last disk is on the source, and only a repair of the database recovers it.
             if (
                 not nova.strict
                 and not nova.has_guest(server, dest)
@@ -327,7 +327,7 @@ def _rolled_back(nova: Nova, server: str, migration: str, source: str, status: s
 
 
 def _post_live_migration(nova: Nova, server: str, migration: str, source: str, host: str) -> Steps:
-    """Three steps of a live migration that has ended.
+    """The three last steps of a live migration.
 
     _post_live_migration_update_host, _post_live_migration, post_live_migration_at_destination.
     """
@@ -349,7 +349,7 @@ def _post_live_migration(nova: Nova, server: str, migration: str, source: str, h
 
 
 def switch(nova: Nova, server: str, source: str, host: str) -> None:
-    """What libvirt does of a live migration, with or without Nova."""
+    """Do what libvirt does in a live migration, with or without Nova."""
     if not nova.has_guest(server, source):
         raise Failed(f"no guest on {source}")
     nova.arrive(server, host)
@@ -402,8 +402,8 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
                 nova.set(moved, status="failed")
             return
         except Failed:
-            # Nova gives up the guest that it may have made there: the next that it does is to drop
-            # that claim itself.
+            # Nova gives up the guest that it may have created there: its next step is to drop that
+            # allocation itself.
             if not nova.strict:
                 nova.leave(server, host)
             nova.stays(server)
@@ -431,9 +431,9 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
 
 
 def rebuild(nova: Nova, server: str) -> Steps:
-    """A rebuild in place.
+    """Rebuild in place.
 
-    One that fails drops the server's own claim (`scheduled_node is not None`).
+    A failure drops the server's own allocation (`scheduled_node is not None`).
     """
     host, was = nova.host(server) or "", nova.vm[server]
     nova.save(server, task="rebuilding")

@@ -2,13 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Nova does to a server, step by step in the order of its code.
+"""Nova's operations on a server, step by step in the order of its code.
 
-Each operation is a generator that stops after each step.
+Each operation is a generator that pauses after each step.
 
-A test may let it go on, let it fail there (throw `Failed`: the handlers are Nova's), or
-forget it, which is a service that was killed. What an operation waits for in another service's
-queue (`Step.queued`) is not lost when that service restarts.
+A test may let it continue, let it fail there (throw `Failed`: the handlers are Nova's), or drop it,
+as when a service is killed. What waits in another service's queue (`Step.queued`) is not lost when
+that service restarts.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def reverts_task_state(nova: Nova, server: str, at: str, steps: Steps) -> Steps:
 def revert_allocation(nova: Nova, server: str, migration: str) -> None:
     """nova/compute/manager.py, _revert_allocation.
 
-    Whether the claim was moved back is not looked at.
+    Nova does not check whether the allocation was moved back.
     """
     if nova.held(migration):
         nova.move(migration, server)
@@ -119,7 +119,7 @@ def _built(nova: Nova, server: str, host: str, last: bool) -> Steps:
     """_do_build_and_run_instance.
 
     A RescheduledException on all hosts but the last, where the build is aborted and keeps its
-    claim.
+    allocation.
     """
     request, name = nova.world.actions[server][0].request_id, "compute__do_build_and_run_instance"
     nova.event_begins(server, name, host)
@@ -190,7 +190,7 @@ def shelve_offload(nova: Nova, server: str) -> Steps:
 def _offloaded(nova: Nova, server: str, host: str) -> Steps:
     """_shelve_offload_instance: the snapshot is in the image service.
 
-    So the share is not needed any more once Nova itself drops it.
+    So the allocation is not needed any more once Nova itself drops it.
 
     Nor is a disk that was kept for a revert: it is not the last one, and here the driver destroys
     it as well (delete_instance_files).
@@ -255,7 +255,7 @@ def unshelve(nova: Nova, server: str, host: str, device: int = 0) -> Steps:
 def delete(nova: Nova, server: str) -> Steps:
     """_delete: without a host, or with its nova-compute down, locally.
 
-    Otherwise terminate_instance. A parked resize is confirmed first.
+    Otherwise terminate_instance. An unconfirmed resize is confirmed first.
     """
     host = nova.host(server)
     was = nova.task(server)
@@ -295,7 +295,7 @@ def delete(nova: Nova, server: str) -> Steps:
 def terminated(nova: Nova, server: str, host: str) -> Steps:
     """_delete_instance."""
     try:
-        # Its user has given it up, wherever else a disk of it is left.
+        # Its user has given it up, wherever else a disk of it remains.
         nova.copies.get(server, {}).clear()
         yield Step(host, "destroyed")
         nova.save(server, vm="deleted", task=None)

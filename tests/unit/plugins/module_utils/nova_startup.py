@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a nova-compute does by itself, when it starts and from time to time.
+"""What a nova-compute does by itself, when it starts and periodically.
 
-As nova/compute/manager.py has it.
+The code is in nova/compute/manager.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BUILDING = ("scheduling", "block_device_mapping", "networking", "spawning")
 
 
 def init_host(nova: Nova, host: str) -> Steps:
-    """init_host; only after it are messages taken from the queue."""
+    """init_host; messages are read from the queue only after it."""
     yield Step(host, "starting")
     left = yield from _destroy_evacuated_instances(nova, host)
     here = [
@@ -52,7 +52,9 @@ def init_host(nova: Nova, host: str) -> Steps:
 
 
 def _destroy_evacuated_instances(nova: Nova, host: str) -> Steps:
-    """The guest first, then the claim (a failure is only logged), then the migration's row.
+    """Remove the guest, then the allocation, then update the migration's row.
+
+    A failure to remove the allocation is only logged.
 
     Returns the servers.
     """
@@ -63,7 +65,7 @@ def _destroy_evacuated_instances(nova: Nova, host: str) -> Steps:
         and nova.place(row.uuid, "source") == host
         and row.status in ("accepted", "pre-migrating", "done")
     ]
-    # By instance uuid: of several migrations of one server the last is taken.
+    # By instance uuid: the last of several migrations of one server wins.
     evacuations = {row.server: row.uuid for row in rows}
     for server in evacuations:
         nova.leave(server, host)
@@ -82,7 +84,7 @@ def _init_instance(nova: Nova, server: str, host: str) -> Steps:
     if vm == "soft-delete" or (vm == "error" and task not in ("resize_migrating", "deleting")):
         return
     if vm == "deleted":
-        # _complete_partial_deletion: the row first, then the claim
+        # _complete_partial_deletion: the row first, then the allocation
         nova.destroy(server)
         yield Step(host, "partial deletion")
         try:
@@ -111,7 +113,7 @@ def _init_instance(nova: Nova, server: str, host: str) -> Steps:
         nova.save(server, task=None)
         yield Step(host, "crashed resize reverted")
     elif task == "migrating":
-        # _reset_live_migration: that the abort fails is swallowed
+        # _reset_live_migration: a failure of the abort is ignored
         running = nova.with_status(server, "running")
         if running:
             nova.set(running, status="error")

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the judge would change of a model's Nova, compared with what is true of it.
+"""The changes of the rules for a model's Nova, compared with the truth.
 
-And which of the hard situations it is in.
+And the difficult situations of a Nova.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     SETTLED_STATUSES,
     UNSHELVE_ACTION,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,14 +38,12 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
-
 
 def changing(nova: Nova) -> list[Finding]:
-    """The findings of all kinds that a run would change."""
+    """Return the findings of all kinds that a run would change."""
     snapshot = nova.world.snapshot()
     candidates = set(find_candidates(snapshot))
-    found = judge(snapshot, HARSH)
+    found = judge(snapshot, NO_MINIMUM_AGE)
     return [
         finding
         for finding in found
@@ -52,10 +52,10 @@ def changing(nova: Nova) -> list[Finding]:
 
 
 def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
-    """What `change` takes of what a server needs, by provider and class.
+    """Return what `change` removes that a server needs, by provider and class.
 
-    Of what a server holds itself nothing may go that it needs; of a migration's claim only what its
-    server, or another migration of it, holds as well.
+    Nothing may be removed from a server itself that it needs; from a migration's allocation only
+    what its server, or another migration of it, has as well.
     """
     before, after = (_together(change, side) for side in ("before", "after"))
     move = nova.world.migrations.get(change.consumer)
@@ -76,15 +76,15 @@ def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
                 min(need, elsewhere + document.get(provider, {}).get(cls, 0))
                 for document in (before, after)
             )
-            # Where all claims together are too small for the guest, Nova has lost the right one,
-            # and this is of an earlier size.
+            # If all allocations together are too small for the guest, Nova has lost the right one,
+            # and this one is of an earlier size.
             if has < had and (not move or had == need):
                 taken.setdefault(provider, {})[cls] = had - has
     return taken
 
 
 def _together(change: Change, side: str) -> dict[str, dict[str, int]]:
-    """What the consumer of a change and its partner hold on one side of it."""
+    """Return the allocations of a change's consumer and its partner on one side of it."""
     sums = _together(change.partner, side) if change.partner else {}
     for provider, share in getattr(change, side)["allocations"].items():
         for cls, amount in share["resources"].items():
@@ -103,9 +103,9 @@ def make(nova: Nova, change: Change) -> None:
 
 
 def _order_of_times(world: World) -> dict[str | None, int]:
-    """The times that are compared with each other, each as its place among them.
+    """Return the order of the times that are compared with each other.
 
-    Two lives can differ in all others.
+    Lives may differ in all other times.
     """
     moved = {time for row in world.migrations.values() for time in (row.created_at, row.updated_at)}
     unshelved = {
@@ -122,9 +122,9 @@ def _shares(allocations: Allocations) -> list[t.Any]:
 
 
 class Watch:
-    """Looks at each state of each life, and at the same state only once.
+    """Checks each state of each life, and the same state only once.
 
-    Counts what it has seen.
+    It counts what it has seen.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class Watch:
         self._seen.add(state)
 
     def clean(self, life: Life) -> None:
-        """Make all changes at once, and look again."""
+        """Make all changes at once, and check again."""
         for finding in changing(life.nova):
             assert finding.change
             make(life.nova, finding.change)
@@ -212,7 +212,7 @@ class Watch:
 
 
 class Situation:
-    """The words in which the half-way moves are told."""
+    """The words that describe halfway moves."""
 
     def __init__(self, nova: Nova, server: str) -> None:
         self.nova = nova
@@ -233,7 +233,7 @@ class Situation:
         return self.nova.has_guest(self.server, self.home)
 
     def moved(self, kinds: t.Collection[str], *statuses: str) -> list[Migration]:
-        """The moves of the server that ended so."""
+        """Return the moves of the server that ended so."""
         rows = self.nova.world.migrations.values()
         return [
             row
@@ -242,16 +242,16 @@ class Situation:
         ]
 
     def needs_claim_of(self, kinds: t.Collection[str], *statuses: str) -> bool:
-        """The server rests on its host without a claim there.
+        """The server is on its host without an allocation there.
 
-        Such a migration holds what the guest needs.
+        Such a migration has what the guest needs.
         """
         if not self.rests or self.holds_home() or not self.guest_home():
             return False
         return any(self.home in self.nova.held(row.uuid) for row in self.moved(kinds, *statuses))
 
     def unshelved_elsewhere(self) -> bool:
-        """The server rests where it was unshelved, and no move of it ended there."""
+        """The server is where it was unshelved, and no move of it ended there."""
         ends = {
             row.dest_compute
             for row in self.moved((*COLD, *LIVE, *EVACUATION), "confirmed", "completed", "done")
@@ -266,9 +266,9 @@ class Situation:
         )
 
     def left_a_failed_move(self) -> bool:
-        """The server rests elsewhere than where a live migration or evacuation failed to.
+        """The server is elsewhere than the destination of a failed live migration or evacuation.
 
-        It was there by another move.
+        It was there through another move.
         """
         failed = {row.dest_compute for row in self.moved((*LIVE, *EVACUATION), "error", "failed")}
         left = {row.source_compute for row in self.moved((*COLD, *LIVE), "confirmed", "completed")}
@@ -276,7 +276,7 @@ class Situation:
         return self.rests and self.row is not None and bool((failed & left) - {self.row.host})
 
     def holds_own_move(self) -> bool:
-        """A failed move within the host still holds a claim there."""
+        """A failed move within the host still has an allocation there."""
         failed = (
             row for row in self.moved(COLD, "error") if row.source_compute == row.dest_compute
         )

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""As much of Placement as a writer meets, behind the adapter of an HTTP session.
+"""The part of Placement that a writer uses, behind the adapter of an HTTP session.
 
-It answers requests as `handlers/allocation.py` does as to generations, types and empty consumers;
-it has no providers and no capacity, of which the real one is asked elsewhere. What a network does
-to a request happens exactly where a test says.
+It follows `handlers/allocation.py` for generations, types and empty consumers; it has no providers
+and no capacity, which are tested with the real one. Network failures happen exactly where a test
+says.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _provider(uuid: str) -> Body:
 
 
 class Placement:
-    """Consumers and what they hold."""
+    """Consumers and their allocations."""
 
     def __init__(self) -> None:
         self.held: dict[str, Body] = {}
@@ -57,7 +57,7 @@ class Placement:
     def give(
         self, number: int, type: str | None = None, generation: int = 1, **resources: int
     ) -> str:
-        """Let a consumer hold `resources` of one provider; without any it holds nothing."""
+        """Give a consumer `resources` of one provider; without any it has no allocation."""
         self.held.pop(uuid(number), None)
         if resources:
             shares = {HERE: {"resources": dict(resources)}}
@@ -165,10 +165,10 @@ class Placement:
                 }
         return 204, {}
 
-    # What can happen to a POST
+    # Failures of a POST
 
     def lost(self, body: Body) -> int | None:
-        """It never arrives."""
+        """The request never arrives."""
         raise ksa.ConnectFailure("lost")
 
     def unanswered(self, body: Body) -> int | None:

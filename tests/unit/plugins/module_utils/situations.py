@@ -4,15 +4,17 @@
 
 """A cloud with two hosts, and one situation in it for each kind of finding.
 
-Each makes its consumer and returns it.
+Each creates its consumer and returns it.
 """
 
 from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 if t.TYPE_CHECKING:
@@ -22,11 +24,9 @@ if t.TYPE_CHECKING:
 
     Situation = Callable[["Cloud"], str]
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
-
 
 class Cloud(World):
-    """Two hosts and one server at rest, which shows that these credentials may look."""
+    """Two hosts and one settled server, with which the credentials pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Cloud(World):
     def found(self, consumer: str, **changes: t.Any) -> Finding:
         return next(
             finding
-            for finding in judge(self.snapshot(**changes), HARSH)
+            for finding in judge(self.snapshot(**changes), NO_MINIMUM_AGE)
             if finding.consumer == consumer
         )
 

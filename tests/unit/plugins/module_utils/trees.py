@@ -4,7 +4,7 @@
 
 """A Placement with providers, and a Nova that lists their compute nodes.
 
-They fail and change at will: real ones cannot be made to.
+They fail and change on request, which real ones cannot.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Trees:
         self.aggregates.append({"uuid": uuid, "name": "rack-1", "hosts": list(hosts)})
 
     def give(self, uuid: str, part: str, *names: str) -> None:
-        """What somebody else adds."""
+        """Add something, as somebody else would."""
         self.providers[uuid][part] |= set(names)
         self.providers[uuid]["generation"] += 1
 

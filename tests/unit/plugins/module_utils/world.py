@@ -4,7 +4,7 @@
 
 """A small cloud in memory, from which snapshots are made as the readers would make them.
 
-They are input for the pure parts.
+They are input for the pure rooms.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def answer(request: str, status: int, value: T | None = None) -> Answer[T]:
 
 
 class World:
-    """Hosts, servers, migrations and what they hold. Methods return uuids."""
+    """Hosts, servers, migrations and their allocations. Methods return uuids."""
 
     def __init__(self) -> None:
         self.providers: dict[str, Provider] = {}
@@ -84,7 +84,7 @@ class World:
         self.ports: dict[str, tuple[Port, ...]] = {}
         self.stock: dict[str, dict[str, Inventory]] = {}
         self.statuses: dict[tuple[str, str], int] = {}
-        # Hosts of a cell that the listings leave out.
+        # Hosts of a cell that the listings omit.
         self.unlisted_hosts: set[str] = set()
         self._count = 0
 
@@ -99,7 +99,7 @@ class World:
         return uuid
 
     def host(self, name: str, service: str | None = None) -> str:
-        """A compute node with its root provider; several of one `service` are ironic's."""
+        """Add a compute node with its root provider; several of one `service` are ironic's."""
         root = self.provider(name)
         self.nodes[root] = Hypervisor(root, name, service or name, "up", "enabled", ())
         self.services.append(Service("nova-compute", service or name, "enabled", "up"))
@@ -108,7 +108,7 @@ class World:
     def server(
         self, root: str | None = None, *holds: str, status: str = "ACTIVE", **fields: t.Any
     ) -> str:
-        """A live server on the compute node `root`, holding a claim on each of `holds`."""
+        """Add a live server on the compute node `root`, with an allocation on each of `holds`."""
         uuid = self.uuid()
         node = self.nodes[root] if root else None
         server = Server(
@@ -136,14 +136,14 @@ class World:
     def delete(self, server: str, remembered: bool = True) -> None:
         """Delete a server as Nova does.
 
-        Its allocation stays, which is the fault that we look for.
+        Its allocation stays, which is the fault to be found.
         """
         gone = self.servers.pop(server)
         if remembered:
             self.deleted[server] = d.replace(gone, status="DELETED", terminated_at=NOW)
 
     def delete_by_hand(self, server: str) -> None:
-        """Mark the row of a server as deleted as Nova does not.
+        """Mark the row of a server as deleted, but not as Nova does.
 
         It is in no listing, and its actions are still shown.
         """
@@ -155,7 +155,7 @@ class World:
     def remove_host(self, root: str) -> None:
         """Delete the compute service of a host.
 
-        Its provider stays, as it does while anybody has an allocation of it.
+        Its provider stays, as it does while somebody has an allocation on it.
         """
         gone = self.nodes.pop(root)
         self.services = [service for service in self.services if service.host != gone.host]
@@ -164,9 +164,9 @@ class World:
     def migration(
         self, server: str, source: str, dest: str, status: str, *holds: str, type: str = "migration"
     ) -> str:
-        """A migration of `server` between two compute nodes, newer than those before.
+        """Add a migration of `server` between two compute nodes, newer than earlier ones.
 
-        Its consumer holds a claim on each of `holds`.
+        Its consumer has an allocation on each of `holds`.
         """
         uuid = self.uuid()
         here, there = self.nodes.get(source), self.nodes.get(dest)
@@ -193,7 +193,7 @@ class World:
         age: int | None = OLD,
         type: str | None = None,
     ) -> str:
-        """Add a claim of `amounts` on each of `providers`."""
+        """Add an allocation of `amounts` on each of `providers`."""
         held = dict(self.allocations[consumer].resources) if consumer in self.allocations else {}
         held.update((provider, dict(amounts)) for provider in providers)
         if held:
@@ -208,7 +208,7 @@ class World:
         event: str | None = None,
         host: str | None = None,
     ) -> None:
-        """Record a newest action of a server, of `host` or the one it claims.
+        """Record a newest action of a server, by `host` or the one where it is.
 
         With an event for each end in `finished` (None while it runs).
         """
@@ -229,7 +229,7 @@ class World:
         )
 
     def _time(self) -> str:
-        """A time that is later than that of whatever was made before."""
+        """Return a later time than any before."""
         return f"2026-11-20T12:{self._count // 60:02}:{self._count % 60:02}.000000"
 
     def recorded(
@@ -271,7 +271,7 @@ class World:
         result: str = "Success",
         at: str = LATER,
     ) -> None:
-        """Record the newest action of a server, as of a time after all others.
+        """Record the newest action of a server, later than all others.
 
         It has one event on a host.
         """
@@ -285,13 +285,13 @@ class World:
         )
 
     def stranger(self, *providers: str, **fields: t.Any) -> str:
-        """A consumer that Nova does not know."""
+        """Add a consumer that Nova does not know."""
         return self.hold(self.uuid(), *providers, **fields)
 
     def apply(self, change: Change) -> None:
-        """Let Placement take `change`.
+        """Apply `change` as Placement does.
 
-        The consumer then holds what is in its document, or is gone.
+        The consumer then has the allocation in its document, or is deleted.
         """
         after = change.after
         left = {provider: share["resources"] for provider, share in after["allocations"].items()}
@@ -307,7 +307,7 @@ class World:
     def answers(self, question: str, uuid: str, status: int) -> None:
         """Let Nova answer a `question` about `uuid` with another status than its own.
 
-        The question is a field of Dossier.
+        The question is a field of Evidence.
         """
         self.statuses[question, uuid] = status
 
@@ -357,7 +357,7 @@ class World:
         return d.replace(snapshot, **changes)
 
     def _names_without_node(self) -> list[str]:
-        """The names that the hosts behind root providers without a compute node may have."""
+        """Return the possible names of hosts behind root providers without a compute node."""
         roots = [
             provider
             for uuid, provider in self.providers.items()
@@ -371,9 +371,9 @@ class World:
         )
 
     def _listed_migrations(self) -> tuple[Migration, ...]:
-        """The whole listing.
+        """Return the whole listing.
 
-        Nova leaves out what is in a cell that is too slow for it (`left_out_migrations`).
+        Nova omits what is in a cell that is too slow for it (`left_out_migrations`).
         """
         return tuple(
             migration
@@ -481,9 +481,9 @@ class World:
         return Evidence(uuid, allocation, **asked)
 
     def _last_actions(self, uuid: str) -> list[Action]:
-        """The newest ten, down to the one that placed the server.
+        """Return the newest ten, back to the one that placed the server.
 
-        Or down to a finished shelve and then the one that placed it.
+        Or back to a finished shelve and then the one that placed it.
         """
         did, asked = self.actions.get(uuid, ()), []
         for number, action in enumerate(did[:10]):
@@ -496,9 +496,9 @@ class World:
         return asked
 
     def _holds_host_of(self, move: Migration, server: Server | None) -> bool:
-        """Whether an ended resize or cold migration holds the server's host.
+        """Return whether an ended cold migration has the allocation on the server's host.
 
-        The server itself does not hold it.
+        The server itself has none there.
         """
         root = next(
             (

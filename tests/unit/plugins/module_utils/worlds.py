@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Random clouds, sound and unsound, for the properties of the judge.
+"""Random clouds, sound and unsound, for the properties of the rules.
 
 These are hypothesis strategies over `World`.
 """
@@ -47,12 +47,11 @@ UNDER_WAY = (
 )
 MOVES = ("migration", "resize", "live-migration", "evacuation")
 
-# What the API does at once, such as resetState, has no events.
+# The API does these at once, such as resetState, so they have no events.
 ACTIONS = ("create", "unshelve", "shelve", "shelveOffload", "resetState", "rebuild")
 ENDS: list[tuple[str | None, ...]] = [(NOW,), (NOW,), (NOW, NOW), (NOW, None), (None,), ()]
 
-# What is usual comes more than once, or hardly any server would be at rest and hardly anything an
-# orphan.
+# Usual values are repeated, or hardly any server would be settled and hardly anything an orphan.
 STORY = st.sampled_from(["anything", "anything", "evacuated", "moved", "rests", "unhosted"])
 STATUS = st.sampled_from(AT_REST * 2 + NOT_AT_REST)
 TASK = st.sampled_from([None] * 8 + ["migrating"])
@@ -82,7 +81,7 @@ STATUS_CODE = st.sampled_from([400, 403, 404, 500, 503])
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Anything that a cloud can be in, and some things that it cannot."""
+    """Draw any state that a cloud can be in, and some that it cannot."""
     world = World()
     hosts = [world.host(f"compute-{number}") for number in range(draw(st.integers(1, 3)))]
     hosts += [
@@ -115,8 +114,8 @@ def worlds(draw: st.DrawFn) -> World:
     for server in servers:
         _fate(draw, world, server)
     for move in world.migrations.values():
-        # A cell too slow for the listing of all; the one by host has it, if its consumer holds what
-        # it is about.
+        # A cell too slow for the listing of all; the listing by host has it, if its consumer has an
+        # allocation on that host.
         if (
             move.uuid in world.allocations
             and _source(world, move) in _roots(world, move.uuid)
@@ -151,7 +150,7 @@ def policies(draw: st.DrawFn, world: World) -> Policy:
 
 
 def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -> str:
-    """A server at rest, evacuated or moved, with more or less than it needs.
+    """Add a settled server, evacuated or moved, with more or less than it needs.
 
     Or one in any state at all.
     """
@@ -207,9 +206,9 @@ def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -
 def _migration(
     draw: st.DrawFn, world: World, server: str, roots: list[str], pools: list[str]
 ) -> None:
-    """A move of `server` from anywhere to anywhere.
+    """Add a move of `server` from anywhere to anywhere.
 
-    Its source may still be held, by the move's own consumer or by the server.
+    The move's own consumer or the server may still have an allocation on its source.
     """
     source = draw(st.sampled_from(roots))
     move = world.migration(

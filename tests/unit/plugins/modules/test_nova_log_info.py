@@ -4,7 +4,7 @@
 
 """`nova_log_info` as the process that Ansible starts on a hypervisor.
 
-It has an old Python, and nothing but ansible-core's module_utils.
+It has an old Python, and only ansible-core's module_utils.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def line(ago: datetime.timedelta) -> str:
     )
 
 
-def test_complaints_of_files_are_returned_with_what_was_read(python: str, tmp_path: Path) -> None:
+def test_complaints_are_returned_with_the_files_read(python: str, tmp_path: Path) -> None:
     (tmp_path / "nova-compute.log").write_text(line(datetime.timedelta(hours=1)))
     (tmp_path / "nova-compute.log.1.gz").write_bytes(
         gzip.compress(line(datetime.timedelta(days=3)).encode())
@@ -103,7 +103,7 @@ def test_complaints_of_files_are_returned_with_what_was_read(python: str, tmp_pa
     assert [record["count"] for record in lately["records"]] == [1]
 
 
-def test_that_nothing_could_be_read_is_told(python: str, tmp_path: Path) -> None:
+def test_missing_and_broken_files_give_a_warning(python: str, tmp_path: Path) -> None:
     (tmp_path / "cut.gz").write_bytes(gzip.compress(os.urandom(99))[:-50])
 
     nothing = run(python, tmp_path, paths=[str(tmp_path / "nonesuch*")])
@@ -114,7 +114,7 @@ def test_that_nothing_could_be_read_is_told(python: str, tmp_path: Path) -> None
     assert "cut.gz cannot be read" in str(broken["warnings"])
 
 
-def test_more_complaints_than_may_be_returned_are_told(python: str, tmp_path: Path) -> None:
+def test_complaints_above_the_limit_are_reported(python: str, tmp_path: Path) -> None:
     lines = [line(datetime.timedelta()).replace(U[:4], f"{number:04}") for number in range(9)]
     (tmp_path / "log").write_text("".join(lines))
 
@@ -132,7 +132,7 @@ def test_more_complaints_than_may_be_returned_are_told(python: str, tmp_path: Pa
         ({"max_records": 0}, "max_records must be 1 or more"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
+def test_invalid_options_are_refused(
     python: str, tmp_path: Path, options: dict[str, t.Any], said: str
 ) -> None:
     result = run(python, tmp_path, **options)

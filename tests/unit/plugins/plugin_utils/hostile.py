@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Names that are code, markup or nonsense to somebody, and what a detection tells of them."""
+"""Names that are code, markup or nonsense somewhere, and a detection with them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ HOSTILE = {
 
 
 def hostile(name: str) -> World:
-    """An orphan, a protected and an undecided consumer.
+    """Return a cloud with an orphan, a protected and an undecided consumer.
 
-    Their servers are called `name`, on a host called `name`.
+    Their servers have this `name`, on a host of this `name`.
     """
     world = World()
     here, there = world.host(name), world.host("compute-2")
@@ -60,7 +60,7 @@ def hostile(name: str) -> World:
 
 
 def told(world: World, known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
-    """What `findings.json` has of a world."""
+    """Return the contents of `findings.json` about a world."""
     return json.loads(
         json.dumps(
             build_findings(world.snapshot(**changes), Policy(), history=History(known or {}))
@@ -69,7 +69,10 @@ def told(world: World, known: dict[str, str] | None = None, **changes: t.Any) ->
 
 
 def hostile_report(name: str) -> Report:
-    """A report in which everything has that name: also the plan, the outcomes and what failed."""
+    """Return a report in which everything has that name.
+
+    The plan, the outcomes and the failures have it too.
+    """
     findings = told(hostile(HOSTILE[name]))
     findings["summary"]["coverage"]["failed_checks"] = [HOSTILE[name]]
     findings["cloud"]["region"] = HOSTILE[name]
@@ -94,7 +97,7 @@ def plan_of(findings: t.Any) -> dict[str, t.Any]:
 def remediation_of(
     findings: t.Any, outcome: str, reason: str = "", check_mode: bool = False
 ) -> dict[str, t.Any]:
-    """What `remediation.json` has when all changes had the same outcome."""
+    """Return the contents of `remediation.json` when all changes had the same outcome."""
     outcomes = [
         {**change, "outcome": outcome, "reason": reason} for change in plan_of(findings)["changes"]
     ]

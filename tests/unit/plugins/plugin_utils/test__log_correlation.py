@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which findings the hosts themselves complained of, and which complaints nothing explains."""
+"""Which findings explain complaints of the hosts, and which complaints nothing explains."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def complaint(
 
 
 def explained(found: dict[str, t.Any], *records: dict[str, t.Any]) -> list[str]:
-    """The findings that explain these complaints, each of which is explained or not."""
+    """Return the findings that explain these complaints."""
     told = correlate_records(found, records)
     used = [pair["record"] for pair in told["explained"]]
     assert all((record in used) != (record in told["unexplained"]) for record in records)
@@ -62,7 +62,7 @@ def explained(found: dict[str, t.Any], *records: dict[str, t.Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("where", ["findings", "protected", "undecided"])
-def test_a_complaint_of_the_consumer_or_of_its_server_is_explained_wherever_the_entry_is(
+def test_complaint_about_a_consumer_or_its_server_is_explained_by_any_entry(
     where: str,
 ) -> None:
     own = entry("ended_migration", MIGRATION, SERVER, ["compute-1", "compute-2"])
@@ -73,7 +73,7 @@ def test_a_complaint_of_the_consumer_or_of_its_server_is_explained_wherever_the_
     )
 
 
-def test_a_complaint_without_a_finding_is_kept() -> None:
+def test_complaint_without_a_finding_is_kept() -> None:
     found = findings(entry("deleted_server", CONSUMER, roots=["compute-1"]))
     others = [
         complaint(SERVER),
@@ -96,7 +96,9 @@ def test_a_complaint_without_a_finding_is_kept() -> None:
         ("compute-1", "", False),
     ],
 )
-def test_a_host_is_only_believed_of_what_it_has(root: str, host: str, same: bool) -> None:
+def test_host_explains_only_complaints_about_its_own_allocations(
+    root: str, host: str, same: bool
+) -> None:
     assert (
         bool(
             explained(
@@ -107,13 +109,13 @@ def test_a_host_is_only_believed_of_what_it_has(root: str, host: str, same: bool
     )
 
 
-def test_an_entry_without_providers_is_explained_by_any_host() -> None:
+def test_entry_without_providers_is_explained_by_any_host() -> None:
     assert explained(
         findings(entry("missing_allocation", server=SERVER)), complaint(SERVER, "compute-9")
     ) == [f"missing_allocation/{SERVER}"]
 
 
-def test_one_complaint_may_tell_of_several_entries_and_one_entry_of_several_complaints() -> None:
+def test_complaints_and_entries_match_many_to_many() -> None:
     found = findings(
         entry("extra_host", SERVER, SERVER, ["compute-1"]),
         entry("ended_migration", MIGRATION, SERVER, ["compute-1"]),
@@ -126,7 +128,7 @@ def test_one_complaint_may_tell_of_several_entries_and_one_entry_of_several_comp
     ]
 
 
-def test_a_name_that_is_taken_tells_of_the_provider_that_has_it_and_not_of_its_consumers() -> None:
+def test_taken_name_explains_the_provider_and_not_its_consumers() -> None:
     found = findings(
         entry("name_conflict", roots=["compute-1"]),
         entry("deleted_server", CONSUMER, roots=["compute-1"]),
@@ -138,7 +140,7 @@ def test_a_name_that_is_taken_tells_of_the_provider_that_has_it_and_not_of_its_c
     assert explained(found, conflict) == ["name_conflict/compute-1"]
 
 
-def test_what_detection_writes_can_be_joined() -> None:
+def test_findings_of_detection_can_be_joined() -> None:
     world = World()
     here = world.host("compute-1")
     gone = world.server(here, here)
@@ -158,7 +160,7 @@ def test_what_detection_writes_can_be_joined() -> None:
     "contents",
     [[], [complaint(SERVER)], {"records": [complaint(SERVER)], "changed": False, "sources": []}],
 )
-def test_records_are_taken_from_a_list_or_a_result(contents: t.Any) -> None:
+def test_records_are_read_from_a_list_or_a_result(contents: t.Any) -> None:
     assert extract_records(contents) == (
         contents if isinstance(contents, list) else contents["records"]
     )
@@ -182,6 +184,6 @@ def test_records_are_taken_from_a_list_or_a_result(contents: t.Any) -> None:
         [complaint(SERVER, counts=2)],
     ],
 )
-def test_anything_else_is_refused(contents: t.Any) -> None:
+def test_other_input_is_refused(contents: t.Any) -> None:
     with pytest.raises(InvalidInput, match="no complaints"):
         extract_records(contents)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What became of a server that Nova was to heal.
+"""The outcome of a server that Nova was to heal.
 
-For everything that nova-manage may end with and the server may hold then.
+For every exit status of nova-manage and every allocation afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ORDINARY = [code for code in EVERY_CODE if code not in (4, 7)]
 
 
 def _detected(*holds: str, complete: bool = True, **fields: t.Any) -> dict[str, t.Any]:
-    """What a detection returns of a server on `home` that holds claims on the named hosts."""
+    """Return a detection of a server on `home` with allocations on the named hosts."""
     world = World()
     roots = {name: world.host(name) for name in ("home", "elsewhere")}
     world.server(roots["home"], *(roots[name] for name in holds), **fields)
@@ -75,7 +75,7 @@ BUSY = _detected(task_state="rebooting")
 UNREAD = {"changed": False, "msg": "Placement cannot be reached."}
 UNSOUND = _detected("home", complete=False)
 
-# What Placement and a new detection say afterwards.
+# The later answers of Placement and of a new detection.
 NOTHING = (_read(), BARE)
 GONE = ({"changed": False, "allocations": []}, _detected("home"))
 ITS_OWN = (_read("home"), _detected("home"))
@@ -114,7 +114,7 @@ def _outcome(
         ),
     ],
 )
-def test_what_it_holds_decides_and_not_the_code(
+def test_allocations_decide_the_outcome_and_not_the_exit_code(
     code: int, now: t.Any, outcome: str, changed: bool, left: str
 ) -> None:
     healed = _outcome(_ended(code), now)
@@ -142,7 +142,7 @@ def test_what_it_holds_decides_and_not_the_code(
         ),
     ],
 )
-def test_with_nothing_written_it_misses_its_claim_still_or_another_gave_it(
+def test_server_still_without_allocation_failed_unless_another_gave_it(
     now: t.Any, outcome: str, left: str
 ) -> None:
     healed = _outcome(_ended(4), now)
@@ -164,7 +164,7 @@ def test_with_nothing_written_it_misses_its_claim_still_or_another_gave_it(
         UNKNOWN_AND_UNJUDGED,
     ],
 )
-def test_with_ports_changed_it_failed_and_something_was_changed_whatever_it_holds(
+def test_changed_ports_are_a_failure_with_a_change_whatever_the_allocations(
     now: t.Any,
 ) -> None:
     healed = _outcome(_ended(7), now)
@@ -177,7 +177,7 @@ def test_with_ports_changed_it_failed_and_something_was_changed_whatever_it_hold
     ("now", "outcome", "changed"),
     [(NOTHING, FAILED, False), (ITS_OWN, HEALED, True), (UNKNOWN_AND_UNJUDGED, FAILED, False)],
 )
-def test_a_controller_that_was_lost_on_the_way_may_have_healed_it(
+def test_lost_controller_may_have_healed_the_server(
     now: t.Any, outcome: str, changed: bool
 ) -> None:
     healed = _outcome(UNREACHABLE, now)
@@ -191,7 +191,7 @@ def test_a_controller_that_was_lost_on_the_way_may_have_healed_it(
 
 
 @pytest.mark.parametrize("code", EVERY_CODE)
-def test_only_the_end_of_a_dry_run_foretells_that_it_would_be_healed(code: int) -> None:
+def test_only_a_completed_dry_run_predicts_healing(code: int) -> None:
     written = _outcome(_ended(code, "[dry-run] Create allocations"), dry=True)
     unwritten = _outcome(_ended(code, "Processed 0 instances."), dry=True)
 
@@ -209,14 +209,14 @@ def test_only_the_end_of_a_dry_run_foretells_that_it_would_be_healed(code: int) 
         assert (written["outcome"], written["changed"]) == (FAILED, False)
 
 
-def test_a_dry_run_that_reached_nobody_foretells_nothing() -> None:
+def test_dry_run_that_reached_no_server_predicts_nothing() -> None:
     healed = _outcome(UNREACHABLE, dry=True)
 
     assert (healed["outcome"], healed["changed"]) == (FAILED, False)
     assert healed["reason"].startswith("nova-manage was not reached: ")
 
 
-def test_what_looks_like_a_dry_run_but_was_none_foretells_nothing() -> None:
+def test_output_that_only_looks_like_a_dry_run_predicts_nothing() -> None:
     assert _outcome(_ended(4, "[dry-run]"), NOTHING)["outcome"] == FAILED
 
 
@@ -254,7 +254,7 @@ def test_what_looks_like_a_dry_run_but_was_none_foretells_nothing() -> None:
         ),
     ],
 )
-def test_what_is_not_proven_is_not_called_and_says_why(
+def test_unproven_server_is_skipped_with_the_reason(
     before: t.Any, outcome: str, reason: str, dry: bool
 ) -> None:
     assert _outcome(NOT_RUN, before=before, dry=dry) == {
@@ -272,18 +272,16 @@ def test_what_is_not_proven_is_not_called_and_says_why(
         ("", "", "non-zero return code"),
     ],
 )
-def test_what_it_said_is_what_it_printed_or_else_complained_of(
-    output: str, errors: str, said: str
-) -> None:
+def test_message_is_stdout_or_else_stderr(output: str, errors: str, said: str) -> None:
     assert _outcome(_ended(3, output, errors), NOTHING)["reason"].endswith(f" and said: {said}")
 
 
-def test_who_said_nothing_is_told_to_have_said_nothing() -> None:
+def test_empty_output_is_reported_as_empty() -> None:
     assert _outcome(_ended(0, ""), NOTHING)["reason"].endswith(" and said: nothing")
 
 
 @pytest.mark.parametrize("output", ["word " * 1000, "x" * 5000])
-def test_who_said_much_is_cut_short(output: str) -> None:
+def test_long_output_is_cut(output: str) -> None:
     said = _outcome(_ended(3, output), NOTHING)["reason"].partition(" and said: ")[2]
 
     assert (
@@ -293,12 +291,12 @@ def test_who_said_much_is_cut_short(output: str) -> None:
     )
 
 
-def test_every_code_that_nova_manage_documents_is_told_and_those_of_what_starts_it() -> None:
+def test_every_documented_exit_code_is_explained() -> None:
     assert list(EXIT_CODES) == [*range(9), 125, 126, 127, 255]
     assert all(told.endswith(".") for told in EXIT_CODES.values())
 
 
-def test_the_page_on_healing_has_a_row_for_every_code() -> None:
+def test_healing_page_has_a_row_for_every_exit_code() -> None:
     page = (Path(__file__).parents[4] / "docs" / "heal.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([0-9, ]+) \|", page, re.MULTILINE)
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What `make matrix` keeps of its runs, and the page that it writes of them."""
+"""What `make matrix` keeps of its runs, and the page that it writes about them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "KEPT", tmp_path / "results.json")
 
 
-def test_a_report_is_counted_by_outcome(tmp_path: Path) -> None:
+def test_report_is_counted_by_outcome(tmp_path: Path) -> None:
     (tmp_path / "junit.xml").write_text(REPORT)
 
     cell = read_junit(tmp_path / "junit.xml", TODAY, 7)
@@ -62,7 +62,7 @@ def test_a_report_is_counted_by_outcome(tmp_path: Path) -> None:
     assert not cell.good and str(cell) == "1 passed, 1 skipped, **2 failed**"
 
 
-def test_a_run_of_a_part_leaves_the_rest_as_it_was() -> None:
+def test_partial_run_keeps_the_other_results() -> None:
     whole = Results.load()
     for version in ("2.18", "2.21"):
         whole.add(Controller(version), "train", Cell("2026-01-01", 5))
@@ -79,7 +79,7 @@ def test_a_run_of_a_part_leaves_the_rest_as_it_was() -> None:
     )
 
 
-def test_what_is_no_longer_to_be_run_is_forgotten() -> None:
+def test_removed_combinations_are_dropped() -> None:
     kept = Results()
     kept.add(Controller("2.17"), "train", Cell(TODAY, 5))
     kept.add(Controller("2.18"), "train", Cell(TODAY, 5))
@@ -90,7 +90,7 @@ def test_what_is_no_longer_to_be_run_is_forgotten() -> None:
     assert kept.cells == {"ansible-core 2.18": {"train": Cell(TODAY, 5)}}
 
 
-def test_the_page_tells_what_failed_what_was_skipped_and_what_was_not_run() -> None:
+def test_page_shows_failed_skipped_and_missing_runs() -> None:
     kept = Results()
     kept.add(
         Controller("2.18"),

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What becomes of a write of which one part is refused, or whose answer never comes.
+"""The outcome of a write with a refused part, or without an answer.
 
 Nothing is reported as made that was not.
 """
@@ -91,7 +91,7 @@ def _kinds(errors: t.Iterable[CloudError | None]) -> list[type[CloudError] | Non
 # One request
 
 
-def test_all_changes_are_made_in_one_request(placement: Placement) -> None:
+def test_all_changes_are_sent_in_one_request(placement: Placement) -> None:
     changes = _removals(placement)
 
     assert _write(placement, *changes) == [None, None, None]
@@ -99,11 +99,11 @@ def test_all_changes_are_made_in_one_request(placement: Placement) -> None:
     assert placement.held == {}
 
 
-def test_nothing_to_write_is_no_request(placement: Placement) -> None:
+def test_empty_list_of_changes_sends_no_request(placement: Placement) -> None:
     assert (_write(placement), placement.posts) == ([], [])
 
 
-def test_a_share_that_stays_is_written_as_it_is(placement: Placement) -> None:
+def test_kept_provider_is_written_unchanged(placement: Placement) -> None:
     consumer = placement.give(1, VCPU=2, DISK_GB=5)
     _write(
         placement, build_change(_allocation(placement, consumer), resources={HERE: {"DISK_GB": 5}})
@@ -113,7 +113,7 @@ def test_a_share_that_stays_is_written_as_it_is(placement: Placement) -> None:
     assert placement.held[consumer]["generation"] == 2
 
 
-def test_a_pair_is_written_together_or_not_at_all(placement: Placement) -> None:
+def test_pair_is_written_completely_or_not_at_all(placement: Placement) -> None:
     server, migration = (
         _allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2)
     )
@@ -131,7 +131,7 @@ def test_a_pair_is_written_together_or_not_at_all(placement: Placement) -> None:
 # Refused
 
 
-def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(
+def test_refused_request_is_split_and_only_changed_consumers_are_refused(
     placement: Placement,
 ) -> None:
     changes = _removals(placement)
@@ -142,10 +142,10 @@ def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(
     assert [len(consumers) for _version, consumers in placement.posts] == [3, 1, 1]
 
 
-def test_what_came_back_under_the_same_number_while_others_were_refused_is_not_written(
+def test_consumer_recreated_at_the_same_generation_during_a_split_is_not_written(
     placement: Placement,
 ) -> None:
-    """Nova empties a server and claims for it again while a request is taken apart.
+    """Nova empties a server and allocates for it again while a request is split.
 
     Its generation is 1 again.
     """
@@ -163,10 +163,10 @@ def test_what_came_back_under_the_same_number_while_others_were_refused_is_not_w
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_what_somebody_else_emptied_is_not_told_as_made_by_us(
+def test_consumer_emptied_by_somebody_else_is_not_counted_as_written(
     placement: Placement, count: int
 ) -> None:
-    """It holds what the change ends with, and yet it was refused."""
+    """It has the allocation that the change leaves, and yet the change was refused."""
     changes = _removals(placement, count)
     placement.give(0)
 
@@ -174,7 +174,7 @@ def test_what_somebody_else_emptied_is_not_told_as_made_by_us(
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 409])
-def test_a_refusal_for_another_cause_is_final_and_no_conflict(
+def test_refusal_for_another_cause_is_final_and_not_a_conflict(
     placement: Placement, status: int
 ) -> None:
     changes = _removals(placement, 2)
@@ -187,8 +187,8 @@ def test_a_refusal_for_another_cause_is_final_and_no_conflict(
 # Seen before it is written
 
 
-def test_a_consumer_that_came_back_under_the_same_number_has_moved(placement: Placement) -> None:
-    """The generation of an emptied consumer begins anew."""
+def test_consumer_recreated_at_the_same_generation_has_changed(placement: Placement) -> None:
+    """The generation of an emptied consumer starts again at 1."""
     change = _removal(placement, 1)
     placement.give(1, VCPU=4)
     before = dict(placement.held)
@@ -199,7 +199,7 @@ def test_a_consumer_that_came_back_under_the_same_number_has_moved(placement: Pl
     assert (placement.posts, placement.held) == ([], before)
 
 
-def test_one_change_is_made_and_one_that_is_refused_raises_why(placement: Placement) -> None:
+def test_single_change_is_made_or_raises_the_refusal(placement: Placement) -> None:
     writer, removal = AllocationWriter(placement.api()), _removal(placement, 1)
     writer.replace(removal)
     assert placement.held == {}
@@ -210,7 +210,7 @@ def test_one_change_is_made_and_one_that_is_refused_raises_why(placement: Placem
         writer.replace(refused)
 
 
-def test_a_pair_has_moved_when_its_partner_has(placement: Placement) -> None:
+def test_pair_has_changed_when_its_partner_has(placement: Placement) -> None:
     server, migration = (
         _allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2)
     )
@@ -222,11 +222,11 @@ def test_a_pair_has_moved_when_its_partner_has(placement: Placement) -> None:
     assert list(AllocationWriter(placement.api()).find_conflicts([swap])) == [swap.consumer]
 
 
-def test_what_is_held_as_it_was_has_not_moved(placement: Placement) -> None:
+def test_unchanged_consumer_has_not_changed(placement: Placement) -> None:
     assert AllocationWriter(placement.api()).find_conflicts(_removals(placement)) == {}
 
 
-def test_what_cannot_be_read_is_not_said_to_be_as_it_was(placement: Placement) -> None:
+def test_unreadable_consumer_is_not_reported_as_unchanged(placement: Placement) -> None:
     changes = _removals(placement)
     placement.reads_fail = True
 
@@ -237,7 +237,7 @@ def test_what_cannot_be_read_is_not_said_to_be_as_it_was(placement: Placement) -
 # Without an answer
 
 
-def test_a_write_whose_answer_was_lost_is_known_by_what_is_held(placement: Placement) -> None:
+def test_write_with_a_lost_answer_is_recognized_by_the_allocations(placement: Placement) -> None:
     placement.faults = [placement.unanswered]
 
     assert _write(placement, *_removals(placement)) == [None, None, None]
@@ -245,16 +245,14 @@ def test_a_write_whose_answer_was_lost_is_known_by_what_is_held(placement: Place
 
 
 @pytest.mark.parametrize("status", [None, 408, 429, 500, 502, 503, 504])
-def test_a_write_that_was_lost_is_sent_again(placement: Placement, status: int | None) -> None:
+def test_lost_write_is_sent_again(placement: Placement, status: int | None) -> None:
     placement.faults = [(lambda _body: status) if status else placement.lost] * 2
 
     assert _write(placement, *_removals(placement)) == [None, None, None]
     assert len(placement.posts) == 3
 
 
-def test_a_write_that_stays_lost_is_given_up_and_is_not_made(
-    placement: Placement, clock: Clock
-) -> None:
+def test_write_that_stays_lost_is_given_up_and_not_made(placement: Placement, clock: Clock) -> None:
     placement.faults = [lambda _body: 503] * 1000
     began = clock.now
     errors = _write(placement, *_removals(placement))
@@ -264,7 +262,7 @@ def test_a_write_that_stays_lost_is_given_up_and_is_not_made(
     assert 1 < len(placement.posts) < 20 and clock.now - began < 10
 
 
-def test_a_write_that_was_lost_is_not_sent_again_when_something_moved_meanwhile(
+def test_lost_write_is_not_sent_again_after_a_change_by_others(
     placement: Placement,
 ) -> None:
     def moves_and_is_lost(_body: Body) -> int:
@@ -284,7 +282,7 @@ def test_a_write_that_was_lost_is_not_sent_again_when_something_moved_meanwhile(
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_late_write_by_which_its_repetition_is_refused_is_told_as_made(
+def test_late_write_that_conflicts_with_its_repetition_is_counted_as_made(
     placement: Placement, count: int
 ) -> None:
     placement.faults = [placement.late]
@@ -293,10 +291,10 @@ def test_a_late_write_by_which_its_repetition_is_refused_is_told_as_made(
     assert len(placement.posts) == 2 and placement.held == {}
 
 
-def test_a_repetition_that_is_refused_for_another_cause_leaves_open_what_was_made(
+def test_repetition_refused_for_another_cause_leaves_the_outcome_unknown(
     placement: Placement,
 ) -> None:
-    """No conflict, for that says that the run surely did not change it."""
+    """It is not a conflict, because that would mean that the run certainly did not change it."""
 
     def moves(_body: Body) -> None:
         placement.give(0, generation=2, VCPU=4)
@@ -307,7 +305,7 @@ def test_a_repetition_that_is_refused_for_another_cause_leaves_open_what_was_mad
     assert _kinds(errors) == [CloudError]
 
 
-def test_a_write_that_cannot_be_read_back_is_not_told_as_made(placement: Placement) -> None:
+def test_write_that_cannot_be_read_back_is_not_counted(placement: Placement) -> None:
     def unanswered(body: Body) -> int | None:
         placement.reads_fail = True
         return placement.unanswered(body)
@@ -319,17 +317,17 @@ def test_a_write_that_cannot_be_read_back_is_not_told_as_made(placement: Placeme
     assert f"Whether {changes[0].consumer} was changed is not known" in str(error)
 
 
-def test_an_accepted_write_that_is_not_found_afterwards_is_not_told_as_made(
+def test_accepted_write_missing_afterwards_is_not_counted(
     placement: Placement,
 ) -> None:
-    """As of a proxy that answers for Placement."""
+    """For example because a proxy answers for Placement."""
     placement.faults = [lambda _body: 204]
     (error,) = _write(placement, *_removals(placement, 1))
 
     assert "reading it back shows something else" in str(error)
 
 
-def test_others_that_waited_too_long_for_one_are_not_begun(
+def test_writes_delayed_too_long_by_another_are_not_started(
     placement: Placement, clock: Clock
 ) -> None:
     """Their proof is as old as the wait."""
@@ -352,8 +350,8 @@ def test_others_that_waited_too_long_for_one_are_not_begun(
 
 
 @pytest.mark.parametrize("type", [None, "INSTANCE"])
-def test_a_consumer_keeps_its_type_unasked(placement: Placement, type: str | None) -> None:
-    """From 1.38 on an untyped one could not be written back as it is."""
+def test_consumer_keeps_its_type_by_default(placement: Placement, type: str | None) -> None:
+    """From 1.38 on an untyped consumer cannot be written back unchanged."""
     consumer = placement.give(1, type, VCPU=2, DISK_GB=5)
 
     assert _write(
@@ -364,7 +362,7 @@ def test_a_consumer_keeps_its_type_unasked(placement: Placement, type: str | Non
 
 
 @pytest.mark.parametrize("held", [0, 2])
-def test_a_consumer_is_given_a_type(placement: Placement, held: int) -> None:
+def test_consumer_can_be_given_a_type(placement: Placement, held: int) -> None:
     consumer = placement.give(1, **({"VCPU": held} if held else {}))
     before = _allocation(placement, consumer)
     change = build_change(before, resources={HERE: CLAIM}, project="p", user="u", type="INSTANCE")
@@ -374,7 +372,7 @@ def test_a_consumer_is_given_a_type(placement: Placement, held: int) -> None:
     assert placement.held[consumer]["type"] == "INSTANCE"
 
 
-def test_a_typed_consumer_that_goes_needs_no_type(placement: Placement) -> None:
+def test_removed_consumer_needs_no_type(placement: Placement) -> None:
     assert _write(placement, _removal(placement, 1, "INSTANCE"), _removal(placement, 2)) == [
         None,
         None,
@@ -382,7 +380,7 @@ def test_a_typed_consumer_that_goes_needs_no_type(placement: Placement) -> None:
     assert placement.posts == [("1.28", [uuid(1), uuid(2)])]
 
 
-def test_each_result_is_that_of_its_change_though_there_are_two_requests(
+def test_results_belong_to_their_changes_across_two_requests(
     placement: Placement,
 ) -> None:
     typing = build_change(_allocation(placement, placement.give(1, VCPU=2)), type="INSTANCE")

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is said in several places says the same.
-
-These are the table of kinds, the modules, the role and the README.
-"""
+"""Several places that must agree: the table of kinds, the modules, the role and the README."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ STAGES = ("main", "check", "disable", "clean", "delete", "verify")
 
 
 def _documented(kind: str, name: str) -> dict[str, t.Any]:
-    """The documented options of a module or a documentation fragment."""
+    """Return the documented options of a module or a documentation fragment."""
     plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.{kind}.{name}")
     text = plugin.DOCUMENTATION if kind == "modules" else plugin.ModuleDocFragment.DOCUMENTATION
     return t.cast("dict[str, t.Any]", yaml.safe_load(text)["options"])
@@ -79,13 +76,13 @@ def _facts(option: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 class Ended(Exception):
-    """What a module does at its end, with its result."""
+    """The end of a module, with its result."""
 
 
 class Module:
-    """As much of AnsibleModule as is needed to fail before any cloud is asked.
+    """The part of AnsibleModule that is needed to fail before any request.
 
-    These options contradict each other.
+    Its options contradict each other.
     """
 
     def __init__(self, **params: t.Any) -> None:
@@ -117,7 +114,7 @@ def _failed(module: Module) -> t.Any:
     return ended.value.args[0]
 
 
-def test_an_error_of_ours_fails_the_task_with_its_sentence_alone() -> None:
+def test_error_fails_the_task_with_its_sentence_alone() -> None:
     assert _failed(Module()) == {
         "msg": (
             "cloud is a whole configuration, so region_name cannot be given beside it: put them "
@@ -126,8 +123,8 @@ def test_an_error_of_ours_fails_the_task_with_its_sentence_alone() -> None:
     }
 
 
-def test_of_the_authentication_only_secrets_are_hidden_in_results() -> None:
-    """A project named `ops`, hidden, would spoil every path with `ops` in it."""
+def test_only_secrets_of_the_authentication_are_hidden_in_results() -> None:
+    """Hiding a project named `ops` would damage every path with `ops` in it."""
     module = Module(
         auth={
             "username": "admin",
@@ -143,7 +140,7 @@ def test_of_the_authentication_only_secrets_are_hidden_in_results() -> None:
     assert module.no_log_values == {"pw", "s3", "t", "once"}
 
 
-def test_the_name_of_a_cloud_is_no_secret() -> None:
+def test_cloud_name_is_not_hidden() -> None:
     module = Module(cloud="ops", region_name=None, auth={"password": "pw"})
     with pytest.raises(pytest.fail.Exception):
         run(t.cast("t.Any", module), lambda _module, _connect: pytest.fail("it goes on"))
@@ -151,7 +148,7 @@ def test_the_name_of_a_cloud_is_no_secret() -> None:
     assert module.no_log_values == {"pw"}
 
 
-def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
+def test_secrets_inside_a_whole_configuration_are_hidden_in_results() -> None:
     module = Module(
         cloud={
             "region_name": "r",
@@ -173,7 +170,7 @@ def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
         ("_scope", scope_options),
     ],
 )
-def test_shared_options_are_documented_as_they_are(
+def test_shared_options_match_their_documentation(
     fragment: str, options: t.Callable[[], dict[str, t.Any]]
 ) -> None:
     documented = _documented("doc_fragments", fragment)
@@ -183,7 +180,7 @@ def test_shared_options_are_documented_as_they_are(
     }
 
 
-def test_secrets_are_kept_out_of_logs() -> None:
+def test_secrets_are_marked_no_log() -> None:
     assert {name for name, option in connection_options().items() if option.get("no_log")} == {
         "auth",
         "client_key",
@@ -191,19 +188,19 @@ def test_secrets_are_kept_out_of_logs() -> None:
     }
 
 
-def test_orphan_plan_documents_the_kinds_that_can_be_changed() -> None:
+def test_orphan_plan_documents_the_changeable_kinds() -> None:
     kinds = _documented("modules", "orphan_plan")["kinds"]
 
     assert (kinds["choices"], kinds["default"]) == (CHANGED, REMEDIATED)
 
 
-def test_the_role_offers_the_kinds_that_can_be_changed() -> None:
+def test_role_offers_the_changeable_kinds() -> None:
     kinds = _role_options()["orphan_cleanup_remediate_kinds"]
 
     assert (kinds["choices"], kinds["default"]) == (CHANGED, REMEDIATED)
 
 
-def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
+def test_role_defaults_match_the_documentation() -> None:
     documented = {
         name: option["default"] for name, option in _role_options().items() if "default" in option
     }
@@ -211,7 +208,7 @@ def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
     assert _role("defaults/main.yml") == documented
 
 
-def test_every_entry_point_of_the_role_has_its_options() -> None:
+def test_every_role_entry_point_has_its_options() -> None:
     specs = _role("meta/argument_specs.yml")["argument_specs"]
 
     assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
@@ -219,7 +216,7 @@ def test_every_entry_point_of_the_role_has_its_options() -> None:
     )
 
 
-def test_the_role_and_orphan_report_offer_every_format_and_product() -> None:
+def test_role_and_orphan_report_offer_every_format_and_product() -> None:
     role, documented = _role_options(), _documented("modules", "orphan_report")
 
     assert (
@@ -236,24 +233,24 @@ def test_the_role_and_orphan_report_offer_every_format_and_product() -> None:
 
 
 @pytest.mark.parametrize("option", policy_options())
-def test_the_policy_of_the_role_is_that_of_the_modules(option: str) -> None:
+def test_role_policy_matches_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(policy_options()[option])
 
 
 @pytest.mark.parametrize("option", scope_options())
-def test_the_scope_of_the_role_is_that_of_the_modules(option: str) -> None:
+def test_role_scope_matches_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(scope_options()[option])
 
 
 @pytest.mark.parametrize("option", [*limits_options(), *failures_option()])
-def test_the_limits_of_the_role_are_those_of_the_modules(option: str) -> None:
+def test_role_limits_match_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(
         {**limits_options(), **failures_option()}[option]
     )
 
 
 @pytest.mark.parametrize("option", sighting_policy_options())
-def test_what_is_waited_for_is_the_same_everywhere(option: str) -> None:
+def test_wait_options_are_the_same_everywhere(option: str) -> None:
     facts = _facts(sighting_policy_options()[option])
 
     assert (
@@ -264,7 +261,7 @@ def test_what_is_waited_for_is_the_same_everywhere(option: str) -> None:
 
 
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
-def test_the_limits_are_kept_when_a_plan_is_made_and_when_it_is_carried_out(module: str) -> None:
+def test_limits_apply_to_planning_and_to_remediation(module: str) -> None:
     plugin = importlib.import_module(
         f"ansible_collections.osops.placement.plugins.modules.{module}"
     )
@@ -276,7 +273,7 @@ def test_the_limits_are_kept_when_a_plan_is_made_and_when_it_is_carried_out(modu
 
 
 @pytest.mark.parametrize("option", ["plan", "journal"])
-def test_what_is_carried_out_or_taken_back_is_a_path_or_the_thing_itself(option: str) -> None:
+def test_plan_and_journal_options_accept_a_path_or_the_data(option: str) -> None:
     module = {"plan": "orphan_remediate", "journal": "orphan_restore"}[option]
 
     assert (
@@ -287,13 +284,13 @@ def test_what_is_carried_out_or_taken_back_is_a_path_or_the_thing_itself(option:
 
 
 @pytest.mark.parametrize("entry_point", [name for name in ENTRY_POINTS if name != "main"])
-def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
+def test_every_role_entry_point_has_its_tasks(entry_point: str) -> None:
     assert _role(f"tasks/{entry_point}.yml")
 
 
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
 @pytest.mark.parametrize("option", connection_options())
-def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
+def test_role_connection_matches_the_modules(role: str, option: str) -> None:
     ours, theirs = (
         _facts(_role_options(role)[f"{role}_{option}"]),
         _facts(connection_options()[option]),
@@ -306,7 +303,7 @@ def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str)
 
 
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
-def test_all_of_the_policy_that_a_role_takes_is_handed_on(role: str) -> None:
+def test_role_passes_on_its_whole_policy(role: str) -> None:
     taken = policy_options().keys() & {
         name.removeprefix(f"{role}_") for name in _role_options(role)
     }
@@ -318,8 +315,8 @@ def test_all_of_the_policy_that_a_role_takes_is_handed_on(role: str) -> None:
     } == {option: {f"{role}_{option}"} for option in taken}
 
 
-def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:
-    """Whole trees are no choice there: that of the host goes, and no other."""
+def test_decommission_role_offers_the_kinds_that_change_allocations() -> None:
+    """Whole trees cannot be chosen there: the host's tree is deleted, and no other."""
     of_role = _role_options("host_decommission")["host_decommission_remediate_kinds"]
     of_module = _documented("modules", "compute_host_info")["kinds"]
 
@@ -327,7 +324,7 @@ def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> No
     assert (of_module["choices"], of_module["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
 
 
-def test_the_defaults_for_retiring_hosts_are_those_that_are_documented() -> None:
+def test_decommission_role_defaults_match_the_documentation() -> None:
     documented = {
         name: option["default"]
         for name, option in _role_options("host_decommission").items()
@@ -337,9 +334,7 @@ def test_the_defaults_for_retiring_hosts_are_those_that_are_documented() -> None
     assert _role("defaults/main.yml", "host_decommission") == documented
 
 
-def test_every_stage_of_retiring_hosts_is_an_entry_point_with_the_same_options_and_its_tasks() -> (
-    None
-):
+def test_every_decommission_stage_is_an_entry_point_with_the_same_options_and_tasks() -> None:
     specs = _role("meta/argument_specs.yml", "host_decommission")["argument_specs"]
 
     assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
@@ -348,14 +343,14 @@ def test_every_stage_of_retiring_hosts_is_an_entry_point_with_the_same_options_a
     assert all(_role(f"tasks/{stage}.yml", "host_decommission") for stage in STAGES)
 
 
-def test_without_a_target_no_host_is_retired() -> None:
-    """No default may ever name one, and no stage may do without."""
+def test_decommission_role_requires_a_target() -> None:
+    """No default may ever name a host, and no stage may run without one."""
     assert _role_options("host_decommission")["host_decommission_target"]["required"]
     assert "host_decommission_target" not in _role("defaults/main.yml", "host_decommission")
     assert _role_options("host_decommission")["host_decommission_max_hosts"]["default"] == 1
 
 
-def test_the_defaults_for_hypervisors_are_those_that_are_documented() -> None:
+def test_hypervisor_role_defaults_match_the_documentation() -> None:
     documented = {
         name: option["default"]
         for name, option in _role_options("hypervisor_cleanup").items()
@@ -366,7 +361,7 @@ def test_the_defaults_for_hypervisors_are_those_that_are_documented() -> None:
     assert documented["hypervisor_cleanup_remediate_kinds"] == []
 
 
-def test_every_entry_point_for_hypervisors_has_the_same_options_and_its_tasks() -> None:
+def test_every_hypervisor_entry_point_has_the_same_options_and_tasks() -> None:
     specs = _role("meta/argument_specs.yml", "hypervisor_cleanup")["argument_specs"]
 
     assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
@@ -378,7 +373,7 @@ def test_every_entry_point_for_hypervisors_has_the_same_options_and_its_tasks() 
 @pytest.mark.parametrize(
     "option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"]
 )
-def test_the_policy_for_hypervisors_is_that_of_the_modules(option: str) -> None:
+def test_hypervisor_role_policy_matches_the_modules(option: str) -> None:
     assert _facts(_role_options("hypervisor_cleanup")[f"hypervisor_cleanup_{option}"]) == _facts(
         policy_options()[option]
     )
@@ -387,13 +382,13 @@ def test_the_policy_for_hypervisors_is_that_of_the_modules(option: str) -> None:
 @pytest.mark.parametrize(
     "option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"]
 )
-def test_the_policy_for_retiring_hosts_is_that_of_the_modules(option: str) -> None:
+def test_decommission_role_policy_matches_the_modules(option: str) -> None:
     assert _facts(_role_options("host_decommission")[f"host_decommission_{option}"]) == _facts(
         policy_options()[option]
     )
 
 
-def test_the_limit_and_the_other_regions_are_those_of_the_modules() -> None:
+def test_decommission_role_limit_and_other_regions_match_the_modules() -> None:
     ours, theirs = _role_options("host_decommission"), _documented("modules", "placement_provider")
 
     assert _facts(ours["host_decommission_max_changes"]) == _facts(limits_options()["max_changes"])
@@ -402,7 +397,7 @@ def test_the_limit_and_the_other_regions_are_those_of_the_modules() -> None:
     )
 
 
-def test_the_readme_lists_the_kinds_of_the_judge_with_their_defaults() -> None:
+def test_readme_lists_the_kinds_with_their_defaults() -> None:
     rows = re.findall(
         r"^\| `(\w+)` \| ([^|]*) \| (yes|no)\b[^|]*\|$",
         (ROOT / "README.md").read_text(encoding="utf-8"),

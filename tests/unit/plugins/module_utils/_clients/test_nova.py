@@ -1,9 +1,9 @@
 # Copyright (c) 2026, osops.placement contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How Nova's listings are read.
+"""Nova's listings are read completely, whatever Nova drops from a page.
 
-Whole, from several places at once, whatever Nova drops from a page.
+They are read from several markers at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def uuid(number: int) -> str:
 class Listing:
     """Nova's compute nodes.
 
-    A page is counted first, and then those are dropped from it that are not discovered yet.
+    Nova counts a page first, and then drops those from it that are not discovered yet.
     """
 
     def __init__(self, numbers: Iterable[int], undiscovered: Iterable[int] = ()) -> None:
@@ -105,7 +105,7 @@ def _numbers(answer: Answer[tuple[Hypervisor, ...]]) -> list[int]:
         lambda known: [],
     ],
 )
-def test_each_compute_node_is_read_once_in_whatever_order_placement_has_them(
+def test_each_compute_node_is_read_once_in_any_order_of_placement(
     count: int, order: Callable[[list[int]], list[int]]
 ) -> None:
     numbers = list(range(count))
@@ -113,15 +113,15 @@ def test_each_compute_node_is_read_once_in_whatever_order_placement_has_them(
     assert _numbers(_read(Listing(numbers), order(numbers))) == numbers
 
 
-def test_in_novas_own_order_nothing_is_read_twice() -> None:
+def test_nothing_is_read_twice_in_novas_own_order() -> None:
     listing = Listing(range(1000))
     _read(listing, range(1000))
 
-    # Two pages of 125 in each of four strands, and one that looks for more than there is.
+    # Two pages of 125 in each of four strands, and one request that looks for more.
     assert listing.pages == 8 + 2
 
 
-def test_providers_that_are_no_compute_nodes_are_no_places_to_start_from() -> None:
+def test_providers_without_a_compute_node_are_not_used_as_markers() -> None:
     assert _numbers(_read(Listing(range(400)), range(200, 600))) == list(range(400))
 
 
@@ -135,12 +135,10 @@ def test_providers_that_are_no_compute_nodes_are_no_places_to_start_from() -> No
         ([range(900)], range(899)),
     ],
 )
-def test_a_rack_that_is_not_discovered_hides_nobody(
-    cells: list[range], undiscovered: range
-) -> None:
+def test_undiscovered_rack_hides_no_compute_node(cells: list[range], undiscovered: range) -> None:
     known = [number for cell in cells for number in cell]
-    # Placement has them in the order of their creation, which is not Nova's when there are several
-    # cells.
+    # Placement returns them in the order of their creation, which differs from Nova's when there
+    # are several cells.
     created = sorted(known, key=lambda number: (number % 1000 >= 40, number))
     expected = sorted(set(known) - set(undiscovered))
 
@@ -148,7 +146,7 @@ def test_a_rack_that_is_not_discovered_hides_nobody(
     assert _numbers(_read(Listing(known, undiscovered))) == expected
 
 
-def test_a_listing_that_lost_a_place_to_start_from_is_read_again() -> None:
+def test_listing_that_lost_a_marker_is_read_again() -> None:
     listing, first_page = Listing(range(200)), threading.Event()
 
     def vanishing(query: dict[str, str]) -> tuple[int, t.Any]:
@@ -167,12 +165,12 @@ def test_a_listing_that_lost_a_place_to_start_from_is_read_again() -> None:
 
 
 @pytest.mark.parametrize("rows", [["x"], [{}], [None], {"a": 1}])
-def test_rows_of_another_shape_are_told_as_such(rows: t.Any) -> None:
+def test_rows_of_another_shape_are_reported(rows: t.Any) -> None:
     with pytest.raises(CloudError, match="something unexpected"):
         _read(lambda query: (200, {"hypervisors": rows}))
 
 
-def test_a_page_that_is_refused_leaves_no_value() -> None:
+def test_refused_page_leaves_no_value() -> None:
     listing = Listing(range(1000))
 
     def dying(query: dict[str, str]) -> tuple[int, t.Any]:
@@ -190,7 +188,7 @@ def _servers(*numbers: int, more: bool = False) -> dict[str, t.Any]:
     return {"servers": [{"id": uuid(number), "status": "ACTIVE"} for number in numbers], **links}
 
 
-def test_a_server_that_lost_its_cell_ends_a_listing_and_does_not_break_it() -> None:
+def test_server_that_lost_its_cell_ends_a_listing_without_an_error() -> None:
     """Nova lists it on its host, and does not find it as a marker."""
     found = _reader(
         lambda query: (400, UNKNOWN_MARKER) if "marker" in query else (200, _servers(1, 2))
@@ -200,10 +198,10 @@ def test_a_server_that_lost_its_cell_ends_a_listing_and_does_not_break_it() -> N
     assert found.status == 200
 
 
-def test_a_listing_that_never_knows_its_own_rows_as_markers_leaves_no_value() -> None:
+def test_listing_that_never_accepts_its_own_markers_leaves_no_value() -> None:
     """One API worker lists them.
 
-    Another, which answers for the next page, does not know their cell.
+    Another one, which answers the request for the next page, does not know their cell.
     """
     first_pages = []
 
@@ -219,7 +217,7 @@ def test_a_listing_that_never_knows_its_own_rows_as_markers_leaves_no_value() ->
     assert len(first_pages) == 3
 
 
-def test_a_single_500_is_asked_again_and_counted() -> None:
+def test_single_500_is_retried_and_counted() -> None:
     statuses = [200, 200, 500]
     reader = _reader(lambda query: (statuses.pop(), {"hypervisors": []}))
 
@@ -227,7 +225,7 @@ def test_a_single_500_is_asked_again_and_counted() -> None:
     assert reader.retried == 1
 
 
-def test_a_lasting_500_is_believed_after_a_few_times_and_at_once_while_a_cell_is_down() -> None:
+def test_persistent_500_is_final_after_retries_and_at_once_while_a_cell_is_down() -> None:
     asked: list[t.Any] = []
     reader = _reader(lambda query: (asked.append(query), (500, {}))[1])
 
@@ -240,18 +238,18 @@ def test_a_lasting_500_is_believed_after_a_few_times_and_at_once_while_a_cell_is
 
 
 @pytest.mark.parametrize("body", [{}, {"error": {"message": "not found"}}, {"servers": []}])
-def test_a_404_that_is_not_novas_own_proves_nothing(body: t.Any) -> None:
+def test_foreign_404_proves_nothing(body: t.Any) -> None:
     with pytest.raises(CloudError, match="with a 404 that is not its own: is a proxy in the way"):
         _reader(lambda query: (404, body)).get_server(uuid(1))
 
 
-def test_a_404_of_novas_own_is_an_answer() -> None:
+def test_novas_own_404_is_an_answer() -> None:
     body = {"itemNotFound": {"code": 404, "message": "Instance could not be found."}}
 
     assert _reader(lambda query: (404, body)).get_server(uuid(1)).status == 404
 
 
-def test_an_answer_of_another_shape_is_asked_again() -> None:
+def test_answer_of_another_shape_is_retried() -> None:
     bodies = iter([{}, {"servers": []}])
     reader = _reader(lambda query: (200, next(bodies)))
 
@@ -260,7 +258,7 @@ def test_an_answer_of_another_shape_is_asked_again() -> None:
 
 
 def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> Handler:
-    """Return what Nova answers about a server with `count` actions.
+    """Return Nova's answer about a server with `count` actions.
 
     It shows at most `size` of them at once, [api]max_limit.
     """
@@ -290,7 +288,7 @@ def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 2), (1, 2), (2, 2), (5, 2), (1001, 1000)])
 def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
-    """That a server was never asked to move is concluded from their list.
+    """Their list proves that a server was never moved.
 
     The oldest of them are on its last page.
     """
@@ -301,13 +299,13 @@ def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
     ]
 
 
-def test_actions_of_which_a_page_cannot_be_read_are_none() -> None:
+def test_actions_with_an_unreadable_page_are_unknown() -> None:
     found = _reader(_actions_in_pages(5, 2, broken_from=2)).list_instance_actions(uuid(1))
 
     assert (found.status, found.value) == (404, None)
 
 
-def test_actions_that_do_not_come_to_an_end_are_none() -> None:
+def test_endless_actions_are_unknown() -> None:
     row = {
         "action": "reboot",
         "request_id": "req-1",

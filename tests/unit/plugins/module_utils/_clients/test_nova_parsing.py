@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tracebacks of instance actions mean.
+"""The meaning of tracebacks in instance actions.
 
-Those here are of a real Nova, with the lines of others between left out.
+These are from a real Nova, without some lines in between.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ REVERT_REFUSED = """\
         (None, False),
     ],
 )
-def test_whether_the_driver_gave_up_the_copy_is_in_the_traceback(
+def test_traceback_shows_whether_the_driver_gave_up_the_copy(
     traceback: str | None, in_copy: bool
 ) -> None:
     (event,) = parse_action(_row({"traceback": traceback})).events
@@ -74,7 +74,7 @@ def test_whether_the_driver_gave_up_the_copy_is_in_the_traceback(
     assert event.failed_in_copy is in_copy
 
 
-def test_without_a_traceback_nothing_is_known_of_it() -> None:
+def test_missing_traceback_leaves_the_copy_unknown() -> None:
     """These credentials see the events of actions, but no traceback."""
     assert not parse_action(_row({})).events[0].failed_in_copy
 

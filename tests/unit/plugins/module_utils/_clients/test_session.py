@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is made of a service's versions and of its words.
+"""Versions and messages of a service.
 
-Everything else about it is tested against the real ones.
+Everything else about a session is tested with the real services.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 
 
 def _placement(newest: tuple[int, int]) -> Api:
-    """Placement as the SDK discovers it at that version."""
+    """Return Placement as the SDK discovers it at that version."""
     adapter = types.SimpleNamespace(
         get_endpoint=lambda: "http://placement",
         get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest),
@@ -36,11 +36,11 @@ def _placement(newest: tuple[int, int]) -> Api:
 
 
 @pytest.mark.parametrize("newest", [(1, 31), (1, 39), (2, 0)])
-def test_a_microversion_that_is_offered_is_used(newest: tuple[int, int]) -> None:
+def test_offered_microversion_is_used(newest: tuple[int, int]) -> None:
     assert _placement(newest).require_microversion(1, 31) == "1.31"
 
 
-def test_a_service_that_is_too_old_for_one_request_says_so() -> None:
+def test_service_too_old_for_one_request_says_so() -> None:
     with pytest.raises(CloudError) as error:
         _placement((1, 30)).require_microversion(1, 31)
 
@@ -49,7 +49,7 @@ def test_a_service_that_is_too_old_for_one_request_says_so() -> None:
     )
 
 
-def test_a_service_that_is_too_old_for_all_is_refused_at_once() -> None:
+def test_service_too_old_for_everything_is_refused_at_once() -> None:
     with pytest.raises(CloudError, match=r"1\.28 or newer is needed"):
         _placement((1, 27))
 
@@ -68,7 +68,7 @@ def test_a_service_that_is_too_old_for_all_is_refused_at_once() -> None:
         ({}, ""),
     ],
 )
-def test_the_words_of_a_service_become_one_line(body: t.Any, said: str) -> None:
+def test_message_of_a_service_becomes_one_line(body: t.Any, said: str) -> None:
     assert Reply(400, {}, body).detail == said
 
 
@@ -107,7 +107,7 @@ def test_another_nova_on_the_same_placement_is_found_in_the_catalogue(
     assert find_other_novas(CATALOGUE, compute, "http://placement/", region) == others
 
 
-def test_another_region_with_a_placement_of_its_own_is_nobody() -> None:
+def test_region_with_its_own_placement_does_not_count() -> None:
     assert (
         find_other_novas(CATALOGUE, "http://nova.east/v2.1/", "http://placement.east/", "east")
         == ()
@@ -130,7 +130,7 @@ def test_another_region_with_a_placement_of_its_own_is_nobody() -> None:
         {"one": "https://api.example.org/v2.1/one", "two": "https://api.example.org/v2.1/two"},
     ],
 )
-def test_a_nova_whose_address_begins_like_ours_is_another(
+def test_nova_whose_url_starts_like_ours_is_another(
     urls: dict[str, str], here: str, there: str
 ) -> None:
     catalogue = [
@@ -145,16 +145,14 @@ def test_a_nova_whose_address_begins_like_ours_is_another(
             ],
         },
     ]
-    # The version is discovered where the catalogue does not tell it.
+    # The version is discovered if the catalogue does not have it.
     endpoint = f"{urls[here]}/" if "/v2.1" in urls[here] else f"{urls[here]}/v2.1/"
     assert find_other_novas(catalogue, endpoint, "https://api.example.org/placement/", here) == (
         there,
     )
 
 
-def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_region_alone() -> (
-    None
-):
+def test_endpoint_without_region_and_custom_url_count_as_one_region() -> None:
     catalogue = [
         {"type": "compute", "endpoints": [{"region": None, "url": "http://nova/v2.1"}]},
         {"type": "placement", "endpoints": [{"region": None, "url": "http://placement"}]},
@@ -189,7 +187,7 @@ def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_
         ),
     ],
 )
-def test_options_that_no_cloud_can_have_are_one_sentence(
+def test_impossible_connection_options_are_one_sentence(
     given: dict[str, t.Any], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in os.environ if name.startswith("OS_")]:

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Compute nodes by services, servers and providers.
+"""Compute nodes derived from services, servers and providers.
 
-Each with its own root provider, and none of a cell that does not answer.
+Each has its own root provider, and none is in a cell that does not answer.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if t.TYPE_CHECKING:
 class Site(World):
     """Four hosts.
 
-    One of libvirt named as its node, one whose node has a domain, one of ironic with two nodes, and
-    one that does not answer.
+    One of libvirt named like its node, one whose node has a domain, one of ironic with two nodes,
+    and one that does not answer.
     """
 
     def __init__(self) -> None:
@@ -75,14 +75,14 @@ def _site() -> Site:
     return Site()
 
 
-def test_a_host_has_the_root_provider_of_its_name(site: Site) -> None:
+def test_host_has_the_root_provider_of_its_name(site: Site) -> None:
     server = site.server(site.plain, site.plain)
 
     assert site.nodes_found()[site.plain].servers == (server,)
     assert site.nodes_found(with_servers=False)[site.plain].servers is None
 
 
-def test_a_host_whose_node_has_another_name_is_found_by_its_servers(site: Site) -> None:
+def test_host_with_a_different_node_name_is_found_by_its_servers(site: Site) -> None:
     assert site.domain not in site.nodes_found()
     server = site.server(site.domain, site.domain)
     node = site.nodes_found()[site.domain]
@@ -90,7 +90,7 @@ def test_a_host_whose_node_has_another_name_is_found_by_its_servers(site: Site) 
     assert (node.host, node.name, node.servers) == ("compute-2", "compute-2.example.org", (server,))
 
 
-def test_each_node_of_ironic_with_a_server_is_found(site: Site) -> None:
+def test_each_ironic_node_with_a_server_is_found(site: Site) -> None:
     here, there = site.nodes_of_ironic
     servers = {site.server(here, here), site.server(there, there)}
     found = site.nodes_found()
@@ -99,7 +99,7 @@ def test_each_node_of_ironic_with_a_server_is_found(site: Site) -> None:
     assert set(found[here].servers or ()) == servers
 
 
-def test_a_cell_that_does_not_answer_has_no_nodes(site: Site) -> None:
+def test_silent_cell_has_no_nodes(site: Site) -> None:
     site.server(site.dead, site.dead)
 
     assert site.dead not in site.nodes_found()

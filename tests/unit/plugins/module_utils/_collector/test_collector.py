@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is asked what.
+"""Which consumers and hosts are looked up.
 
-Each consumer in scope for its own sake, and no host more than a proof needs.
+Each consumer in scope is looked up for itself, and no more hosts are than a proof needs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     PROJECT,
     World,
@@ -34,13 +36,11 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
-
 
 class Site(World):
-    """Some hosts, and readers that answer about them what the world is.
+    """Some hosts, and readers that answer according to the world.
 
-    The requests for the servers of a host are counted.
+    Requests for the servers of a host are counted.
     """
 
     def __init__(self, hosts: int = 2) -> None:
@@ -111,22 +111,24 @@ def _site() -> Site:
     return Site(3)
 
 
-def test_what_was_asked_about_a_server_for_its_own_sake_is_kept(site: Site) -> None:
-    """Its migration is looked at as well, and asks less about it."""
+def test_lookup_of_a_server_is_kept_beside_that_of_its_migration(site: Site) -> None:
+    """Its migration is looked up as well, with fewer requests about it."""
     here, there, other = site.roots
     server = site.server(here, there)
     migration = site.migration(server, other, here, "confirmed", other)
     found = {
-        finding.consumer: finding for finding in judge(site.looked_at(server, migration), HARSH)
+        finding.consumer: finding
+        for finding in judge(site.looked_at(server, migration), NO_MINIMUM_AGE)
     }
 
     assert found[server].kind == "misplaced_allocation" and found[server].change
     assert found == {
-        finding.consumer: finding for finding in judge(site.looked_at(migration, server), HARSH)
+        finding.consumer: finding
+        for finding in judge(site.looked_at(migration, server), NO_MINIMUM_AGE)
     }
 
 
-def test_a_project_is_that_of_the_claim(site: Site) -> None:
+def test_project_filter_uses_the_project_of_the_allocation(site: Site) -> None:
     here, *_others = site.roots
     foreign_claim = site.server(here, here)
     site.allocations[foreign_claim] = d.replace(site.allocations[foreign_claim], project="theirs")
@@ -134,10 +136,10 @@ def test_a_project_is_that_of_the_claim(site: Site) -> None:
     snapshot = site.looked_at(foreign_claim, foreign_server, projects=(PROJECT,))
 
     assert snapshot.candidates == (foreign_server,)
-    assert [finding.kind for finding in judge(snapshot, HARSH)] == ["wrong_owner"]
+    assert [finding.kind for finding in judge(snapshot, NO_MINIMUM_AGE)] == ["wrong_owner"]
 
 
-def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
+def test_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
     here, there, _other = site.roots
     server = site.server(here, here, there)
     site.allocations[server] = d.replace(site.allocations[server], project="theirs")
@@ -148,12 +150,10 @@ def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site
 
 
 @pytest.mark.parametrize(("everywhere", "asked"), [(True, 0), (False, 1)])
-def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(
-    everywhere: bool, asked: int
-) -> None:
-    """Also for a server whose row was archived since detection.
+def test_renewed_proof_queries_only_hosts_with_allocations(everywhere: bool, asked: int) -> None:
+    """One case is a server whose row was archived since detection.
 
-    Nova then has no memory of it.
+    Nova then does not know it.
     """
     site = Site(30)
     server = site.server(site.roots[0], site.roots[0])
@@ -171,7 +171,7 @@ def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for_its_migration(
+def test_lookup_of_a_server_keeps_the_evidence_of_its_migration(
     together: bool,
 ) -> None:
     site = Site()
@@ -186,8 +186,8 @@ def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for
 
 
 @pytest.mark.parametrize("servers", [True, False])
-def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(servers: bool) -> None:
-    """The guest runs where only the ended migration has a claim.
+def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool) -> None:
+    """The guest runs where only the ended migration has an allocation.
 
     Nova has lost its mapping, and remembers another row of it as deleted.
     """
@@ -210,11 +210,11 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     )
 
     assert [
-        finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration
+        finding.verdict for finding in judge(again, NO_MINIMUM_AGE) if finding.consumer == migration
     ] == ["undecided"]
 
 
-def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_others(
+def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
     site: Site,
 ) -> None:
     here, gone, _other = site.roots
@@ -227,13 +227,13 @@ def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_
     )
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
-    found = {finding.consumer: finding for finding in judge(again, HARSH)}
+    found = {finding.consumer: finding for finding in judge(again, NO_MINIMUM_AGE)}
     assert (found[server].kind, found[server].freed_providers) == ("extra_host", {gone})
     assert found[stranger].kind == "foreign_provider"
 
 
-def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
-    """Somebody who named the host planned what Nova does not know on a host that is gone."""
+def test_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
+    """The plan has a consumer that Nova does not know, on a deleted host that the user named."""
     here, gone, _other = site.roots
     site.server(here, here)
     stranger = site.stranger(gone)
@@ -242,12 +242,12 @@ def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
 
     assert [
         (finding.kind, finding.verdict)
-        for finding in judge(again, HARSH)
+        for finding in judge(again, NO_MINIMUM_AGE)
         if finding.consumer == stranger
     ] == [("unknown_consumer", "orphaned")]
 
 
-def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
+def test_consumer_looked_up_otherwise_is_not_treated_as_named(site: Site) -> None:
     here, gone, _other = site.roots
     site.server(here, here)
     stranger = site.stranger(gone)
@@ -255,18 +255,18 @@ def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
 
     assert [
         finding.verdict
-        for finding in judge(site.looked_at(stranger), HARSH)
+        for finding in judge(site.looked_at(stranger), NO_MINIMUM_AGE)
         if finding.consumer == stranger
     ] == ["undecided"]
 
 
 @pytest.mark.parametrize("down", [True, False])
-def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(
+def test_servers_of_a_host_are_listed_by_host_name_while_a_cell_is_down(
     site: Site, down: bool
 ) -> None:
-    """Asked for one compute node, Nova fails when a cell is down.
+    """For a single compute node Nova fails when a cell is down.
 
-    It comes to that cell before it finds the node.
+    It reaches that cell before it finds the node.
     """
     server = site.server(site.roots[0], site.roots[0])
     listed = site.snapshot(evidence={}, candidates=())
@@ -291,10 +291,10 @@ def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(
     }
 
 
-def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed_yet(
+def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
     site: Site,
 ) -> None:
-    """nova-compute writes that number only now and then.
+    """nova-compute writes that number only from time to time.
 
     The newest servers of the cloud may be failed boots, which have no host.
     """

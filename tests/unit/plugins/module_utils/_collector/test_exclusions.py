@@ -4,7 +4,7 @@
 
 """Exclusions with an end.
 
-What they protect until then, what is said of them, and what is refused.
+What they protect until then, how they are reported, and what is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _until(until: t.Any, **more: t.Any) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("until", [DAY, datetime.date(2026, 12, 31)])
-def test_a_day_still_counts_itself_in_utc(until: t.Any) -> None:
+def test_end_date_includes_its_day_in_utc(until: t.Any) -> None:
     held, over = (parse_policy({"exclude_providers": [_until(until)]}, at) for at in (LAST, AFTER))
 
     assert (held.exclude_providers, held.ended_exclusions) == ({"compute-1"}, ())
@@ -59,7 +59,7 @@ def test_a_day_still_counts_itself_in_utc(until: t.Any) -> None:
         (datetime.datetime(2026, 12, 31, 18), "2026-12-31T17:59:59Z", "2026-12-31T18:00:00Z"),
     ],
 )
-def test_a_time_is_taken_as_it_is(until: t.Any, last: str, first: str) -> None:
+def test_end_time_is_exact(until: t.Any, last: str, first: str) -> None:
     excluded = [
         parse_policy({"exclude_providers": [_until(until)]}, at).exclude_providers
         for at in (last, first)
@@ -68,7 +68,7 @@ def test_a_time_is_taken_as_it_is(until: t.Any, last: str, first: str) -> None:
     assert excluded == [{"compute-1"}, frozenset()]
 
 
-def test_a_consumer_can_have_an_end_too() -> None:
+def test_consumer_exclusion_can_have_an_end() -> None:
     entry = {"name": CONSUMER.upper(), "until": DAY}
 
     assert parse_policy({"exclude_consumers": [entry]}, LAST).exclude_consumers == {CONSUMER}
@@ -76,7 +76,7 @@ def test_a_consumer_can_have_an_end_too() -> None:
 
 
 @pytest.mark.parametrize("other", ["compute-1", {"name": "compute-1"}, _until("2027-06-30")])
-def test_what_has_ended_is_still_excluded_by_another_entry(other: t.Any) -> None:
+def test_expired_exclusion_does_not_cancel_another_entry(other: t.Any) -> None:
     spare = parse_policy({"exclude_providers": [_until(DAY), other]}, AFTER)
 
     assert (spare.exclude_providers, spare.ended_exclusions) == ({"compute-1"}, ())
@@ -91,7 +91,9 @@ def test_what_has_ended_is_still_excluded_by_another_entry(other: t.Any) -> None
         ({"reason": 4711}, "excluded by name until 2026-12-31: 4711."),
     ],
 )
-def test_the_finding_says_until_when_and_why(more: dict[str, t.Any], note: str) -> None:
+def test_finding_shows_the_end_and_reason_of_its_exclusion(
+    more: dict[str, t.Any], note: str
+) -> None:
     world = World()
     here = world.host("compute-1")
     consumer = world.server(here, here)
@@ -106,19 +108,19 @@ def test_the_finding_says_until_when_and_why(more: dict[str, t.Any], note: str) 
     assert reason(exclude_consumers=[{"name": consumer, "until": DAY, **more}]).endswith(note)
 
 
-def test_an_exclusion_for_ever_can_have_a_reason() -> None:
+def test_permanent_exclusion_can_have_a_reason() -> None:
     (known,) = parse_exclusions([{"name": "compute-1", "reason": "ours"}], "exclude_providers")
 
     assert (known.note, known.has_ended("9999-01-01T00:00:00Z")) == (": ours", False)
 
 
-def test_the_last_day_that_there_is_counts_as_one() -> None:
+def test_last_representable_day_is_a_valid_end() -> None:
     assert parse_policy({"exclude_providers": [_until("9999-12-31")]}).exclude_providers == {
         "compute-1"
     }
 
 
-def test_a_name_that_yaml_takes_for_a_number_is_a_name() -> None:
+def test_name_that_yaml_reads_as_a_number_is_a_name() -> None:
     assert parse_policy({"exclude_providers": [17, {"name": 18}]}).exclude_providers == {"17", "18"}
 
 
@@ -151,17 +153,17 @@ def test_a_name_that_yaml_takes_for_a_number_is_a_name() -> None:
         (_until(DAY, reason=["a"]), "the reason ['a'] is not text"),
     ],
 )
-def test_what_cannot_be_understood_is_refused_in_one_sentence(entry: t.Any, why: str) -> None:
+def test_invalid_exclusion_is_refused_in_one_sentence(entry: t.Any, why: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         parse_policy({"exclude_providers": [entry]})
 
     assert why in str(refusal.value) and str(refusal.value).startswith("exclude_providers: ")
 
 
-def test_blanks_around_a_name_do_not_undo_its_exclusion() -> None:
+def test_blanks_around_a_name_do_not_cancel_its_exclusion() -> None:
     """Ansible splits the text of an extra variable at its commas.
 
-    It leaves the blanks where they were.
+    It leaves the blanks.
     """
     spare = parse_policy(
         {"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is asked about one server, and no more than a proof needs."""
+"""Which requests are sent about one server, and no more than a proof needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 
 
 class Site(World):
-    """Two hosts, and a Nova that notes what it is asked."""
+    """Two hosts, and a Nova that records its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,9 +37,9 @@ class Site(World):
         self.looked_for: list[int] = []
 
     def about(self, uuid: str) -> Evidence:
-        """The first dossier of a consumer.
+        """Return the first evidence about a consumer.
 
-        In `asked` are the actions that were asked for one by one.
+        `asked` has the actions that were requested one by one.
         """
         snapshot = self.snapshot()
         known = snapshot.evidence
@@ -103,7 +103,7 @@ def _shelved(site: Site, *did: tuple[str, str | None]) -> str:
     return server
 
 
-def test_a_finished_shelve_is_as_far_back_as_is_asked_but_for_what_placed_the_server(
+def test_actions_are_read_back_to_a_finished_shelve_except_placing_actions(
     site: Site,
 ) -> None:
     server = _shelved(
@@ -119,35 +119,35 @@ def test_a_finished_shelve_is_as_far_back_as_is_asked_but_for_what_placed_the_se
     ]
 
 
-def test_what_placed_the_server_may_not_be_told_any_more(site: Site) -> None:
+def test_placing_action_may_no_longer_be_listed(site: Site) -> None:
     server = _shelved(site, ("reboot", NOW), ("shelveOffload", NOW))
     site.about(server)
 
     assert site.asked == ["shelveOffload req-1"]
 
 
-def test_a_shelve_that_its_host_has_not_ended_is_no_end_of_what_came_before(site: Site) -> None:
+def test_unfinished_shelve_does_not_end_the_reading_of_actions(site: Site) -> None:
     server = _shelved(site, ("create", NOW), ("reboot", NOW), ("shelve", None))
     site.about(server)
 
     assert site.asked == ["shelve req-2", "reboot req-1", "create req-0"]
 
 
-def test_an_unshelve_after_the_shelve_is_where_it_ends(site: Site) -> None:
+def test_unshelve_after_the_shelve_ends_the_reading_of_actions(site: Site) -> None:
     server = _shelved(site, ("create", NOW), ("shelve", NOW), ("unshelve", NOW))
     site.about(server)
 
     assert site.asked == ["unshelve req-2"]
 
 
-def test_not_more_than_ten_actions_are_asked_for(site: Site) -> None:
+def test_at_most_ten_actions_are_read(site: Site) -> None:
     server = _shelved(site, ("create", NOW), *[("reboot", NOW)] * 20)
     site.about(server)
 
     assert len(site.asked) == 10
 
 
-def test_a_server_that_is_not_where_its_newest_move_ended_is_asked_for_its_newest_unshelve(
+def test_newest_unshelve_is_read_for_a_server_not_where_its_newest_move_ended(
     site: Site,
 ) -> None:
     server = site.server(site.there, site.here, site.there)
@@ -161,10 +161,10 @@ def test_a_server_that_is_not_where_its_newest_move_ended_is_asked_for_its_newes
 
 
 @pytest.mark.parametrize(("moved", "status"), [(False, 200), (True, 0)])
-def test_a_server_that_is_where_it_should_be_is_asked_for_its_actions_only_without_a_migration(
+def test_actions_are_read_for_a_server_in_place_only_without_a_migration(
     site: Site, moved: bool, status: int
 ) -> None:
-    """An API worker that does not know its cell may answer that no migration of it is listed."""
+    """An API worker that does not know its cell may answer that it has no migration."""
     server = site.server(site.there, site.here, site.there)
     if moved:
         site.migration(server, site.here, site.there, "confirmed")
@@ -177,10 +177,10 @@ def test_a_server_that_is_where_it_should_be_is_asked_for_its_actions_only_witho
 @pytest.mark.parametrize(
     ("looked_for", "status"), [([404, 404], 404), ([404, 200], 200), ([404, 500], 500)]
 )
-def test_a_server_of_which_only_the_actions_are_told_is_looked_for_again(
+def test_server_known_only_by_its_actions_is_looked_up_again(
     site: Site, looked_for: list[int], status: int
 ) -> None:
-    """It may have been made, or brought back, between the two requests."""
+    """It may have been created, or restored, between the two requests."""
     server = site.server(site.here, site.here)
     site.delete_by_hand(server)
     site.looked_for = looked_for
@@ -189,7 +189,7 @@ def test_a_server_of_which_only_the_actions_are_told_is_looked_for_again(
     assert site.looked_for == []
 
 
-def test_a_deleted_server_is_looked_for_once(site: Site) -> None:
+def test_deleted_server_is_looked_up_once(site: Site) -> None:
     server = site.server(site.here, site.here)
     site.delete(server)
     site.looked_for = [404, 200]

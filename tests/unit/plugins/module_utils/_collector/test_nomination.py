@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is looked at closely.
-
-Everybody whom the listings do not show to be in order, and nobody else.
-"""
+"""Candidates are all consumers that the listings do not show to be healthy, and no others."""
 
 from __future__ import annotations
 
@@ -75,11 +72,11 @@ def _fleet() -> Fleet:
     return Fleet()
 
 
-def test_servers_at_home_are_not_nominated(fleet: Fleet) -> None:
+def test_servers_on_their_own_host_are_not_candidates(fleet: Fleet) -> None:
     assert find_candidates(fleet.read()) == []
 
 
-def test_whoever_is_on_no_host_or_on_two_is_nominated(fleet: Fleet) -> None:
+def test_servers_on_no_host_or_two_hosts_are_candidates(fleet: Fleet) -> None:
     stranger = fleet.stranger(fleet.roots[0])
     elsewhere = fleet.server(fleet.roots[0], fleet.roots[1])
     both = fleet.server(fleet.roots[0], *fleet.roots[:2])
@@ -88,14 +85,14 @@ def test_whoever_is_on_no_host_or_on_two_is_nominated(fleet: Fleet) -> None:
     assert find_candidates(fleet.read()) == sorted([stranger, elsewhere, both, nowhere])
 
 
-def test_a_share_of_a_pool_makes_nobody_suspect(fleet: Fleet) -> None:
+def test_allocation_on_a_shared_pool_makes_no_candidate(fleet: Fleet) -> None:
     fleet.hold(fleet.guests[0], fleet.provider("pool", sharing=True), amounts={"DISK_GB": 9})
 
     assert find_candidates(fleet.read()) == []
 
 
-def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> None:
-    """Its host was asked for its servers, and what they hold was not read."""
+def test_neighbours_of_a_named_consumer_are_not_candidates(fleet: Fleet) -> None:
+    """Its host was asked for its servers, and their allocations were not read."""
     named = fleet.guests[0]
     fleet.server(fleet.roots[0], fleet.roots[0])
     snapshot = d.replace(
@@ -111,13 +108,13 @@ def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> N
 @pytest.mark.parametrize(
     "scope", [{"hosts": ("compute-0",)}, {"consumers": ("anybody",)}, {"kinds": ("wrong_owner",)}]
 )
-def test_whatever_was_named_is_nominated(fleet: Fleet, scope: dict[str, t.Any]) -> None:
+def test_named_consumers_are_candidates(fleet: Fleet, scope: dict[str, t.Any]) -> None:
     assert find_candidates(fleet.read(**scope)) == sorted(
         {*fleet.guests, *scope.get("consumers", ())}
     )
 
 
-def test_in_a_triage_nobody_is_suspect_on_a_host_that_was_not_asked(fleet: Fleet) -> None:
+def test_triage_makes_no_candidate_on_a_host_that_was_not_read(fleet: Fleet) -> None:
     fleet.stranger(fleet.roots[0])
     both = fleet.stranger(*fleet.roots[:2])
     snapshot = fleet.read(mode="triage")
@@ -126,14 +123,14 @@ def test_in_a_triage_nobody_is_suspect_on_a_host_that_was_not_asked(fleet: Fleet
     assert find_candidates(d.replace(snapshot, hypervisors=answer("GET", 200, unasked))) == [both]
 
 
-def test_without_compute_nodes_those_are_nominated_whom_nova_does_not_list(fleet: Fleet) -> None:
+def test_unlisted_servers_are_candidates_without_compute_nodes(fleet: Fleet) -> None:
     stranger = fleet.stranger(fleet.roots[0])
     snapshot = d.replace(fleet.read(), hypervisors=answer("GET", 500))
 
     assert find_candidates(snapshot, living=fleet.guests) == [stranger]
 
 
-def test_without_compute_nodes_those_on_silent_hosts_come_last(fleet: Fleet) -> None:
+def test_candidates_on_silent_hosts_come_last_without_compute_nodes(fleet: Fleet) -> None:
     in_dead_cell, elsewhere = fleet.stranger(fleet.roots[0]), fleet.stranger(fleet.roots[1])
     silent = answer("GET", 200, (Service("nova-compute", "compute-0", "UNKNOWN", None),))
     snapshot = d.replace(fleet.read(), hypervisors=answer("GET", 500), services=silent)
@@ -141,14 +138,14 @@ def test_without_compute_nodes_those_on_silent_hosts_come_last(fleet: Fleet) -> 
     assert find_candidates(snapshot, living=fleet.guests) == [elsewhere, in_dead_cell]
 
 
-def test_figures_that_most_hosts_have_are_usual(fleet: Fleet) -> None:
+def test_figures_of_most_hosts_are_usual(fleet: Fleet) -> None:
     assert fleet.odd() == []
 
 
 @pytest.mark.parametrize(
     "amounts", [{"VCPU": 1, "MEMORY_MB": 512}, {"VCPU": 1}, {"PCPU": 1}, {"MEMORY_MB": 1}]
 )
-def test_a_claim_that_nova_compute_does_not_count_makes_a_host_odd(
+def test_allocation_not_counted_by_nova_compute_makes_a_host_suspicious(
     fleet: Fleet, amounts: dict[str, int]
 ) -> None:
     fleet.stranger(fleet.roots[1], amounts=amounts)
@@ -156,16 +153,16 @@ def test_a_claim_that_nova_compute_does_not_count_makes_a_host_odd(
     assert fleet.odd() == [fleet.roots[1]]
 
 
-def test_a_claim_of_a_child_counts_for_its_host(fleet: Fleet) -> None:
+def test_allocation_on_a_child_counts_for_its_host(fleet: Fleet) -> None:
     fleet.stranger(fleet.provider("numa-0", fleet.roots[1]), amounts={"VCPU": 1})
 
     assert fleet.odd() == [fleet.roots[1]]
 
 
-def test_what_triage_cannot_see(fleet: Fleet) -> None:
-    """An orphan beside a missing claim of the same size.
+def test_triage_misses_compensating_and_uncounted_allocations(fleet: Fleet) -> None:
+    """One case is an orphan beside a missing allocation of the same size.
 
-    And claims of neither processors nor memory.
+    The other is an allocation without processors and memory.
     """
     fleet.hold(fleet.uuid(), fleet.roots[0])
     del fleet.allocations[fleet.guests[0]]
@@ -175,13 +172,13 @@ def test_what_triage_cannot_see(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"state": "down"}, {"used": {}}])
-def test_a_host_that_does_not_report_is_odd(fleet: Fleet, fields: dict[str, t.Any]) -> None:
+def test_host_that_does_not_report_is_suspicious(fleet: Fleet, fields: dict[str, t.Any]) -> None:
     fleet.nodes[fleet.roots[0]] = d.replace(fleet.nodes[fleet.roots[0]], **fields)
 
     assert fleet.odd() == [fleet.roots[0]]
 
 
-def test_where_no_difference_is_that_of_most_hosts_each_is_odd() -> None:
+def test_each_host_is_suspicious_without_a_common_difference() -> None:
     fleet = Fleet(hosts=4)
     for root in fleet.roots[:2]:
         fleet.stranger(root)
@@ -189,7 +186,7 @@ def test_where_no_difference_is_that_of_most_hosts_each_is_odd() -> None:
     assert fleet.odd() == fleet.roots
 
 
-def test_a_glance_goes_to_hosts_whose_servers_hold_other_amounts_than_nova_compute_counts(
+def test_hosts_with_other_amounts_than_nova_compute_counts_are_read(
     fleet: Fleet,
 ) -> None:
     fleet.stranger(fleet.roots[0])
@@ -203,14 +200,14 @@ def test_a_glance_goes_to_hosts_whose_servers_hold_other_amounts_than_nova_compu
     )
 
 
-def test_a_glance_goes_to_hosts_whose_servers_hold_a_child(fleet: Fleet) -> None:
+def test_hosts_with_allocations_on_a_child_are_read(fleet: Fleet) -> None:
     fleet.hold(fleet.guests[2], fleet.provider("nic", fleet.roots[2]), amounts={"CUSTOM_VF": 1})
 
     assert choose_hosts_for_server_details(fleet.read()) == ["compute-2"]
     assert find_candidates(fleet.read(), fleet.glances()) == [fleet.guests[2]]
 
 
-def test_who_asked_for_more_than_a_plain_server_is_not_nominated_for_it(fleet: Fleet) -> None:
+def test_servers_with_special_flavors_are_not_candidates_for_that_reason(fleet: Fleet) -> None:
     fleet.hold(fleet.guests[2], fleet.provider("nic", fleet.roots[2]), amounts={"CUSTOM_VF": 1})
     special = d.replace(FLAVOR, extra_specs={"resources:CUSTOM_VF": "1"})
     fleet.servers[fleet.guests[2]] = d.replace(fleet.servers[fleet.guests[2]], flavor=special)
@@ -218,7 +215,7 @@ def test_who_asked_for_more_than_a_plain_server_is_not_nominated_for_it(fleet: F
     assert find_candidates(fleet.read(), fleet.glances()) == []
 
 
-def test_a_glance_tells_on_which_node_of_a_service_a_server_is() -> None:
+def test_reading_of_a_host_shows_on_which_node_a_server_is() -> None:
     fleet = Fleet()
     nodes = [fleet.host(name, service="ironic") for name in ("node-1", "node-2")]
     right, wrong = fleet.server(nodes[0], nodes[0]), fleet.server(nodes[0], nodes[1])
@@ -228,10 +225,10 @@ def test_a_glance_tells_on_which_node_of_a_service_a_server_is() -> None:
     assert find_candidates(fleet.read()) == sorted([right, wrong])
 
 
-def test_what_nova_compute_counts_on_the_host_of_an_orphan_is_no_reason_for_a_glance(
+def test_hosts_of_known_orphans_are_not_read_for_their_figures(
     fleet: Fleet,
 ) -> None:
-    """Nor is a resize that waits to be confirmed, which nova-compute counts on both hosts."""
+    """An unconfirmed resize is no reason either: nova-compute counts it on both hosts."""
     here, there, _other = fleet.roots
     both = fleet.server(there, here, there)
     parked = fleet.server(there, there, status="VERIFY_RESIZE")

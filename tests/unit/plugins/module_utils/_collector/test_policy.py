@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the options of a module to what the judge is asked to spare."""
+"""From the options of a module to the policy of the rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _options(**given: t.Any) -> dict[str, t.Any]:
     return {**{name: option["default"] for name, option in policy_options().items()}, **given}
 
 
-def test_the_defaults_of_the_options_are_those_of_the_judge() -> None:
+def test_policy_defaults_match_the_rules() -> None:
     assert parse_policy(_options()) == Policy()
 
 
@@ -39,28 +39,28 @@ def test_ages_are_durations() -> None:
 
 
 @pytest.mark.parametrize("option", ["min_age", "unknown_min_age"])
-def test_an_age_that_is_no_duration_is_refused(option: str) -> None:
+def test_invalid_age_is_refused(option: str) -> None:
     with pytest.raises(InvalidInput, match="'soon' is no duration"):
         parse_policy(_options(**{option: "soon"}))
 
 
 @pytest.mark.parametrize("text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", "")])
-def test_a_consumer_is_excluded_however_its_uuid_is_written(text: str) -> None:
+def test_consumer_is_excluded_in_any_spelling_of_its_uuid(text: str) -> None:
     assert parse_policy(_options(exclude_consumers=[text])).exclude_consumers == {CONSUMER}
 
 
-def test_an_excluded_consumer_that_is_no_uuid_is_refused_for_it_would_exclude_nothing() -> None:
+def test_excluded_consumer_that_is_not_a_uuid_is_refused() -> None:
     with pytest.raises(InvalidInput, match="exclude_consumers: 'web-1' is no UUID"):
         parse_policy(_options(exclude_consumers=[CONSUMER, "web-1"]))
 
 
-def test_providers_are_excluded_by_name_or_by_uuid_however_written() -> None:
+def test_providers_are_excluded_by_name_or_by_uuid_in_any_spelling() -> None:
     spared = parse_policy(_options(exclude_providers=["compute-1", CONSUMER.upper()]))
 
     assert spared.exclude_providers == {"compute-1", CONSUMER}
 
 
-def test_excluded_providers_that_do_not_exist_are_named() -> None:
+def test_unknown_excluded_providers_are_named() -> None:
     world = World()
     here = world.host("compute-1")
     world.host("compute-2")
@@ -70,11 +70,11 @@ def test_excluded_providers_that_do_not_exist_are_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["container", "application-container"])
-def test_a_service_is_ignored_by_either_of_its_names(name: str) -> None:
+def test_service_is_ignored_by_either_of_its_names(name: str) -> None:
     assert parse_policy(_options(ignore_allocators=[name])).ignore_allocators == {"container"}
 
 
-def test_a_service_that_is_not_known_to_allocate_is_refused() -> None:
+def test_service_not_known_to_allocate_is_refused() -> None:
     with pytest.raises(
         InvalidInput,
         match=(
@@ -85,7 +85,7 @@ def test_a_service_that_is_not_known_to_allocate_is_refused() -> None:
         parse_policy(_options(ignore_allocators=["container", "containers"]))
 
 
-def test_a_service_that_the_catalogue_does_not_have_is_named() -> None:
+def test_service_missing_from_the_catalogue_is_named() -> None:
     cloud = d.replace(World().snapshot().cloud, allocators=("container",))
 
     assert find_absent_allocators(
@@ -93,8 +93,8 @@ def test_a_service_that_the_catalogue_does_not_have_is_named() -> None:
     ) == ["reservation"]
 
 
-def test_each_call_gives_options_of_its_own() -> None:
-    """A module may add to what it gets: the next one must not see that."""
+def test_each_call_returns_its_own_options() -> None:
+    """A module may add to its options, which the next one must not see."""
     policy_options()["exclude_consumers"]["default"].append(CONSUMER)
 
     assert policy_options()["exclude_consumers"]["default"] == []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user names is what is looked at, and what nobody knows is refused."""
+"""Only what a user names is read, and unknown names are refused."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _scope(**options: t.Any) -> Scope:
     )
 
 
-def test_without_names_everything_is_looked_at() -> None:
+def test_scope_without_names_covers_everything() -> None:
     assert _scope() == Scope()
     assert not _scope().is_narrow
     assert _scope().includes_any("anything")
 
 
-def test_names_are_told_once_in_order_and_as_the_apis_write_them() -> None:
+def test_names_are_unique_ordered_and_canonical() -> None:
     chosen = _scope(
         hosts=["compute-2", "compute-1", "compute-2", SERVER.upper()],
         consumers=[SERVER.replace("-", "")],
@@ -52,13 +52,13 @@ def test_names_are_told_once_in_order_and_as_the_apis_write_them() -> None:
     ("options", "narrow"),
     [({"hosts": ["a"]}, True), ({"consumers": [SERVER]}, True), ({"projects": ["p"]}, False)],
 )
-def test_hosts_and_consumers_are_all_looked_at_closely(
+def test_named_hosts_and_consumers_are_examined_closely(
     options: dict[str, t.Any], narrow: bool
 ) -> None:
     assert _scope(**options).is_narrow is narrow
 
 
-def test_kinds_that_are_not_named_are_not_wanted() -> None:
+def test_unnamed_kinds_are_not_requested() -> None:
     chosen = _scope(kinds=["extra_host"])
 
     assert chosen.includes_any("extra_host", "deleted_server") and not chosen.includes_any(
@@ -66,13 +66,13 @@ def test_kinds_that_are_not_named_are_not_wanted() -> None:
     )
 
 
-def test_what_is_no_uuid_is_refused() -> None:
+def test_consumer_that_is_not_a_uuid_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"consumers:.*compute-1"):
         _scope(consumers=["compute-1"])
 
 
 @pytest.mark.parametrize("named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}])
-def test_a_triage_of_what_is_named_is_refused(named: dict[str, t.Any]) -> None:
+def test_triage_with_names_is_refused(named: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput, match="mode=triage is for whole clouds"):
         _scope(mode="triage", **named)
 
@@ -97,7 +97,7 @@ def _site() -> World:
         ("gone", {"gone"}),
     ],
 )
-def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(
+def test_host_is_named_by_its_service_hypervisor_or_provider(
     site: World, name: str, found: set[str]
 ) -> None:
     roots = find_roots_of_hosts([name], site.nodes.values(), site.providers)
@@ -106,14 +106,14 @@ def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(
     assert find_roots_of_hosts(roots, site.nodes.values(), site.providers) == roots
 
 
-def test_a_provider_that_shares_is_no_host(site: World) -> None:
+def test_sharing_provider_is_not_a_host(site: World) -> None:
     site.provider("pool", sharing=True)
 
     with pytest.raises(InvalidInput, match="hosts names pool"):
         find_roots_of_hosts(["pool"], site.nodes.values(), site.providers)
 
 
-def test_a_child_is_no_host(site: World) -> None:
+def test_child_provider_is_not_a_host(site: World) -> None:
     site.provider("nic", next(iter(site.nodes)))
 
     with pytest.raises(
@@ -127,7 +127,7 @@ def test_all_unknown_hosts_are_named(site: World) -> None:
         find_roots_of_hosts(["b", "node-1", "a"], site.nodes.values(), site.providers)
 
 
-def test_a_shard_is_its_number_and_how_many_there_are() -> None:
+def test_shard_has_a_number_and_a_total() -> None:
     assert _scope(shard="2/8").shard == Shard(2, 8)
     assert _scope(shard="1/1").shard == Shard(1, 1)
     assert _scope(shard="").shard is None
@@ -136,7 +136,7 @@ def test_a_shard_is_its_number_and_how_many_there_are() -> None:
 @pytest.mark.parametrize(
     "text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"]
 )
-def test_what_is_no_shard_is_refused(text: str) -> None:
+def test_invalid_shard_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="is none: give its number"):
         _scope(shard=text)
 
@@ -144,6 +144,6 @@ def test_what_is_no_shard_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}, {"mode": "triage"}]
 )
-def test_a_shard_of_what_is_named_or_of_a_triage_is_refused(named: dict[str, t.Any]) -> None:
+def test_shard_with_names_or_triage_is_refused(named: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput, match="shard=2/8"):
         _scope(shard="2/8", **named)

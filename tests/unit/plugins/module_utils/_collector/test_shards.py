@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""All shards of a cloud together tell what one reading of all of it does, and nothing twice."""
+"""All shards of a cloud together report what one reading reports, and nothing twice."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ many = hypothesis.settings(max_examples=200)
 
 
 def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
-    """What the readers would make of `world`.
+    """Return the snapshot of `world` that the readers would make.
 
-    Of what a shard reads its part, of what it nominates what it owns.
+    A shard reads its part, and its candidates are its own consumers.
     """
     known = world.snapshot()
     listed = {uuid for uuid in known.providers if world.providers[uuid]}
@@ -101,7 +101,7 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
         for root in index.roots
         if index.covers(root.uuid)
     }
-    # Of what is looked at closely the traits are read wherever it is.
+    # Traits of candidates are read wherever they are.
     snapshot = d.replace(snapshot, details={**known.details, **covered})
     hosts = choose_hosts_for_server_details(snapshot)
     glances = {
@@ -133,9 +133,9 @@ def told(world: World, shard: Shard | None = None, **scope: t.Any) -> dict[str, 
 
 @st.composite
 def clouds(draw: st.DrawFn) -> World:
-    """A random cloud with live servers that hold what they should not.
+    """Return a random cloud with live servers that have wrong allocations.
 
-    In it services may be down, and moves may hang.
+    Services may be down, and moves may hang.
     """
     world = draw(worlds())
     # A service is listed once, however many compute nodes it has.
@@ -155,7 +155,7 @@ def clouds(draw: st.DrawFn) -> World:
 
 
 def _drift(world: World, story: str, home: str, other: str) -> None:
-    """A live server on `home` that does not hold just what it should."""
+    """Create a live server on `home` whose allocation is not the right one."""
     if story == "conflict":
         old = world.host(f"anew-{world.uuid()}")
         del world.providers[old]
@@ -180,9 +180,7 @@ def _drift(world: World, story: str, home: str, other: str) -> None:
 
 @many
 @hypothesis.given(clouds(), st.integers(1, 5))
-def test_the_shards_together_tell_what_the_whole_does_and_nothing_twice(
-    world: World, count: int
-) -> None:
+def test_shards_together_report_everything_once(world: World, count: int) -> None:
     parts = [told(world, shard) for shard in shards(count)]
     times = collections.Counter(name for part in parts for name in part)
 
@@ -192,7 +190,9 @@ def test_the_shards_together_tell_what_the_whole_does_and_nothing_twice(
 
 @many
 @hypothesis.given(clouds(), st.integers(2, 5))
-def test_so_they_do_when_everybody_is_looked_at_closely(world: World, count: int) -> None:
+def test_shards_together_report_everything_once_when_all_are_examined_closely(
+    world: World, count: int
+) -> None:
     parts = [told(world, shard, kinds=("wrong_owner",)) for shard in shards(count)]
 
     assert sum(map(len, parts)) == len(told(world, kinds=("wrong_owner",)))
@@ -222,8 +222,8 @@ def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
         } <= list_roots_in_shard(shard, world.providers, nodes)
 
 
-def test_these_clouds_have_findings_of_every_kind() -> None:
-    """Without them the properties above would hold of little."""
+def test_generated_clouds_have_findings_of_every_kind() -> None:
+    """Without them the properties above would prove little."""
     found: set[str] = set()
 
     def all_were_found(world: World) -> bool:
@@ -260,8 +260,10 @@ class TwoHosts(World):
 
 
 @pytest.mark.parametrize("home_is_lower", [True, False])
-def test_a_claim_on_another_host_is_told_by_the_shard_of_that_host(home_is_lower: bool) -> None:
-    """To the shard of its home the server looks healthy, whichever of both uuids is the lower."""
+def test_allocation_on_another_host_is_reported_by_the_shard_of_that_host(
+    home_is_lower: bool,
+) -> None:
+    """To the shard of its home the server looks healthy, whichever of the two uuids is lower."""
     world = TwoHosts()
     home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
     server = world.server(home, home, other)
@@ -272,7 +274,7 @@ def test_a_claim_on_another_host_is_told_by_the_shard_of_that_host(home_is_lower
     assert f"extra_host/{server}" not in told(world, world.shard_of(home))
 
 
-def test_who_holds_nothing_belongs_to_its_host() -> None:
+def test_server_without_allocation_belongs_to_the_shard_of_its_host() -> None:
     world = TwoHosts()
     server = world.server(world.first)
 
@@ -281,10 +283,10 @@ def test_who_holds_nothing_belongs_to_its_host() -> None:
 
 
 @pytest.mark.parametrize("home_is_lower", [True, False])
-def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(
+def test_shard_of_the_node_without_the_server_reports_two_nodes_of_one_service(
     home_is_lower: bool,
 ) -> None:
-    """Ironic's: the listing shows the server on both."""
+    """These are Ironic's nodes: the listing shows the server on both."""
     world = TwoHosts()
     for root in (world.first, world.second):
         world.nodes[root] = d.replace(world.nodes[root], host="ironic")
@@ -296,8 +298,8 @@ def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(
     ] == [world.shard_of(other).number]
 
 
-def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_host() -> None:
-    """The shard that has the sharing provider sees them all, and nothing of them but this share."""
+def test_servers_on_a_shared_disk_are_examined_only_by_the_shard_of_their_host() -> None:
+    """The shard of the sharing provider sees all of them, but only this allocation."""
     world = TwoHosts()
     pool = world.provider("pool", sharing=True)
     for root in (world.first, world.second):
@@ -314,7 +316,7 @@ def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_ho
     } == {lacking, stranger}
 
 
-def test_who_claims_of_a_sharing_provider_alone_is_told_by_its_shard() -> None:
+def test_consumer_of_a_sharing_provider_alone_is_reported_by_the_shard_of_that_provider() -> None:
     world = TwoHosts()
     pool = world.provider("pool", sharing=True)
     stranger = world.stranger(pool)
@@ -329,8 +331,11 @@ def test_who_claims_of_a_sharing_provider_alone_is_told_by_its_shard() -> None:
     assert sum(map(len, by_shard.values())) == 1
 
 
-def test_a_shard_follows_from_the_name_alone() -> None:
-    """These were computed once: another Python, machine or day must deal the hosts out alike."""
+def test_shard_depends_on_the_name_alone() -> None:
+    """These were computed once.
+
+    Another Python, machine or day must distribute the hosts in the same way.
+    """
     names = [
         "f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08",
         "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11",
@@ -342,16 +347,16 @@ def test_a_shard_follows_from_the_name_alone() -> None:
     ] == [4, 8, 2]
 
 
-def test_shards_are_of_about_the_same_size() -> None:
+def test_shards_have_similar_sizes() -> None:
     names = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(4000)]
 
     assert all(400 < sum(map(shard.contains, names)) < 600 for shard in shards(8))
 
 
-def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
-    """Four of the hosts of a shard may all have the same fault.
+def test_few_hosts_do_not_establish_usual_figures() -> None:
+    """Four hosts of a shard may all have the same fault.
 
-    What many have is taken for usual.
+    Figures that many hosts have count as usual.
     """
     world = World()
     roots = [world.host(f"compute-{number}") for number in range(6)]
@@ -366,7 +371,7 @@ def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
     assert find_mismatched_nodes(dict(list(nodes.items())[:4]), {}, min_agreeing=5) == roots[:4]
 
 
-def test_no_host_is_left_without_a_glance_in_a_small_shard() -> None:
+def test_every_host_of_a_small_shard_is_read() -> None:
     world = TwoHosts()
     for root in (world.first, world.second):
         world.nodes[root] = d.replace(world.nodes[root], used={"VCPU": 1, "MEMORY_MB": 1})
@@ -381,7 +386,7 @@ def test_no_host_is_left_without_a_glance_in_a_small_shard() -> None:
     ]
 
 
-def test_where_nova_lists_no_compute_node_nobody_is_lost_either() -> None:
+def test_no_consumer_is_lost_where_nova_lists_no_compute_node() -> None:
     world = TwoHosts()
     stranger = world.stranger(world.first, world.second)
     silent = answer("GET /os-hypervisors/detail", 500)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The files that pass between tasks: whole or not at all, and for nobody else's eyes."""
+"""The files that pass between tasks: complete or absent, and readable by their owner alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:
     import pathlib
 
 
-def test_what_is_written_is_read_again(tmp_path: pathlib.Path) -> None:
+def test_written_data_is_read_back_unchanged(tmp_path: pathlib.Path) -> None:
     contents = {
         "name": 'a "name" of {{ hostile }} \x1b[31m \u202e \n',
         "amounts": {"VCPU": 2},
@@ -41,7 +41,7 @@ def test_equal_contents_make_identical_files(tmp_path: pathlib.Path) -> None:
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_a_file_is_readable_by_its_owner_alone(tmp_path: pathlib.Path) -> None:
+def test_file_is_readable_only_by_its_owner(tmp_path: pathlib.Path) -> None:
     existing = tmp_path / "file.json"
     existing.write_text("{}")
     existing.chmod(0o644)
@@ -50,13 +50,13 @@ def test_a_file_is_readable_by_its_owner_alone(tmp_path: pathlib.Path) -> None:
     assert stat.S_IMODE(existing.stat().st_mode) == 0o600
 
 
-def test_folders_are_made_for_their_owner_alone(tmp_path: pathlib.Path) -> None:
+def test_created_folders_are_accessible_only_by_their_owner(tmp_path: pathlib.Path) -> None:
     write_json(str(tmp_path / "new" / "file.json"), {})
 
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
-def test_a_bare_name_is_written_where_one_stands(
+def test_bare_name_is_written_to_the_current_directory(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -65,7 +65,7 @@ def test_a_bare_name_is_written_where_one_stands(
     assert (tmp_path / "file.json").exists()
 
 
-def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(
+def test_interrupted_write_leaves_only_the_old_file(
     tmp_path: pathlib.Path,
 ) -> None:
     path = tmp_path / "file.json"
@@ -78,7 +78,7 @@ def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_reader_that_is_half_way_through_keeps_the_old_file(tmp_path: pathlib.Path) -> None:
+def test_open_reader_keeps_the_old_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "file.json"
     write_json(str(path), {"old": True})
     with path.open() as reader:
@@ -87,7 +87,7 @@ def test_a_reader_that_is_half_way_through_keeps_the_old_file(tmp_path: pathlib.
     assert read_json(str(path)) == {"new": True}
 
 
-def test_a_folder_that_cannot_be_made_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
+def test_folder_that_cannot_be_created_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
     (tmp_path / "occupied").write_text("")
     path = str(tmp_path / "occupied" / "file.json")
 
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_cause(tmp_path: pathlib.
     assert str(refusal.value).startswith(f"{path} cannot be written: File exists.")
 
 
-def test_a_path_that_is_a_folder_is_refused_and_nothing_is_left_beside_it(
+def test_path_of_a_folder_is_refused_without_leftovers(
     tmp_path: pathlib.Path,
 ) -> None:
     (tmp_path / "folder").mkdir()
@@ -112,7 +112,7 @@ def test_a_path_that_is_a_folder_is_refused_and_nothing_is_left_beside_it(
     [b"", b'{"cut": [1, 2', b"\xff\xfe", b"kind: yaml", b"[" * 200_000],
     ids=lambda part: repr(part[:9]),
 )
-def test_what_is_not_json_is_refused(tmp_path: pathlib.Path, contents: bytes) -> None:
+def test_data_that_is_not_json_is_refused(tmp_path: pathlib.Path, contents: bytes) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(contents)
 
@@ -120,20 +120,22 @@ def test_what_is_not_json_is_refused(tmp_path: pathlib.Path, contents: bytes) ->
         read_json(str(path))
 
 
-def test_a_file_that_is_not_there_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
+def test_missing_file_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
     with pytest.raises(
         InvalidInput, match=r"missing\.json cannot be read: No such file or directory\."
     ):
         read_json(str(tmp_path / "missing.json"))
 
 
-def test_an_option_gives_what_the_file_holds_that_it_names(tmp_path: pathlib.Path) -> None:
+def test_option_with_a_path_returns_the_contents_of_the_file(tmp_path: pathlib.Path) -> None:
     write_json(str(tmp_path / "plan.json"), {"format": 1})
 
     assert read_json_option("plan", str(tmp_path / "plan.json")) == {"format": 1}
 
 
-def test_a_path_may_begin_at_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_may_begin_with_a_tilde(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     write_json(str(tmp_path / "plan.json"), {"format": 1})
 
@@ -141,12 +143,12 @@ def test_a_path_may_begin_at_home(tmp_path: pathlib.Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("contents", [{"format": 1}, [1], 7, True], ids=repr)
-def test_an_option_gives_the_contents_themselves(contents: t.Any) -> None:
+def test_option_with_data_returns_the_data(contents: t.Any) -> None:
     assert read_json_option("plan", contents) is contents
 
 
 @pytest.mark.parametrize("nothing", [None, "", {}, [], 0, False], ids=repr)
-def test_an_option_that_is_empty_is_refused_by_its_name(nothing: t.Any) -> None:
+def test_empty_option_is_refused_by_its_name(nothing: t.Any) -> None:
     with pytest.raises(
         InvalidInput, match="plan is empty: give the path of a file, or its contents"
     ):
@@ -157,6 +159,6 @@ def test_an_option_that_is_empty_is_refused_by_its_name(nothing: t.Any) -> None:
     ("path", "why"),
     [(" ", "No such file"), ("/", "Is a directory"), ("a\x00b", "embedded null byte")],
 )
-def test_a_path_where_nothing_can_be_read_is_refused(path: str, why: str) -> None:
+def test_unreadable_path_is_refused(path: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why):
         read_json_option("plan", path)

@@ -17,20 +17,25 @@ from ansible_collections.osops.placement.plugins.module_utils._common.parallel i
 )
 
 
-def test_results_come_in_the_order_of_the_items() -> None:
-    def slower_for_the_first(number: int) -> int:
-        time.sleep(0.02 if number == 0 else 0)
+def test_results_keep_the_order_of_the_items() -> None:
+    others_done = threading.Event()
+
+    def first_is_last(number: int) -> int:
+        if number == 0:
+            assert others_done.wait(10)
+        elif number == 29:
+            others_done.set()
         return number * 10
 
-    assert map_parallel(slower_for_the_first, range(30)) == [number * 10 for number in range(30)]
+    assert map_parallel(first_is_last, range(30)) == [number * 10 for number in range(30)]
 
 
-def test_nothing_gives_nothing() -> None:
+def test_empty_list_gives_an_empty_list() -> None:
     assert map_parallel(str, []) == []
 
 
 def test_calls_run_at_the_same_time() -> None:
-    """Each waits until all have begun: one after the other they would never get there."""
+    """Each waits until all have started: one after the other they would never end."""
     all_there = threading.Barrier(WORKERS, timeout=10)
 
     assert sorted(map_parallel(lambda _item: all_there.wait(), range(WORKERS))) == list(
@@ -38,7 +43,7 @@ def test_calls_run_at_the_same_time() -> None:
     )
 
 
-def test_the_error_of_the_earliest_item_is_raised_though_a_later_one_failed_before() -> None:
+def test_error_of_the_earliest_item_is_raised_even_if_a_later_one_failed_first() -> None:
     later_failed = threading.Event()
 
     def fail(number: int) -> None:
@@ -51,13 +56,14 @@ def test_the_error_of_the_earliest_item_is_raised_though_a_later_one_failed_befo
         map_parallel(fail, range(2))
 
 
-def test_after_an_error_no_further_calls_are_begun() -> None:
+def test_no_call_starts_after_an_error() -> None:
     begun = []
 
     def fail_at_first(number: int) -> None:
         begun.append(number)
         if number == 0:
             raise ValueError("refused")
+        # As a request takes some time. Calls that take none could all end before the error is seen.
         time.sleep(0.005)
 
     with pytest.raises(ValueError, match="refused"):
@@ -65,13 +71,14 @@ def test_after_an_error_no_further_calls_are_begun() -> None:
     assert len(begun) < 500
 
 
-def test_when_an_error_is_raised_no_call_is_still_running() -> None:
+def test_no_call_is_running_when_an_error_is_raised() -> None:
     running = set()
 
     def fail_at_first(number: int) -> None:
         if number == 0:
             raise ValueError("refused")
         running.add(number)
+        # Long enough for the main thread to see the error while this call is running.
         time.sleep(0.05)
         running.discard(number)
 

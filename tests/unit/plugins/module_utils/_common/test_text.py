@@ -27,12 +27,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
         ("", ""),
     ],
 )
-def test_printable_spells_out_what_does_not_print(text: t.Any, shown: str) -> None:
+def test_printable_escapes_unprintable_characters(text: t.Any, shown: str) -> None:
     assert make_printable(text) == shown
 
 
 @pytest.mark.parametrize(
     ("length", "shown"), [(10, "x" * 10), (11, "x" * 9 + "…"), (255, "x" * 9 + "…")]
 )
-def test_printable_cuts_what_is_longer_than_the_limit(length: int, shown: str) -> None:
+def test_printable_cuts_text_longer_than_the_limit(length: int, shown: str) -> None:
     assert make_printable("x" * length, 10) == shown

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Durations: what users may write, what is refused, and how they are told."""
+"""Durations: valid input, refused input, and how they are displayed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
         (" 15 m ", 900),
     ],
 )
-def test_a_number_with_or_without_a_unit_is_a_duration(text: str | int, expected: int) -> None:
+def test_number_with_or_without_a_unit_is_a_duration(text: str | int, expected: int) -> None:
     assert parse_duration(text) == expected
 
 
@@ -62,7 +62,7 @@ def test_anything_else_is_refused_with_examples(text: str) -> None:
         (30 * 86400 + 7200, "30d 2h"),
     ],
 )
-def test_a_time_is_spoken_in_its_two_largest_units(total: int, expected: str) -> None:
+def test_duration_is_written_in_its_two_largest_units(total: int, expected: str) -> None:
     assert format_duration(total) == expected
 
 
@@ -76,7 +76,7 @@ def test_a_time_is_spoken_in_its_two_largest_units(total: int, expected: str) ->
         ("2026-11-20T12:00:00Z", "", None),
     ],
 )
-def test_the_time_between_two_times_as_the_apis_write_them(
+def test_seconds_between_two_api_timestamps_are_computed(
     earlier: str | None, later: str | None, elapsed: int | None
 ) -> None:
     assert seconds_between(earlier, later) == elapsed
@@ -91,7 +91,7 @@ def test_the_time_between_two_times_as_the_apis_write_them(
         ("yesterday", None),
     ],
 )
-def test_a_date_header_is_a_time(header: str | None, time: str | None) -> None:
+def test_date_header_is_a_time(header: str | None, time: str | None) -> None:
     assert parse_http_date(header) == time
 
 
@@ -108,7 +108,7 @@ def test_a_date_header_is_a_time(header: str | None, time: str | None) -> None:
         ("yesterday", "2026-11-20T12:00:00", False),
     ],
 )
-def test_only_a_known_time_is_earlier_than_another(
+def test_only_a_known_time_can_be_earlier(
     first: str | None, second: str | None, expected: bool
 ) -> None:
     assert is_earlier(first, second) == expected

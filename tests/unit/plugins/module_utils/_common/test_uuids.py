@@ -15,11 +15,11 @@ CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 @pytest.mark.parametrize(
     "text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", ""), "{" + CONSUMER + "}"]
 )
-def test_a_consumer_is_written_as_placement_writes_it(text: str) -> None:
+def test_consumer_uuid_becomes_canonical(text: str) -> None:
     assert require_uuid(text, "consumer") == CONSUMER
 
 
 @pytest.mark.parametrize("text", ["", "web-1", CONSUMER[:-1], f"{CONSUMER}/../x"])
-def test_a_consumer_that_is_no_uuid_is_refused(text: str) -> None:
+def test_consumer_that_is_not_a_uuid_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="is no UUID"):
         require_uuid(text, "consumer")

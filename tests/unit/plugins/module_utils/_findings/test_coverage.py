@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The sentence about what was not judged, and that every report has it."""
+"""The sentence about hosts that were not judged, in every report."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def _findings(**coverage: t.Any) -> dict[str, t.Any]:
         ({"unjudged_hosts": FOUR}, SENTENCE),
     ],
 )
-def test_the_sentence_counts_and_names(coverage: dict[str, t.Any], sentence: str) -> None:
+def test_coverage_sentence_counts_and_names_hosts(
+    coverage: dict[str, t.Any], sentence: str
+) -> None:
     assert describe_unjudged_hosts(coverage) == sentence
 
 
@@ -77,7 +79,7 @@ def test_files_of_an_older_version_name_no_hosts() -> None:
 @pytest.mark.parametrize(
     "name", ["html", "markdown", "junit", "terminal", "slack", "mattermost", "teams"]
 )
-def test_every_report_says_which_hosts_were_not_judged(name: str) -> None:
+def test_every_report_lists_hosts_not_judged(name: str) -> None:
     def shown(report: Report) -> str:
         if name == "terminal":
             return " ".join(format_coverage(report.findings["summary"]["coverage"], 1000))
@@ -89,7 +91,7 @@ def test_every_report_says_which_hosts_were_not_judged(name: str) -> None:
     assert "not judged" not in shown(Report(_findings()))
 
 
-def test_hosts_that_were_not_judged_are_no_trouble_by_themselves() -> None:
+def test_hosts_not_judged_are_no_failure_by_themselves() -> None:
     notice = Notice.from_report(Report(_findings(unjudged_hosts=FOUR)), None, "", {})
 
     assert notice.troubles == ()
@@ -97,7 +99,9 @@ def test_hosts_that_were_not_judged_are_no_trouble_by_themselves() -> None:
 
 
 @pytest.mark.parametrize(("hosts", "number"), [(None, 0), (FOUR, 4)])
-def test_the_metric_is_there_whatever_wrote_the_file(hosts: list[str] | None, number: int) -> None:
+def test_coverage_metric_exists_for_every_version_of_the_file(
+    hosts: list[str] | None, number: int
+) -> None:
     lines = prometheus.render(
         Report(_findings(**({"unjudged_hosts": hosts} if hosts else {})))
     ).splitlines()
@@ -109,7 +113,7 @@ def test_the_metric_is_there_whatever_wrote_the_file(hosts: list[str] | None, nu
     ] == [str(number)]
 
 
-def test_of_several_runs_each_host_counts_once_in_its_cloud() -> None:
+def test_each_host_counts_once_per_cloud_over_several_runs() -> None:
     runs = [
         RunResult("north-1", findings=_findings(unjudged_hosts=FOUR)),
         RunResult("north-2", findings=_findings(unjudged_hosts=FOUR[:2])),

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What `findings.json` says.
+"""The contents of `findings.json`.
 
 Counts, amounts, and every finding with its evidence and its change.
 """
@@ -17,8 +17,8 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
@@ -30,13 +30,11 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
     answer,
 )
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
-
 
 class Cloud:
-    """Two hosts with an orphan of a deleted server, one of an evacuation.
+    """Two hosts with an orphan of a deleted server and one of an evacuation.
 
-    And with one of each other verdict.
+    And with one consumer of each other verdict.
     """
 
     def __init__(self) -> None:
@@ -56,7 +54,7 @@ class Cloud:
         self.moved = self.world.server(self.here, self.there)
 
     def report(self, **changes: t.Any) -> dict[str, t.Any]:
-        return build_findings(self.world.snapshot(**changes), HARSH)
+        return build_findings(self.world.snapshot(**changes), NO_MINIMUM_AGE)
 
 
 @pytest.fixture(name="cloud")
@@ -73,7 +71,7 @@ def _entry(found: dict[str, t.Any], consumer: str) -> dict[str, t.Any]:
     )
 
 
-def test_it_says_its_format_which_cloud_and_when(cloud: Cloud) -> None:
+def test_document_has_its_format_cloud_and_time(cloud: Cloud) -> None:
     found = cloud.report()
 
     assert (found["format"], found["started_at"], found["finished_at"]) == (FORMAT, NOW, NOW)
@@ -92,7 +90,7 @@ def test_every_finding_is_listed_under_its_verdict(cloud: Cloud) -> None:
     assert [entry["consumer"] for entry in found["undecided"]] == [cloud.astray]
 
 
-def test_the_summary_counts_by_verdict_and_orphans_by_kind(cloud: Cloud) -> None:
+def test_summary_counts_verdicts_and_kinds_of_orphans(cloud: Cloud) -> None:
     summary = cloud.report()["summary"]
 
     assert summary["verdicts"] == {"orphaned": 2, "drifted": 1, "protected": 1, "undecided": 1}
@@ -103,7 +101,7 @@ def test_the_summary_counts_by_verdict_and_orphans_by_kind(cloud: Cloud) -> None
     }
 
 
-def test_what_is_stranded_is_told_by_class_provider_and_project(cloud: Cloud) -> None:
+def test_stranded_amounts_are_summed_by_class_provider_and_project(cloud: Cloud) -> None:
     twice, thrice = (
         {resource_class: times * amount for resource_class, amount in CLAIM.items()}
         for times in (2, 3)
@@ -117,11 +115,11 @@ def test_what_is_stranded_is_told_by_class_provider_and_project(cloud: Cloud) ->
     }
 
 
-def test_nothing_found_is_told_as_nothing() -> None:
+def test_document_without_findings_is_empty() -> None:
     world = World()
     here = world.host("compute-1")
     world.server(here, here)
-    found = build_findings(world.snapshot(), HARSH)
+    found = build_findings(world.snapshot(), NO_MINIMUM_AGE)
 
     assert found["summary"]["verdicts"] == {
         "orphaned": 0,
@@ -138,7 +136,7 @@ def test_nothing_found_is_told_as_nothing() -> None:
     assert found["findings"] == found["protected"] == found["undecided"] == []
 
 
-def test_the_coverage_says_how_much_was_read(cloud: Cloud) -> None:
+def test_coverage_says_how_much_was_read(cloud: Cloud) -> None:
     assert cloud.report()["summary"]["coverage"] == {
         "complete": True,
         "partial": False,
@@ -156,14 +154,14 @@ def test_the_coverage_says_how_much_was_read(cloud: Cloud) -> None:
     }
 
 
-def test_an_unsound_reading_is_not_complete_and_says_why(cloud: Cloud) -> None:
+def test_unsound_reading_is_incomplete_and_says_why(cloud: Cloud) -> None:
     coverage = cloud.report(services_after=answer("GET /os-services", 500))["summary"]["coverage"]
 
     assert coverage["complete"] is False
     assert len(coverage["failed_checks"]) == 1
 
 
-def test_an_unreadable_listing_of_hypervisors_is_told_as_none(cloud: Cloud) -> None:
+def test_unreadable_listing_of_hypervisors_counts_as_none(cloud: Cloud) -> None:
     coverage = cloud.report(hypervisors=answer("GET /os-hypervisors/detail", 500))["summary"][
         "coverage"
     ]
@@ -171,7 +169,7 @@ def test_an_unreadable_listing_of_hypervisors_is_told_as_none(cloud: Cloud) -> N
     assert (coverage["hypervisors"], coverage["complete"]) == (0, False)
 
 
-def test_what_belongs_to_no_project_is_told_under_an_empty_name(cloud: Cloud) -> None:
+def test_consumer_without_project_is_listed_under_an_empty_name(cloud: Cloud) -> None:
     """JSON knows no other key that could be sorted among names."""
     held = cloud.world.allocations
     held[cloud.deleted] = d.replace(held[cloud.deleted], project=None)
@@ -182,7 +180,7 @@ def test_what_belongs_to_no_project_is_told_under_an_empty_name(cloud: Cloud) ->
     }
 
 
-def test_an_entry_says_what_is_held_where_and_what_of_it_goes(cloud: Cloud) -> None:
+def test_entry_shows_allocations_and_what_would_be_removed(cloud: Cloud) -> None:
     told = {
         entry["uuid"]: (
             entry["name"],
@@ -202,7 +200,7 @@ def test_an_entry_says_what_is_held_where_and_what_of_it_goes(cloud: Cloud) -> N
     }
 
 
-def test_what_is_held_is_told_in_the_order_of_the_providers(cloud: Cloud) -> None:
+def test_allocations_are_listed_in_the_order_of_the_providers(cloud: Cloud) -> None:
     stranger = cloud.world.stranger(cloud.child, cloud.there, cloud.here)
 
     assert [provider["uuid"] for provider in _entry(cloud.report(), stranger)["providers"]] == [
@@ -212,7 +210,7 @@ def test_what_is_held_is_told_in_the_order_of_the_providers(cloud: Cloud) -> Non
     ]
 
 
-def test_a_provider_that_placement_did_not_list_goes_by_its_uuid(cloud: Cloud) -> None:
+def test_provider_missing_from_the_listing_is_named_by_its_uuid(cloud: Cloud) -> None:
     del cloud.world.providers[cloud.child]
     (told,) = (
         entry
@@ -223,7 +221,7 @@ def test_a_provider_that_placement_did_not_list_goes_by_its_uuid(cloud: Cloud) -
     assert (told["name"], told["root"], told["root_name"]) == (cloud.child, None, cloud.child)
 
 
-def test_an_entry_says_who_owns_it_and_how_old_it_is(cloud: Cloud) -> None:
+def test_entry_shows_owner_and_age(cloud: Cloud) -> None:
     entry = _entry(cloud.report(), cloud.deleted)
 
     assert entry["id"] == f"deleted_server/{cloud.deleted}"
@@ -238,13 +236,13 @@ def test_an_entry_says_who_owns_it_and_how_old_it_is(cloud: Cloud) -> None:
     }
 
 
-def test_an_entry_names_the_server_and_the_migration_that_explain_it(cloud: Cloud) -> None:
+def test_entry_names_the_server_and_the_migration_that_explain_it(cloud: Cloud) -> None:
     entry = _entry(cloud.report(), cloud.evacuated)
 
     assert (entry["server"]["host"], entry["migration"]["uuid"]) == ("compute-2", cloud.evacuation)
 
 
-def test_a_deleted_server_is_told_as_nova_remembers_it(cloud: Cloud) -> None:
+def test_deleted_server_is_described_as_nova_remembers_it(cloud: Cloud) -> None:
     entry = _entry(cloud.report(), cloud.deleted)
 
     assert (entry["server"]["status"], entry["migration"]) == ("DELETED", None)
@@ -267,7 +265,10 @@ def test_evidence_can_be_replayed(cloud: Cloud) -> None:
 
 
 def test_evidence_begins_with_the_allocation(cloud: Cloud) -> None:
-    for entry in cloud.report()["findings"]:
+    findings = cloud.report()["findings"]
+
+    assert findings
+    for entry in findings:
         first = entry["evidence"][0]
         assert (first["request"], first["facts"]["consumer"]) == (
             f"GET /allocations/{entry['consumer']}",
@@ -276,7 +277,7 @@ def test_evidence_begins_with_the_allocation(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize(("others", "facts"), [(8, list), (9, dict)])
-def test_a_listing_of_more_than_ten_rows_is_told_by_its_length(
+def test_listing_of_more_than_ten_rows_is_shortened_to_its_length(
     cloud: Cloud, others: int, facts: type
 ) -> None:
     stranger = cloud.world.stranger(cloud.here)
@@ -292,7 +293,7 @@ def test_a_listing_of_more_than_ten_rows_is_told_by_its_length(
     assert len(listing["facts"]) == 10 if facts is list else listing["facts"] == {"rows": 11}
 
 
-def test_a_change_is_the_write_and_what_it_frees(cloud: Cloud) -> None:
+def test_change_has_its_write_and_what_it_frees(cloud: Cloud) -> None:
     entry = _entry(cloud.report(), cloud.evacuated)
     document = {"consumer_generation": 1, "project_id": PROJECT, "user_id": "user"}
 
@@ -311,7 +312,7 @@ def test_a_change_is_the_write_and_what_it_frees(cloud: Cloud) -> None:
     }
 
 
-def test_what_is_not_changed_has_no_change(cloud: Cloud) -> None:
+def test_entry_that_is_not_changed_has_no_change(cloud: Cloud) -> None:
     found = cloud.report()
 
     assert [_entry(found, consumer)["change"] for consumer in (cloud.building, cloud.astray)] == [
@@ -320,7 +321,7 @@ def test_what_is_not_changed_has_no_change(cloud: Cloud) -> None:
     ]
 
 
-def test_it_is_json_and_names_from_the_cloud_survive_it(cloud: Cloud) -> None:
+def test_document_is_json_and_keeps_names_from_the_cloud(cloud: Cloud) -> None:
     name = '{{ 1 }} "quoted"\n\x1b[31m\u202e\x00' + "x" * 255
     cloud.world.delete(hostile := cloud.world.server(cloud.here, cloud.here, name=name))
     found = cloud.report()
@@ -328,7 +329,7 @@ def test_it_is_json_and_names_from_the_cloud_survive_it(cloud: Cloud) -> None:
     assert _entry(json.loads(json.dumps(found)), hostile)["server"]["name"] == name
 
 
-def test_totals_are_by_class_in_order() -> None:
+def test_totals_are_ordered_by_class() -> None:
     assert list(totals([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}]).items()) == [
         ("DISK_GB", 5),
         ("VCPU", 3),

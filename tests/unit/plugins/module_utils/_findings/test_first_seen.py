@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a run knows of the one before: since when each finding is known, and what is forgotten."""
+"""The memory of earlier runs: since when each finding is known, and what is forgotten."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LISTS = ("findings", "protected", "undecided")
 
 
 def _world() -> World:
-    """An orphan, and a protected and an undecided consumer."""
+    """Return a cloud with an orphan, a protected and an undecided consumer."""
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     world.delete(world.server(here, here))
@@ -67,7 +67,7 @@ def _report(known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
     )
 
 
-def test_without_a_run_before_everything_is_new() -> None:
+def test_first_run_marks_everything_as_new() -> None:
     found = _report()
 
     assert {(entry["first_seen"], entry["new"]) for entry in _entries(found)} == {(NOW, True)}
@@ -75,7 +75,7 @@ def test_without_a_run_before_everything_is_new() -> None:
     assert found["summary"]["new"] == {"deleted_server": 1}
 
 
-def test_what_was_known_stays_known_since_then() -> None:
+def test_known_finding_keeps_the_time_of_its_first_sighting() -> None:
     known = {entry["id"]: THEN for entry in _entries(_report())}
     found = _report(known)
 
@@ -83,7 +83,7 @@ def test_what_was_known_stays_known_since_then() -> None:
     assert found["summary"]["new"] == {}
 
 
-def test_the_selection_can_ask_since_when_a_finding_is_known() -> None:
+def test_selection_can_use_the_first_sighting() -> None:
     (orphan,) = _report()["findings"]
     known = {orphan["id"]: THEN}
 
@@ -97,7 +97,7 @@ def test_the_selection_can_ask_since_when_a_finding_is_known() -> None:
     assert chosen == [True, True, False]
 
 
-def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
+def test_complete_sound_reading_forgets_missing_findings() -> None:
     assert _report({"deleted_server/gone": THEN})["known"] == {}
 
 
@@ -110,18 +110,18 @@ def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
         {"services_after": answer("GET /os-services", 500)},
     ],
 )
-def test_any_other_reading_forgets_nothing(changes: dict[str, t.Any]) -> None:
+def test_incomplete_reading_forgets_nothing(changes: dict[str, t.Any]) -> None:
     assert _report({"deleted_server/gone": THEN}, **changes)["known"]["deleted_server/gone"] == THEN
 
 
-def test_what_is_told_of_under_another_kind_is_not_forgotten() -> None:
+def test_finding_reported_under_another_kind_is_remembered() -> None:
     (undecided,) = _report()["undecided"]
     orphaned = f"extra_host/{undecided['consumer']}"
 
     assert _report({orphaned: THEN, undecided["id"]: NOW})["known"] == {orphaned: THEN}
 
 
-def test_of_too_much_what_was_seen_last_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_memory_keeps_the_most_recent_sightings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_seen, "MAX_REMEMBERED", 2)
     known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
 
@@ -132,7 +132,7 @@ def _read(path: str | None, warnings: list[str]) -> History:
     return read_or_put_aside(path, parse_history, HISTORY_LOST, warnings.append) or History()
 
 
-def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> None:
+def test_findings_file_and_separate_file_hold_the_same_memory(tmp_path: Path) -> None:
     found = _report({"kind/gone": THEN}, scope=Scope(kinds=("deleted_server",)))
     for name, contents in (("findings.json", found), ("state.json", extract_history(found))):
         write_json(str(tmp_path / name), contents)
@@ -150,7 +150,7 @@ def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("path", [None, "", "nonesuch/state.json"])
-def test_without_a_file_nothing_is_known_and_nobody_is_warned(path: str | None) -> None:
+def test_missing_file_is_an_empty_memory_without_a_warning(path: str | None) -> None:
     warnings: list[str] = []
 
     assert _read(path, warnings) == History()
@@ -194,7 +194,7 @@ def test_without_a_file_nothing_is_known_and_nobody_is_warned(path: str | None) 
         '{"known": {}, "findings": [{"id": "a/b", "first_seen": null}]}',
     ],
 )
-def test_a_broken_file_is_put_aside_with_one_warning(tmp_path: Path, contents: str) -> None:
+def test_broken_file_is_set_aside_with_one_warning(tmp_path: Path, contents: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(contents)
     warnings: list[str] = []
@@ -221,14 +221,14 @@ def test_silent_hosts_are_counted_once_each() -> None:
     assert coverage["silent_hosts"] == len(world.services) == 2
 
 
-def test_a_file_of_anything_else_is_named() -> None:
+def test_file_with_other_contents_is_named() -> None:
     with pytest.raises(
         Exception, match=r"/there/plan\.json does not tell since when findings are known"
     ):
         parse_first_seen({"format": 1, "changes": []}, "/there/plan.json")
 
 
-def test_the_ids_of_version_1_0_are_known_under_the_names_that_their_kinds_have_now() -> None:
+def test_ids_of_version_1_0_get_the_current_names_of_their_kinds() -> None:
     contents = {
         "known": {"forgotten_consumer/a": THEN, "wrong_host/b": THEN, "deleted_server/c": THEN}
     }

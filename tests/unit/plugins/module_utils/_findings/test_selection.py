@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A selection gives findings or their ids, and everything else is refused."""
+"""A selection returns findings or their ids, and everything else is refused."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ FINDINGS = [
         ("[?kind=='nonesuch'] | [0]", set()),
     ],
 )
-def test_what_it_gives(expression: str, ids: set[str]) -> None:
+def test_selection_returns_matching_findings(expression: str, ids: set[str]) -> None:
     assert Selection(expression).select_ids(FINDINGS) == ids
 
 
 @pytest.mark.parametrize("expression", ["[?kind==", "[?kind=='a'", "=", "nonesuch("])
-def test_what_is_no_expression_is_refused_before_anything_is_read(expression: str) -> None:
+def test_invalid_expression_is_refused_before_the_reading(expression: str) -> None:
     with pytest.raises(InvalidInput, match="select is no JMESPath expression: "):
         Selection(expression)
 
@@ -63,26 +63,26 @@ def test_what_is_no_expression_is_refused_before_anything_is_read(expression: st
     "expression",
     ["[].kind", "[].age_seconds", "length(@)", "'extra_host/d'", "[].providers", "[0].providers"],
 )
-def test_what_gives_neither_findings_nor_ids_is_refused(expression: str) -> None:
+def test_result_without_findings_or_ids_is_refused(expression: str) -> None:
     with pytest.raises(InvalidInput, match="select must give findings or their ids"):
         Selection(expression).select_ids(FINDINGS)
 
 
 @pytest.mark.parametrize("expression", ["[::0]", "[?contains(kind, `1`)]"])
-def test_what_makes_the_library_itself_fail_is_refused(expression: str) -> None:
+def test_error_inside_the_library_is_refused(expression: str) -> None:
     with pytest.raises(InvalidInput, match="select cannot be applied"):
         Selection(expression).select_ids(FINDINGS)
 
 
-def test_what_is_nested_too_deeply_is_refused() -> None:
+def test_too_deeply_nested_expression_is_refused() -> None:
     with pytest.raises(InvalidInput, match="select is no JMESPath expression"):
         Selection("(" * 20000 + "id" + ")" * 20000)
 
 
-def test_what_cannot_be_applied_is_refused() -> None:
+def test_inapplicable_expression_is_refused() -> None:
     with pytest.raises(InvalidInput, match="select cannot be applied to the findings: "):
         Selection("sum([].kind)").select_ids(FINDINGS)
 
 
-def test_nothing_is_selected_of_nothing() -> None:
+def test_empty_findings_give_an_empty_selection() -> None:
     assert Selection("[]").select_ids([]) == frozenset()

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A finding waits until enough runs have seen it as it is.
+"""A finding waits until enough runs have seen it unchanged.
 
-It begins again when anything of it has changed.
+The count restarts when anything about it changes.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report import (
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    HARSH,
     Cloud,
     deleted_server,
     ended_migration,
@@ -66,7 +66,7 @@ BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)
 class Runs:
     """Runs over a cloud, an hour apart.
 
-    Each has the memory that the one before left in its file.
+    Each reads the memory that the previous one wrote.
     """
 
     def __init__(self, cloud: Cloud, asked: SightingPolicy = TWICE) -> None:
@@ -80,7 +80,7 @@ class Runs:
         at = format_time(BEGINNING + datetime.timedelta(hours=self.hour))
         found = build_findings(
             self.cloud.snapshot(**{"finished_at": at, **changes}),
-            HARSH,
+            NO_MINIMUM_AGE,
             history=self.memory,
             sighting_policy=self.asked,
         )
@@ -94,7 +94,7 @@ class Runs:
         return [step.subject for step in Plan.from_findings(self.run(**changes), KINDS).steps]
 
 
-def test_a_finding_is_planned_at_the_second_look() -> None:
+def test_finding_is_planned_at_the_second_sighting() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
@@ -110,14 +110,14 @@ def test_a_finding_is_planned_at_the_second_look() -> None:
     assert [step.subject for step in Plan.from_findings(second, KINDS).steps] == [orphan]
 
 
-def test_by_default_the_first_look_is_enough() -> None:
+def test_one_sighting_is_enough_by_default() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
 
     assert Runs(cloud, SightingPolicy()).planned() == [orphan]
 
 
-def test_each_finding_waits_for_itself() -> None:
+def test_each_finding_is_counted_separately() -> None:
     cloud = Cloud()
     old = deleted_server(cloud)
     runs = Runs(cloud)
@@ -127,7 +127,7 @@ def test_each_finding_waits_for_itself() -> None:
     assert runs.planned() == [old]
 
 
-def test_known_for_counts_from_the_first_look() -> None:
+def test_known_for_starts_at_the_first_sighting() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud, SightingPolicy(known_for=2 * 3600))
@@ -138,7 +138,7 @@ def test_known_for_counts_from_the_first_look() -> None:
     assert runs.planned() == [orphan]
 
 
-def test_with_both_options_both_must_be_so() -> None:
+def test_both_options_must_be_satisfied() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud, SightingPolicy(min_sightings=2, known_for=2 * 3600))
@@ -146,7 +146,7 @@ def test_with_both_options_both_must_be_so() -> None:
     assert [runs.planned() for _run in range(3)] == [[], [], [orphan]]
 
 
-def test_a_clock_that_was_set_back_makes_nothing_older() -> None:
+def test_clock_set_back_makes_nothing_older() -> None:
     cloud = Cloud()
     deleted_server(cloud)
     runs = Runs(cloud, SightingPolicy(known_for=60))
@@ -155,7 +155,7 @@ def test_a_clock_that_was_set_back_makes_nothing_older() -> None:
     assert runs.planned(finished_at="2026-01-01T00:00:00Z") == []
 
 
-def test_another_generation_begins_anew() -> None:
+def test_another_generation_restarts_the_count() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
@@ -168,7 +168,7 @@ def test_another_generation_begins_anew() -> None:
     assert runs.planned() == [orphan]
 
 
-def test_another_kind_begins_anew() -> None:
+def test_another_kind_restarts_the_count() -> None:
     cloud = Cloud()
     server = extra_host(cloud)
     runs = Runs(cloud)
@@ -180,7 +180,7 @@ def test_another_kind_begins_anew() -> None:
 
 
 @pytest.mark.parametrize("question", ["server", "migrations"])
-def test_what_was_undecided_meanwhile_begins_anew(question: str) -> None:
+def test_undecided_reading_restarts_the_count(question: str) -> None:
     cloud = Cloud()
     orphan = unknown_consumer(cloud)
     runs = Runs(cloud)
@@ -192,7 +192,7 @@ def test_what_was_undecided_meanwhile_begins_anew(question: str) -> None:
     assert [runs.planned() for _run in range(2)] == [[], [orphan]]
 
 
-def test_what_was_healthy_meanwhile_begins_anew() -> None:
+def test_healthy_reading_restarts_the_count() -> None:
     cloud = Cloud()
     migration = ended_migration(cloud)
     runs = Runs(cloud)
@@ -205,7 +205,7 @@ def test_what_was_healthy_meanwhile_begins_anew() -> None:
     assert runs.planned() == [migration]
 
 
-def test_the_same_reading_judged_twice_counts_once() -> None:
+def test_same_reading_judged_twice_counts_once() -> None:
     cloud = Cloud()
     deleted_server(cloud)
     runs = Runs(cloud)
@@ -214,7 +214,7 @@ def test_the_same_reading_judged_twice_counts_once() -> None:
     assert [runs.planned(finished_at=at) for _time in range(3)] == [[], [], []]
 
 
-def test_a_reading_that_is_not_sound_counts_for_nothing_and_against_nothing() -> None:
+def test_unsound_reading_does_not_affect_the_count() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
@@ -229,7 +229,7 @@ def test_a_reading_that_is_not_sound_counts_for_nothing_and_against_nothing() ->
     assert runs.planned() == [orphan]
 
 
-def test_since_when_counts_from_a_sound_reading() -> None:
+def test_age_starts_only_at_a_sound_reading() -> None:
     cloud = Cloud()
     deleted_server(cloud)
     runs = Runs(cloud, SightingPolicy(known_for=3600))
@@ -247,7 +247,7 @@ def test_since_when_counts_from_a_sound_reading() -> None:
         {"scope": Scope(projects=("6f7a1f5c2a2c4f0c8f070d3a6d6f1c11",))},
     ],
 )
-def test_a_reading_that_did_not_look_there_changes_nothing(elsewhere: dict[str, t.Any]) -> None:
+def test_reading_of_another_scope_changes_nothing(elsewhere: dict[str, t.Any]) -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
@@ -257,7 +257,7 @@ def test_a_reading_that_did_not_look_there_changes_nothing(elsewhere: dict[str, 
     assert runs.planned() == [orphan]
 
 
-def test_a_reading_of_other_kinds_changes_nothing() -> None:
+def test_reading_of_other_kinds_changes_nothing() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
@@ -267,7 +267,7 @@ def test_a_reading_of_other_kinds_changes_nothing() -> None:
     assert runs.planned() == [orphan]
 
 
-def test_a_reading_of_its_host_that_does_not_find_it_begins_anew() -> None:
+def test_reading_of_the_host_without_the_finding_restarts_the_count() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
@@ -278,7 +278,7 @@ def test_a_reading_of_its_host_that_does_not_find_it_begins_anew() -> None:
     assert runs.planned() == [orphan]
 
 
-def test_a_reading_of_its_host_counts() -> None:
+def test_reading_of_the_host_with_the_finding_counts() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
@@ -287,7 +287,7 @@ def test_a_reading_of_its_host_counts() -> None:
     assert runs.planned(scope=Scope(hosts=("compute-1",))) == [orphan]
 
 
-def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
+def test_complete_sound_reading_forgets_missing_findings() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
@@ -298,7 +298,7 @@ def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
     assert runs.memory.sightings == {}
 
 
-def test_a_file_of_version_1_0_has_seen_nothing() -> None:
+def test_file_of_version_1_0_has_no_sightings() -> None:
     assert (
         parse_sightings(
             {"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}, "state.json"
@@ -307,7 +307,7 @@ def test_a_file_of_version_1_0_has_seen_nothing() -> None:
     )
 
 
-def test_nobody_is_healed_before() -> None:
+def test_servers_are_not_healed_before_enough_sightings() -> None:
     cloud = Cloud()
     server = cloud.server(cloud.here)
     runs = Runs(cloud)
@@ -317,7 +317,7 @@ def test_nobody_is_healed_before() -> None:
     assert heard == [[], [server]] and HEALED_KIND in KINDS
 
 
-def test_what_was_approved_does_not_wait_again() -> None:
+def test_approved_plan_does_not_wait_again() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     scope = Scope(consumers=(orphan,))
@@ -331,7 +331,7 @@ def test_what_was_approved_does_not_wait_again() -> None:
 
 
 @pytest.mark.parametrize("name", ["terminal", "html", "markdown", "csv"])
-def test_reports_say_why_it_is_not_changed(name: str) -> None:
+def test_reports_say_why_a_finding_is_not_changed_yet(name: str) -> None:
     cloud = Cloud()
     deleted_server(cloud)
     found = Runs(cloud).run()
@@ -348,7 +348,7 @@ def test_reports_say_why_it_is_not_changed(name: str) -> None:
     assert name == "csv" or "ot now, for it was seen 1 of 2 times" in shown
 
 
-def test_the_defaults_of_the_options_ask_for_nothing() -> None:
+def test_option_defaults_require_one_sighting() -> None:
     defaults = {name: option["default"] for name, option in sighting_policy_options().items()}
 
     assert parse_sighting_policy(defaults, None) == SightingPolicy()
@@ -357,7 +357,7 @@ def test_the_defaults_of_the_options_ask_for_nothing() -> None:
 @pytest.mark.parametrize(
     "options", [{"min_sightings": 2, "known_for": "0"}, {"min_sightings": 1, "known_for": "1d"}]
 )
-def test_without_a_memory_it_is_refused(options: dict[str, t.Any]) -> None:
+def test_missing_memory_is_refused(options: dict[str, t.Any]) -> None:
     with pytest.raises(
         InvalidInput,
         match=r"need a file that remembers .*: set state \(orphan_cleanup_state\) or dest",
@@ -368,7 +368,7 @@ def test_without_a_memory_it_is_refused(options: dict[str, t.Any]) -> None:
 
 
 @pytest.mark.parametrize("number", [0, -1])
-def test_less_than_one_look_is_refused(number: int) -> None:
+def test_fewer_than_one_sighting_is_refused(number: int) -> None:
     with pytest.raises(
         InvalidInput,
         match=rf"min_sightings \(orphan_cleanup_min_sightings\) is {number}: it must be 1 or more",

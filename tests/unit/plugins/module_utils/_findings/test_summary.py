@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Several runs told as one: sums, who failed, and which shards are not among them."""
+"""Several runs summarized as one: totals, failures, and missing shards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _remediation(check_mode: bool = False) -> dict[str, t.Any]:
     return {"check_mode": check_mode, "tally": TALLY, "journal": None if check_mode else "/journal"}
 
 
-def test_sums_are_those_of_the_runs() -> None:
+def test_totals_are_the_sums_of_the_runs() -> None:
     summary = summarize_runs(
         [
             RunResult("north", findings=_findings(2), remediation=_remediation()),
@@ -58,7 +58,7 @@ def test_sums_are_those_of_the_runs() -> None:
     assert summary["totals"]["coverage"]["consumers"] == 7
 
 
-def test_a_run_that_failed_is_named_and_makes_the_whole_incomplete() -> None:
+def test_failed_run_is_named_and_makes_the_summary_incomplete() -> None:
     summary = summarize_runs(
         [
             RunResult("north", findings=_findings(0)),
@@ -71,7 +71,7 @@ def test_a_run_that_failed_is_named_and_makes_the_whole_incomplete() -> None:
     assert (summary["runs"][1]["region"], summary["runs"][1]["verdicts"]) == ("RegionTwo", {})
 
 
-def test_so_does_a_reading_that_was_not_sound_though_nobody_failed() -> None:
+def test_unsound_reading_makes_the_summary_incomplete() -> None:
     summary = summarize_runs(
         [RunResult("north", findings=_findings(1, services=answer("GET /os-services", 500)))]
     )
@@ -80,12 +80,12 @@ def test_so_does_a_reading_that_was_not_sound_though_nobody_failed() -> None:
     assert "when asked for its services" in "\n".join(format_table(summary))
 
 
-def test_sound_runs_are_complete_and_no_runs_are_not() -> None:
+def test_sound_runs_are_complete_and_zero_runs_are_not() -> None:
     assert summarize_runs([RunResult("north", findings=_findings(1))])["complete"]
     assert not summarize_runs([])["complete"]
 
 
-def test_shards_that_are_not_among_the_runs_are_named() -> None:
+def test_missing_shards_are_named() -> None:
     runs = [
         RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (1, 3)
     ]
@@ -105,7 +105,7 @@ def test_shards_that_are_not_among_the_runs_are_named() -> None:
     )
 
 
-def test_a_shard_that_failed_is_not_among_them() -> None:
+def test_failed_shard_is_not_missing() -> None:
     summary = summarize_runs(
         [
             RunResult("part-1", findings=_findings(0, Shard(1, 2))),
@@ -116,7 +116,7 @@ def test_a_shard_that_failed_is_not_among_them() -> None:
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/2"]]
 
 
-def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
+def test_table_has_a_row_for_each_run_and_a_total() -> None:
     lines = format_table(
         summarize_runs(
             [
@@ -134,7 +134,7 @@ def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
     ]
 
 
-def test_what_a_check_would_change_is_told_as_such() -> None:
+def test_check_mode_row_says_that_nothing_was_changed() -> None:
     lines = format_table(
         summarize_runs(
             [RunResult("north", findings=_findings(2), remediation=_remediation(check_mode=True))]
@@ -144,6 +144,6 @@ def test_what_a_check_would_change_is_told_as_such() -> None:
     assert lines[1].endswith("check mode: nothing was changed")
 
 
-def test_a_shard_that_was_asked_for_is_not_the_one_of_findings_without() -> None:
+def test_findings_without_a_shard_have_none_even_if_one_was_requested() -> None:
     (row,) = summarize_runs([RunResult("north", shard="north", findings=_findings(0))])["runs"]
     assert row["shard"] is None

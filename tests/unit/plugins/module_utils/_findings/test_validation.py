@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Files that the modules write for each other, and files that are others."""
+"""Files that the modules write for each other, and other files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("what", FILES)
-def test_each_is_taken_for_what_it_is_and_for_nothing_else(what: str) -> None:
+def test_each_file_is_accepted_only_as_what_it_is(what: str) -> None:
     assert validate_document(what, FILES[what], "file.json") is FILES[what]
     for other in [*(told for name, told in FILES.items() if name != what), *OTHERS]:
         with pytest.raises(InvalidInput, match=r"file\.json is not what"):

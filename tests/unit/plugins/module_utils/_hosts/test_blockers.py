@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds a host back from being retired, and what of it is left over."""
+"""What blocks the decommissioning of a host, and which leftovers it has."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BY_DEFAULT = [kind.name for kind in KINDS if kind.by_default == REMEDIATE]
 
 
 class Site(World):
-    """A host that is to be retired, and one that stays."""
+    """A host to decommission, and one that stays."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,12 +92,12 @@ def _kinds(found: list[Blocker]) -> list[str]:
     return [blocker.kind for blocker in found]
 
 
-def test_an_empty_host_is_held_back_by_nothing() -> None:
+def test_empty_host_has_no_blockers() -> None:
     assert Site().blockers() == []
 
 
 @pytest.mark.parametrize("name", ["old", "{old}", "old port", "{port}"])
-def test_a_host_of_which_any_part_is_excluded_is_held_back_though_it_is_empty(name: str) -> None:
+def test_empty_host_with_an_excluded_part_is_blocked(name: str) -> None:
     site = Site()
     port = site.provider("old port", parent=site.old)
     excluded = [name.format(old=site.old, port=port), "nonesuch", "new"]
@@ -108,7 +108,7 @@ def test_a_host_of_which_any_part_is_excluded_is_held_back_though_it_is_empty(na
     assert site.blockers(excluded=["new"]) == []
 
 
-def test_a_server_on_the_host_holds_it_back() -> None:
+def test_server_on_the_host_blocks_it() -> None:
     site = Site()
     server = site.server(site.old, site.old, name="web-7")
     (blocker,) = site.blockers()
@@ -122,14 +122,14 @@ def test_a_server_on_the_host_holds_it_back() -> None:
     assert site.left_over() == []
 
 
-def test_a_server_without_a_claim_holds_it_back_too() -> None:
+def test_server_without_allocation_blocks_the_host() -> None:
     site = Site()
     site.server(site.old)
 
     assert _kinds(site.blockers()) == ["server"]
 
 
-def test_a_server_that_only_the_hypervisor_listing_has_holds_it_back() -> None:
+def test_server_only_in_the_hypervisor_listing_blocks_the_host() -> None:
     site = Site()
     server = site.server(site.old, site.old)
     (blocker,) = site.blockers(servers=())
@@ -140,9 +140,7 @@ def test_a_server_that_only_the_hypervisor_listing_has_holds_it_back() -> None:
 
 @pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
 @pytest.mark.parametrize(("status", "kind"), [("running", "migration"), ("finished", "resize")])
-def test_a_move_from_or_to_the_host_holds_it_back(
-    source: str, dest: str, status: str, kind: str
-) -> None:
+def test_move_from_or_to_the_host_blocks_it(source: str, dest: str, status: str, kind: str) -> None:
     site = Site()
     by_name = {"old": site.old, "new": site.new}
     server = site.server(site.new, site.new)
@@ -151,7 +149,7 @@ def test_a_move_from_or_to_the_host_holds_it_back(
     assert [(blocker.kind, blocker.subject) for blocker in site.blockers()] == [(kind, move)]
 
 
-def test_the_claim_of_a_move_is_told_once_with_the_move() -> None:
+def test_allocation_of_a_move_is_listed_once_with_the_move() -> None:
     site = Site()
     server = site.server(site.new, site.new)
     move = site.migration(server, site.old, site.new, "running", site.old)
@@ -159,7 +157,7 @@ def test_the_claim_of_a_move_is_told_once_with_the_move() -> None:
     assert [(blocker.kind, blocker.subject) for blocker in site.blockers()] == [("migration", move)]
 
 
-def test_a_move_that_only_the_listing_of_all_has_holds_it_back() -> None:
+def test_move_only_in_the_listing_of_all_blocks_the_host() -> None:
     site = Site()
     site.migration(site.server(site.new, site.new), site.old, site.new, "running")
 
@@ -168,13 +166,13 @@ def test_a_move_that_only_the_listing_of_all_has_holds_it_back() -> None:
     ]
 
 
-def test_without_an_answer_about_its_migrations_nothing_is_sure() -> None:
+def test_missing_answer_about_migrations_blocks_the_host() -> None:
     assert _kinds(Site().blockers(migrations=answer("GET /os-migrations?host=old", 500, None))) == [
         "unsound_reading"
     ]
 
 
-def test_a_reading_that_is_not_sound_holds_it_back() -> None:
+def test_unsound_reading_blocks_the_host() -> None:
     site = Site()
     dead = answer(
         "GET /os-services",
@@ -185,7 +183,7 @@ def test_a_reading_that_is_not_sound_holds_it_back() -> None:
     assert "unsound_reading" in _kinds(site.blockers(snapshot=site.snapshot(services_after=dead)))
 
 
-def test_what_is_provably_left_over_does_not_hold_it_back() -> None:
+def test_proven_leftovers_do_not_block_the_host() -> None:
     site = Site()
     site.delete(site.server(site.old, site.old))
     evacuated = site.server(site.new, site.new, site.old)
@@ -195,7 +193,7 @@ def test_what_is_provably_left_over_does_not_hold_it_back() -> None:
     assert sorted(site.left_over()) == ["deleted_server", "evacuated_source"]
 
 
-def test_what_is_left_over_and_not_chosen_holds_it_back() -> None:
+def test_leftovers_of_unchosen_kinds_block_the_host() -> None:
     site = Site()
     site.delete(site.server(site.old, site.old))
     (blocker,) = site.blockers(kinds=["extra_host"])
@@ -205,8 +203,8 @@ def test_what_is_left_over_and_not_chosen_holds_it_back() -> None:
     assert site.left_over(kinds=["extra_host"]) == []
 
 
-def test_a_claim_of_the_host_that_its_own_server_needs_is_not_left_over() -> None:
-    """Its other share goes, but what it has here stays."""
+def test_allocation_needed_by_its_own_server_is_not_a_leftover() -> None:
+    """Its other allocation is removed, but this one stays."""
     site = Site()
     server = site.server(site.old, site.old, site.new)
 
@@ -215,7 +213,7 @@ def test_a_claim_of_the_host_that_its_own_server_needs_is_not_left_over() -> Non
 
 
 @pytest.mark.parametrize("type", ["CONTAINER", "MY_THING"])
-def test_a_consumer_of_somebody_else_holds_it_back(type: str) -> None:
+def test_foreign_consumer_blocks_the_host(type: str) -> None:
     site = Site()
     site.stranger(site.old, type=type)
     (blocker,) = site.blockers(kinds=[kind.name for kind in KINDS])
@@ -224,7 +222,7 @@ def test_a_consumer_of_somebody_else_holds_it_back(type: str) -> None:
     assert type in blocker.reason
 
 
-def test_a_consumer_that_nova_does_not_know_holds_it_back_unless_it_is_chosen() -> None:
+def test_unknown_consumer_blocks_the_host_unless_its_kind_is_chosen() -> None:
     site = Site()
     site.server(site.new, site.new)
     site.stranger(site.old)
@@ -233,14 +231,14 @@ def test_a_consumer_that_nova_does_not_know_holds_it_back_unless_it_is_chosen() 
     assert site.blockers(kinds=["unknown_consumer"]) == []
 
 
-def test_a_claim_on_a_child_of_the_host_counts() -> None:
+def test_allocation_on_a_child_of_the_host_counts() -> None:
     site = Site()
     site.stranger(site.provider("old_gpu", site.old), type="CYBORG")
 
     assert _kinds(site.blockers()) == ["claim"]
 
 
-def test_a_claim_on_another_host_does_not_count() -> None:
+def test_allocation_on_another_host_does_not_count() -> None:
     site = Site()
     site.stranger(site.new, type="CONTAINER")
     site.server(site.new, site.new)
@@ -248,7 +246,7 @@ def test_a_claim_on_another_host_does_not_count() -> None:
     assert site.blockers() == []
 
 
-def test_a_service_that_runs_stops_only_its_deletion() -> None:
+def test_running_service_blocks_only_its_deletion() -> None:
     site = Site()
     site.services[0] = d.replace(site.services[0], state="up")
 
@@ -257,7 +255,7 @@ def test_a_service_that_runs_stops_only_its_deletion() -> None:
     ]
 
 
-def test_a_host_is_found_by_its_service_and_by_its_compute_node() -> None:
+def test_host_is_found_by_its_service_and_by_its_compute_node() -> None:
     world = World()
     root = world.host("old.example.org", service="old")
     nodes = tuple(world.nodes.values())
@@ -271,7 +269,7 @@ def test_a_host_is_found_by_its_service_and_by_its_compute_node() -> None:
         ) == ("old", [root], [root])
 
 
-def test_the_nodes_of_one_service_are_retired_together() -> None:
+def test_nodes_of_one_service_are_decommissioned_together() -> None:
     world = World()
     roots = [world.host(f"node-{number}", service="ironic") for number in (1, 2, 3)]
     nodes = tuple(world.nodes.values())
@@ -284,7 +282,7 @@ def test_the_nodes_of_one_service_are_retired_together() -> None:
         find_host("node-2", world.services, nodes, world.providers, ())
 
 
-def test_what_a_deleted_service_left_behind_is_found_by_name_and_by_memory() -> None:
+def test_leftovers_of_a_deleted_service_are_found_by_name_and_by_nova_records() -> None:
     site = Site()
     child = site.provider("old_gpu", site.old)
     del site.nodes[site.old]
@@ -304,7 +302,7 @@ def test_what_a_deleted_service_left_behind_is_found_by_name_and_by_memory() -> 
 
 
 @pytest.mark.parametrize("name", ["old", "old.example.org"])
-def test_the_tree_that_keeps_the_name_from_a_host_that_was_installed_anew_goes_with_it(
+def test_tree_that_blocks_the_name_of_a_reinstalled_host_is_included(
     name: str,
 ) -> None:
     world = World()
@@ -320,13 +318,13 @@ def test_the_tree_that_keeps_the_name_from_a_host_that_was_installed_anew_goes_w
     ] == [kept]
 
 
-def test_a_provider_with_a_compute_node_is_never_taken_for_what_another_left_behind() -> None:
+def test_provider_with_a_compute_node_is_never_taken_for_a_leftover() -> None:
     site = Site()
 
     assert site.found("gone", [site.new]).roots == ()
 
 
-def test_an_unknown_host_is_told_as_unknown() -> None:
+def test_unknown_host_is_reported_as_unknown() -> None:
     assert not Site().found("odl").exists
 
 
@@ -339,7 +337,7 @@ def test_an_unknown_host_is_told_as_unknown() -> None:
         ("done", "evacuation", ""),
     ],
 )
-def test_a_move_comes_with_its_age_and_advice(status: str, type: str, advice: str) -> None:
+def test_move_has_its_age_and_advice(status: str, type: str, advice: str) -> None:
     site = Site()
     move = site.migration(site.server(site.new, site.new), site.old, site.new, status, type=type)
     told = describe_migration(site.migrations[move], NOW)

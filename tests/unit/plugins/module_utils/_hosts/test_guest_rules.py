@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which domains and instance directories are left over; above all, which are not."""
+"""Which domains and instance directories are leftovers; above all, which are not."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     World,
@@ -32,7 +35,6 @@ if t.TYPE_CHECKING:
         GuestFinding,
     )
 
-ANY_AGE = Policy(min_age=0, unknown_min_age=0)
 STRANGER = "0a000000-0000-4000-8000-000000000001"
 LONG_AGO = "2020-11-20T12:00:00Z"
 
@@ -63,7 +65,7 @@ def _directory(uuid: str, **facts: t.Any) -> dict[str, t.Any]:
 
 
 class Site(World):
-    """The host `here`, on which things lie, and the host `there`; each has a server of its own."""
+    """The host `here` with guests, and the host `there`; each has a server of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +92,7 @@ class Site(World):
         )
 
     def judged(
-        self, guests: list[Guest], policy: Policy = ANY_AGE, **changes: t.Any
+        self, guests: list[Guest], policy: Policy = NO_MINIMUM_AGE, **changes: t.Any
     ) -> list[GuestFinding]:
         snapshot = self.snapshot(**changes)
         moves = answer("GET /os-migrations?host=here", 200, self._migrations_at("here"))
@@ -104,8 +106,10 @@ class Site(World):
         }
         return judge_guests(guests, SnapshotIndex(d.replace(snapshot, evidence=asked)), policy)
 
-    def verdicts(self, uuid: str, policy: Policy = ANY_AGE, **changes: t.Any) -> tuple[str, str]:
-        """What is concluded of a domain that is shut off, and of a directory, of that server."""
+    def verdicts(
+        self, uuid: str, policy: Policy = NO_MINIMUM_AGE, **changes: t.Any
+    ) -> tuple[str, str]:
+        """Return the verdicts for a shut off domain and for a directory of that server."""
         domain, directory = self.judged(
             self.found(_domain(uuid), directories=(_directory(uuid),)), policy, **changes
         )
@@ -118,7 +122,7 @@ class Site(World):
     def about(
         self,
         *domains: dict[str, t.Any],
-        policy: Policy = ANY_AGE,
+        policy: Policy = NO_MINIMUM_AGE,
         directories: tuple[dict[str, t.Any], ...] = (),
     ) -> tuple[str, str]:
         (finding,) = self.judged(self.found(*domains, directories=directories), policy)
@@ -140,7 +144,7 @@ def _site() -> Site:
     return Site()
 
 
-def test_what_lives_here_is_no_finding(site: Site) -> None:
+def test_guest_of_a_server_on_this_host_is_not_a_finding(site: Site) -> None:
     assert (
         site.judged(
             site.found(
@@ -154,7 +158,7 @@ def test_what_lives_here_is_no_finding(site: Site) -> None:
     )
 
 
-def test_a_server_that_nova_shows_here_only_when_asked_directly_is_no_finding(site: Site) -> None:
+def test_guest_of_a_server_found_here_only_by_direct_lookup_is_not_a_finding(site: Site) -> None:
     site.nodes[site.here] = d.replace(site.nodes[site.here], servers=())
     hidden = answer("GET /os-hypervisors/detail", 200, tuple(site.nodes.values()))
 
@@ -162,7 +166,7 @@ def test_a_server_that_nova_shows_here_only_when_asked_directly_is_no_finding(si
 
 
 @pytest.mark.parametrize("remembered", [True, False])
-def test_what_a_deleted_server_left_is_left_over(site: Site, remembered: bool) -> None:
+def test_guest_of_a_deleted_server_is_leftover(site: Site, remembered: bool) -> None:
     server = site.server(site.here)
     site.delete(server, remembered)
 
@@ -175,14 +179,14 @@ def _marked_by_hand(site: Site) -> str:
     return server
 
 
-def test_what_a_server_left_that_was_marked_as_deleted_by_hand_is_left_over(site: Site) -> None:
+def test_guest_of_a_server_marked_as_deleted_by_hand_is_leftover(site: Site) -> None:
     server = _marked_by_hand(site)
 
     assert site.verdicts(server) == ("orphaned", "orphaned")
     assert "marked as deleted in the database by hand" in site.about(_domain(server))[1]
 
 
-def test_since_when_it_is_marked_is_not_known_so_its_own_age_counts(site: Site) -> None:
+def test_age_of_the_guest_counts_because_the_marking_has_no_time(site: Site) -> None:
     server = _marked_by_hand(site)
     policy = Policy(min_age=0, unknown_min_age=86400)
 
@@ -199,7 +203,7 @@ def test_since_when_it_is_marked_is_not_known_so_its_own_age_counts(site: Site) 
 
 @pytest.mark.parametrize("status", [403, 500])
 @pytest.mark.parametrize("question", ["server", "migrations", "deleted_listing", "actions"])
-def test_without_one_of_its_answers_no_row_is_marked_as_deleted(
+def test_missing_answers_leave_a_server_not_proven_as_marked(
     site: Site, question: str, status: int
 ) -> None:
     server = _marked_by_hand(site)
@@ -208,18 +212,18 @@ def test_without_one_of_its_answers_no_row_is_marked_as_deleted(
     assert site.verdicts(server) == ("undecided", "undecided")
 
 
-def test_what_a_hypervisor_shows_is_not_left_over_whatever_its_row_says(site: Site) -> None:
+def test_guest_shown_by_a_hypervisor_is_not_leftover(site: Site) -> None:
     server = _marked_by_hand(site)
     site.nodes[site.there] = d.replace(site.nodes[site.there], servers=(server,))
 
     assert site.verdicts(server) == ("undecided", "undecided")
 
 
-def test_what_a_server_left_that_moved_away_is_left_over(site: Site) -> None:
+def test_guest_of_a_server_that_moved_away_is_leftover(site: Site) -> None:
     assert site.verdicts(site.moved()) == ("orphaned", "orphaned")
 
 
-def test_what_a_server_left_that_went_back_is_left_over(site: Site) -> None:
+def test_guest_of_a_server_that_moved_back_is_leftover(site: Site) -> None:
     server = site.server(site.there, site.there)
     site.migration(server, site.there, site.here, "reverted")
 
@@ -229,7 +233,7 @@ def test_what_a_server_left_that_went_back_is_left_over(site: Site) -> None:
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled"])
 @pytest.mark.parametrize("type", ["migration", "resize", "live-migration", "evacuation"])
 @pytest.mark.parametrize("towards", [True, False])
-def test_after_a_move_that_did_not_end_well_the_disk_may_be_here(
+def test_unsuccessful_move_may_have_left_the_disk_here(
     site: Site, status: str, type: str, towards: bool
 ) -> None:
     server = site.server(site.there, site.there)
@@ -239,7 +243,7 @@ def test_after_a_move_that_did_not_end_well_the_disk_may_be_here(
     assert "orphaned" not in site.verdicts(server)
 
 
-def test_what_arrived_here_by_the_newest_move_and_is_said_to_be_elsewhere_is_undecided(
+def test_guest_that_arrived_here_but_is_reported_elsewhere_is_undecided(
     site: Site,
 ) -> None:
     server = site.server(site.there, site.there)
@@ -248,7 +252,7 @@ def test_what_arrived_here_by_the_newest_move_and_is_said_to_be_elsewhere_is_und
     assert site.verdicts(server) == ("undecided", "undecided")
 
 
-def test_without_a_move_away_from_here_nothing_is_sure(site: Site) -> None:
+def test_guest_without_a_move_away_is_undecided(site: Site) -> None:
     assert site.verdicts(site.server(site.there, site.there)) == ("undecided", "undecided")
 
 
@@ -256,7 +260,7 @@ def test_without_a_move_away_from_here_nothing_is_sure(site: Site) -> None:
     ("status", "verdict"),
     [("accepted", "protected"), ("done", "protected"), ("completed", "orphaned")],
 )
-def test_what_was_evacuated_is_novas_to_remove_until_its_host_is_back(
+def test_evacuated_guest_is_left_to_nova_until_its_host_is_back(
     site: Site, status: str, verdict: str
 ) -> None:
     assert site.verdicts(site.moved(status, "evacuation")) == (verdict, verdict)
@@ -265,7 +269,7 @@ def test_what_was_evacuated_is_novas_to_remove_until_its_host_is_back(
 @pytest.mark.parametrize(
     "status", ["migrating", "post-migrating", "finished", "reverting", "running", "accepted"]
 )
-def test_what_is_on_its_way_is_protected(site: Site, status: str) -> None:
+def test_guest_under_way_is_protected(site: Site, status: str) -> None:
     assert site.verdicts(site.moved(status)) == ("protected", "protected")
 
 
@@ -283,7 +287,7 @@ def test_what_is_on_its_way_is_protected(site: Site, status: str) -> None:
     ],
     ids=str,
 )
-def test_a_server_that_does_not_rest_keeps_everything(site: Site, state: dict[str, t.Any]) -> None:
+def test_unsettled_server_protects_everything(site: Site, state: dict[str, t.Any]) -> None:
     server = site.moved()
     site.servers[server] = d.replace(site.servers[server], **state)
 
@@ -291,16 +295,14 @@ def test_a_server_that_does_not_rest_keeps_everything(site: Site, state: dict[st
 
 
 @pytest.mark.parametrize("status", ["BUILD", "SHELVED_OFFLOADED", "ERROR"])
-def test_a_server_without_a_host_keeps_everything(site: Site, status: str) -> None:
+def test_server_without_a_host_protects_everything(site: Site, status: str) -> None:
     assert "orphaned" not in site.verdicts(site.server(status=status))
 
 
 @pytest.mark.parametrize("question", ["server", "migrations"])
 @pytest.mark.parametrize("status", [403, 500, 503])
 @pytest.mark.parametrize("which", ["gone", "moved"])
-def test_what_could_not_be_read_is_undecided(
-    site: Site, question: str, status: int, which: str
-) -> None:
+def test_unreadable_guest_is_undecided(site: Site, question: str, status: int, which: str) -> None:
     server = getattr(site, which)()
     site.answers(question, server, status)
 
@@ -308,13 +310,13 @@ def test_what_could_not_be_read_is_undecided(
 
 
 @pytest.mark.parametrize("question", ["deleted_listing", "actions", "marker"])
-def test_absence_is_no_proof_when_a_question_was_not_answered(site: Site, question: str) -> None:
+def test_unanswered_question_makes_absence_inconclusive(site: Site, question: str) -> None:
     site.answers(question, STRANGER, 500)
 
     assert site.verdicts(STRANGER) == ("undecided", "undecided")
 
 
-def test_a_listing_of_migrations_that_was_not_answered_is_no_proof(site: Site) -> None:
+def test_unanswered_listing_of_migrations_makes_absence_inconclusive(site: Site) -> None:
     assert site.verdicts(STRANGER, migrations=answer("GET /os-migrations", 500, None)) == (
         "undecided",
         "undecided",
@@ -325,21 +327,21 @@ def test_a_listing_of_migrations_that_was_not_answered_is_no_proof(site: Site) -
     )
 
 
-def test_a_server_that_lost_its_mapping_and_is_seen_elsewhere_is_undecided(site: Site) -> None:
+def test_server_that_lost_its_mapping_and_is_seen_elsewhere_is_undecided(site: Site) -> None:
     server = site.moved()
     site.unmapped.add(server)
 
     assert site.verdicts(server) == ("undecided", "undecided")
 
 
-def test_without_a_live_server_to_test_the_credentials_absence_is_no_proof(site: Site) -> None:
+def test_absence_is_inconclusive_without_a_live_server_to_test_the_credentials(site: Site) -> None:
     assert site.verdicts(STRANGER) == ("orphaned", "orphaned")
     assert site.verdicts(STRANGER, samples=()) == ("undecided", "undecided")
 
 
-def test_what_was_not_asked_about_is_undecided(site: Site) -> None:
+def test_guest_without_a_lookup_is_undecided(site: Site) -> None:
     (finding,) = judge_guests(
-        site.found(_domain(STRANGER)), SnapshotIndex(site.snapshot()), ANY_AGE
+        site.found(_domain(STRANGER)), SnapshotIndex(site.snapshot()), NO_MINIMUM_AGE
     )
 
     assert finding.decision.verdict == "undecided"
@@ -348,9 +350,7 @@ def test_what_was_not_asked_about_is_undecided(site: Site) -> None:
 @pytest.mark.parametrize(
     "state", ["running", "paused", "in shutdown", "crashed", "pmsuspended", "idle", "no state"]
 )
-def test_a_domain_that_is_not_shut_off_is_protected_with_its_directory(
-    site: Site, state: str
-) -> None:
+def test_running_domain_is_protected_with_its_directory(site: Site, state: str) -> None:
     server = site.gone()
     found = site.judged(site.found(_domain(server, state=state), directories=(_directory(server),)))
 
@@ -358,7 +358,7 @@ def test_a_domain_that_is_not_shut_off_is_protected_with_its_directory(
     assert all(f"is {state}" in finding.decision.reason for finding in found)
 
 
-def test_a_directory_is_protected_where_domains_were_not_read(site: Site) -> None:
+def test_directory_is_protected_when_domains_were_not_read(site: Site) -> None:
     guests = parse_guests(
         {
             "host": "here",
@@ -372,19 +372,17 @@ def test_a_directory_is_protected_where_domains_were_not_read(site: Site) -> Non
     assert finding.decision.verdict == "protected"
 
 
-def test_a_domain_that_nova_did_not_make_is_protected(site: Site) -> None:
+def test_domain_not_created_by_nova_is_protected(site: Site) -> None:
     assert site.about(_domain(STRANGER, nova=None))[0] == "protected"
 
 
 @pytest.mark.parametrize("facts", [{"link": True}, {"open": True}, {"open": None}], ids=str)
-def test_a_directory_in_use_is_protected(site: Site, facts: dict[str, t.Any]) -> None:
+def test_directory_in_use_is_protected(site: Site, facts: dict[str, t.Any]) -> None:
     assert site.about(directories=(_directory(site.gone(), **facts),))[0] == "protected"
 
 
 @pytest.mark.parametrize("folder", ["/var/lib/nova/instances", "/elsewhere/in/a/container"])
-def test_a_directory_in_which_another_domain_has_a_disk_is_protected_also_while_that_is_shut_off(
-    site: Site, folder: str
-) -> None:
+def test_directory_with_a_disk_of_another_domain_is_protected(site: Site, folder: str) -> None:
     server = site.gone()
     borrower = _domain(
         site.server(site.here, site.here, status="SHUTOFF"),
@@ -398,7 +396,7 @@ def test_a_directory_in_which_another_domain_has_a_disk_is_protected_also_while_
     )
 
 
-def test_a_domain_does_not_keep_its_own_directory(site: Site) -> None:
+def test_domain_does_not_protect_its_own_directory(site: Site) -> None:
     server = site.gone()
     own = _domain(server, disks=[f"/var/lib/nova/instances/{server}/disk"])
 
@@ -409,19 +407,19 @@ def test_a_domain_does_not_keep_its_own_directory(site: Site) -> None:
 
 
 @pytest.mark.parametrize("shared", [True, None])
-def test_on_shared_storage_a_directory_is_not_left_over_while_its_server_lives_anywhere(
+def test_directory_on_shared_storage_is_protected_while_its_server_lives(
     site: Site, shared: bool | None
 ) -> None:
     assert site.about(directories=(_directory(site.moved(), shared=shared),))[0] == "protected"
     assert site.about(directories=(_directory(site.gone(), shared=shared),))[0] == "orphaned"
 
 
-def test_what_is_left_over_for_less_than_the_minimum_age_is_protected(site: Site) -> None:
+def test_leftover_younger_than_the_minimum_age_is_protected(site: Site) -> None:
     for server in (site.gone(), site.moved()):
         assert site.verdicts(server, Policy(min_age=1)) == ("protected", "protected")
 
 
-def test_a_directory_that_changed_lately_is_protected(site: Site) -> None:
+def test_recently_changed_directory_is_protected(site: Site) -> None:
     server = site.gone()
     site.deleted[server] = d.replace(site.deleted[server], terminated_at=LONG_AGO)
     policy = Policy(min_age=3600)
@@ -434,7 +432,7 @@ def test_a_directory_that_changed_lately_is_protected(site: Site) -> None:
         )
 
 
-def test_what_nova_forgot_must_be_old_by_itself(site: Site) -> None:
+def test_guest_unknown_to_nova_must_be_old_itself(site: Site) -> None:
     policy = Policy(min_age=0, unknown_min_age=86400)
     young = {"created_at": NOW}
 
@@ -448,7 +446,7 @@ def test_what_nova_forgot_must_be_old_by_itself(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["here", "exclude the root by uuid"])
-def test_an_excluded_host_and_an_excluded_server_are_protected(site: Site, name: str) -> None:
+def test_excluded_host_and_excluded_server_are_protected(site: Site, name: str) -> None:
     server = site.gone()
     host = Policy(min_age=0, exclude_providers=frozenset({name if name == "here" else site.here}))
 
@@ -459,10 +457,10 @@ def test_an_excluded_host_and_an_excluded_server_are_protected(site: Site, name:
     )
 
 
-def test_on_a_host_that_has_none_of_novas_servers_nothing_is_sure(site: Site) -> None:
-    """Somebody gave it the name of another one.
+def test_host_without_any_of_its_servers_makes_everything_undecided(site: Site) -> None:
+    """Somebody gave it the name of another host.
 
-    All that lives on it looks as if it had moved away.
+    Everything on it looks as if it had moved away.
     """
     moved = site.moved()
     found = [guest for guest in site.found(_domain(moved)) if guest.uuid != site.guest]
@@ -471,10 +469,10 @@ def test_on_a_host_that_has_none_of_novas_servers_nothing_is_sure(site: Site) ->
     assert finding.decision.verdict == "undecided" and "another host" in finding.decision.reason
 
 
-def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
+def test_host_with_running_foreign_servers_makes_everything_undecided(site: Site) -> None:
     """Nova has no server on the host whose name this one was given.
 
-    So none of them can be missed here.
+    So none of them can be missing here.
     """
     empty = site.host("empty")
     stopped = site.server(site.here, site.here, status="SHUTOFF")
@@ -490,10 +488,10 @@ def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
     assert "another host" in found[0].decision.reason
 
 
-def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> None:
+def test_wrong_cloud_makes_everything_undecided(site: Site) -> None:
     """The host has a namesake there, on which Nova has no server.
 
-    That Nova has no memory of anything here.
+    That Nova knows nothing of what is here.
     """
     site.host("empty")
     living = "0b000000-0000-4000-8000-000000000001"
@@ -508,7 +506,7 @@ def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> No
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_where_nova_compute_is_another_compute_node_nothing_is_sure_though_nothing_runs(
+def test_different_compute_node_of_nova_compute_makes_everything_undecided(
     site: Site, own: bool
 ) -> None:
     empty, server = site.host("empty"), site.server(site.here, site.here, status="SHUTOFF")
@@ -526,7 +524,7 @@ def test_where_nova_compute_is_another_compute_node_nothing_is_sure_though_nothi
     ] * 2
 
 
-def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> None:
+def test_guest_not_created_by_nova_does_not_make_the_host_doubtful(site: Site) -> None:
     empty, server = site.host("empty"), site.server(site.there, site.there)
     site.migration(server, empty, site.there, "confirmed")
     told = {
@@ -542,7 +540,7 @@ def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> 
     assert found == {STRANGER: "protected", server: "orphaned"}
 
 
-def test_a_domain_of_which_it_is_not_known_when_it_was_defined_is_protected(site: Site) -> None:
+def test_domain_without_a_definition_time_is_protected(site: Site) -> None:
     gone = site.gone()
     told = {
         "name": "web-7",
@@ -555,7 +553,7 @@ def test_a_domain_of_which_it_is_not_known_when_it_was_defined_is_protected(site
     assert finding.decision.verdict == "protected"
 
 
-def test_only_what_nova_does_not_show_on_its_host_is_asked_about(site: Site) -> None:
+def test_only_guests_that_nova_does_not_show_here_are_looked_up(site: Site) -> None:
     found = site.found(_domain(STRANGER), _domain(site.neighbour))
 
     assert list_servers_to_look_up(found, SnapshotIndex(site.snapshot())) == sorted(
@@ -563,7 +561,7 @@ def test_only_what_nova_does_not_show_on_its_host_is_asked_about(site: Site) -> 
     )
 
 
-def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
+def test_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
     site.host("node-1", service="ironic")
     site.host("node-2", service="ironic")
     index = SnapshotIndex(site.snapshot())
@@ -604,18 +602,18 @@ def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
     ],
     ids=str,
 )
-def test_what_the_info_module_did_not_tell_is_refused(told: t.Any) -> None:
+def test_incomplete_info_is_refused(told: t.Any) -> None:
     with pytest.raises(InvalidInput, match="guests has what hypervisor_guest_info did not return"):
         parse_guests(told)
 
 
 @pytest.mark.parametrize("uuid", ["../../etc", "", None, STRANGER.upper()])
-def test_what_is_no_uuid_is_refused(site: Site, uuid: t.Any) -> None:
+def test_guest_id_that_is_not_a_uuid_is_refused(site: Site, uuid: t.Any) -> None:
     with pytest.raises(InvalidInput, match="which is no UUID"):
         site.found(_domain(uuid))
 
 
-def test_findings_are_told_apart_by_host_and_directory(site: Site) -> None:
+def test_findings_differ_by_host_and_directory(site: Site) -> None:
     server = site.gone()
     names = (server, f"{server}_resize")
     found = site.judged(

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What may go of a host, and what keeps it."""
+"""What may be deleted of a host, and what prevents it."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ SERVICE = Service("nova-compute", "compute-1", "enabled", "down", id=HOST)
 
 
 @pytest.mark.parametrize("name", ["ghost.example.org", GHOST, GHOST.upper()])
-def test_a_tree_goes_children_first(name: str) -> None:
+def test_tree_is_ordered_children_first(name: str) -> None:
     assert [provider.uuid for provider in find_tree(name, PROVIDERS)] == [GRANDCHILD, CHILD, GHOST]
 
 
-def test_a_provider_that_has_the_uuid_of_another_as_its_name_is_not_taken_for_that() -> None:
+def test_provider_named_after_the_uuid_of_another_is_not_confused_with_it() -> None:
     posing = {TWIN: Provider(TWIN, GHOST, 1, TWIN, None)}
     others = {uuid: provider for uuid, provider in PROVIDERS.items() if uuid != TWIN}
 
@@ -68,7 +68,7 @@ def test_a_provider_that_has_the_uuid_of_another_as_its_name_is_not_taken_for_th
 
 
 @pytest.mark.parametrize("name", ["a port", CHILD])
-def test_a_part_of_a_tree_is_not_deleted(name: str) -> None:
+def test_part_of_a_tree_is_not_deleted(name: str) -> None:
     with pytest.raises(InvalidInput, match=rf"of the tree of ghost.example.org \({GHOST}\)"):
         find_tree(name, PROVIDERS)
 
@@ -76,7 +76,7 @@ def test_a_part_of_a_tree_is_not_deleted(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["nonesuch", "Ghost.example.org", "ghost", "0f000000-0000-4000-8000-000000000000"]
 )
-def test_a_name_that_nobody_has_is_of_no_tree(name: str) -> None:
+def test_unknown_name_has_no_tree(name: str) -> None:
     assert find_tree(name, PROVIDERS) == ()
 
 
@@ -89,7 +89,7 @@ def test_a_name_that_nobody_has_is_of_no_tree(name: str) -> None:
         (["e", "d", "c", "b", "a"], "5 consumers still hold a share of it: a, b, c and 2 more."),
     ],
 )
-def test_a_few_of_those_who_hold_it_are_named(consumers: list[str], said: str) -> None:
+def test_only_a_few_consumers_are_named(consumers: list[str], said: str) -> None:
     assert describe_consumers({consumer: {} for consumer in consumers}, "it") == said
 
 
@@ -109,7 +109,7 @@ def _services(*services: Service) -> t.Any:
     return answer("GET /os-services", 200, services)
 
 
-def test_a_tree_without_a_compute_node_is_nobodys() -> None:
+def test_tree_without_a_compute_node_belongs_to_no_host() -> None:
     _judge()
 
 
@@ -149,17 +149,17 @@ def test_a_tree_without_a_compute_node_is_nobodys() -> None:
         ),
     ],
 )
-def test_a_tree_that_may_be_somebodys_is_kept(other: dict[str, t.Any], said: str) -> None:
+def test_tree_possibly_of_a_host_is_kept(other: dict[str, t.Any], said: str) -> None:
     with pytest.raises(UnsoundReading, match=f"(?i){said}"):
         _judge(**other)
 
 
-def test_a_host_that_is_listed_and_found_keeps_no_other_tree() -> None:
-    """Its compute node has another provider: this one holds its name."""
+def test_listed_and_found_host_keeps_no_other_tree() -> None:
+    """Its compute node has another provider: this one occupies its name."""
     _judge(lookups={"compute-1": answer("GET /os-hosts/compute-1", 200, True)})
 
 
-def test_without_a_listing_of_services_nothing_is_sure() -> None:
+def test_missing_listing_of_services_keeps_the_tree() -> None:
     with pytest.raises(CloudError, match="Nova answered 500 when asked for its services"):
         _judge(services=answer("GET /os-services", 500))
 
@@ -177,7 +177,7 @@ def test_other_services_do_not_keep_a_tree(service: Service) -> None:
     _judge(services=_services(service))
 
 
-def test_a_service_has_the_trees_of_all_its_nodes() -> None:
+def test_service_has_the_trees_of_all_its_nodes() -> None:
     providers = {**PROVIDERS, CHILD: Provider(CHILD, "an agent", 2, TWIN, TWIN)}
 
     assert set(find_service_providers(SERVICE, NODES, providers)) == {HOST, TWIN, CHILD}
@@ -191,7 +191,7 @@ def test_a_service_has_the_trees_of_all_its_nodes() -> None:
         ("nonesuch", set()),
     ],
 )
-def test_a_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers(
+def test_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers(
     host: str, found: set[str]
 ) -> None:
     assert set(find_service_providers(d.replace(SERVICE, host=host), NODES, PROVIDERS)) == found
@@ -206,7 +206,7 @@ def test_a_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers
         ("up", (), "The nova-compute of compute-1 is up"),
     ],
 )
-def test_a_service_goes_when_nothing_of_it_stays(
+def test_service_is_deletable_when_nothing_of_it_remains(
     state: str, holders: tuple[str, ...], said: str
 ) -> None:
     told = describe_service_blocker(
@@ -217,6 +217,6 @@ def test_a_service_goes_when_nothing_of_it_stays(
     assert bool(told) == bool(said)
 
 
-def test_a_listing_of_nodes_that_failed_is_not_an_empty_one() -> None:
+def test_failed_listing_of_nodes_is_not_an_empty_one() -> None:
     with pytest.raises(UnsoundReading, match="500"):
         require_compute_nodes(answer("GET /os-hypervisors/detail", 500))

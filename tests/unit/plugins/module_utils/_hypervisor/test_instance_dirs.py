@@ -4,7 +4,7 @@
 
 """File systems that other hosts use as well, which a test cannot mount.
 
-And what is too large to be looked through.
+And folders that are too large to scan.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UUID = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 @pytest.mark.parametrize(
     ("shared", "sentence"), [(True, "other hosts may use"), (None, "no type is known")]
 )
-def test_a_directory_that_others_may_use_is_moved_only_where_that_is_said(
+def test_shared_directory_is_quarantined_only_when_allowed(
     tmp_path: pathlib.Path, shared: bool | None, sentence: str
 ) -> None:
     (tmp_path / UUID).mkdir()
@@ -40,7 +40,7 @@ def test_a_directory_that_others_may_use_is_moved_only_where_that_is_said(
     instances.check_move_allowed(seen, allow_shared=True)
 
 
-def test_a_directory_that_was_replaced_after_the_look_stays(tmp_path: pathlib.Path) -> None:
+def test_directory_replaced_after_the_check_is_kept(tmp_path: pathlib.Path) -> None:
     (tmp_path / UUID).mkdir()
     instances = InstanceDirectories(str(tmp_path), None)
     seen = instances.get_directory(UUID)
@@ -53,7 +53,7 @@ def test_a_directory_that_was_replaced_after_the_look_stays(tmp_path: pathlib.Pa
     assert sorted(os.listdir(tmp_path)) == sorted([UUID, "old"])
 
 
-def test_what_could_not_be_looked_through_is_not_deleted_from_quarantine(
+def test_unreadable_directory_is_not_deleted_from_quarantine(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = tmp_path / ".quarantine" / f"{UUID}.20200101T000000Z"
@@ -82,7 +82,7 @@ def test_what_could_not_be_looked_through_is_not_deleted_from_quarantine(
         (None, None),
     ],
 )
-def test_nova_compute_is_known_by_the_file_that_it_keeps_beside_its_instances(
+def test_nova_compute_is_recognized_by_the_file_beside_its_instances(
     tmp_path: pathlib.Path, text: str | None, known: str | None
 ) -> None:
     if text is not None:

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is read from lines of nova-compute's log, as several releases and distributions write.
+"""Lines of nova-compute's log, as several releases and distributions write them.
 
-Also from lines that nobody should trust.
+Some of them are untrustworthy.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ CONFLICT = (
 
 
 def tracker(message: str, level: str = "WARNING") -> str:
-    """A line of the resource tracker."""
+    """Return a line of the resource tracker."""
     return f"{STAMP} {level} nova.compute.resource_tracker {CONTEXT} {message}"
 
 
@@ -244,7 +244,7 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_a_line_becomes_a_record(name: str) -> None:
+def test_log_line_becomes_a_record(name: str) -> None:
     line, expected = LINES[name]
     seen = {
         "host": "compute-17",
@@ -259,13 +259,13 @@ def test_a_line_becomes_a_record(name: str) -> None:
     assert only(line) == {**seen, "first_seen": seen["last_seen"]}
 
 
-def test_there_is_a_line_of_every_kind() -> None:
+def test_examples_cover_every_kind_of_line() -> None:
     assert {expected["kind"] for _line, expected in LINES.values()} == {
         kind.name for kind in COMPLAINT_KINDS
     }
 
 
-def test_journald_tells_time_and_host() -> None:
+def test_journald_record_has_time_and_host() -> None:
     line = (
         "1727870838.800123 compute-3 nova-compute[1590924]: 2020-01-01 00:00:00.000 7 INFO "
         f"nova.compute.resource_tracker [-] {MISSING}"
@@ -276,7 +276,7 @@ def test_journald_tells_time_and_host() -> None:
     assert (record["instance"], record["host"], record["last_seen"]) == (U, "compute-3", AT)
 
 
-def test_journald_with_colors_and_without_a_time_of_its_own() -> None:
+def test_journald_record_is_read_with_colors_and_without_its_own_time() -> None:
     record = only(
         (
             "1727870838.800123 compute-3 devstack@n-cpu.service[7]: "
@@ -288,16 +288,14 @@ def test_journald_with_colors_and_without_a_time_of_its_own() -> None:
     assert (record["kind"], record["host"], record["last_seen"]) == ("moved_away", "compute-3", AT)
 
 
-def test_the_given_name_of_the_host_is_preferred_to_that_in_the_line() -> None:
+def test_given_host_name_is_preferred_to_that_in_the_line() -> None:
     complaints = Complaints("node-3.example.org", "compute-17", 100)
     complaints.add(LINES["JSON"][0].encode(), "log")
 
     assert complaints.records()[0]["host"] == "node-3.example.org"
 
 
-def test_the_same_complaint_is_one_record_with_its_first_and_last_time_in_whatever_order_it_is_read() -> (  # noqa: E501
-    None
-):
+def test_repeated_complaint_in_any_order_is_one_record_with_first_and_last_time() -> None:
     times = [
         "2024-10-02 12:07:18",
         "2024-10-01 00:00:00",
@@ -316,7 +314,7 @@ def test_the_same_complaint_is_one_record_with_its_first_and_last_time_in_whatev
     )
 
 
-def test_other_servers_amounts_and_hosts_are_other_records() -> None:
+def test_different_servers_amounts_and_hosts_are_different_records() -> None:
     lines = [
         UNMANAGED,
         UNMANAGED.replace("12", "6"),
@@ -328,13 +326,13 @@ def test_other_servers_amounts_and_hosts_are_other_records() -> None:
     assert len(read(*map(tracker, lines), *map(tracker, lines)).records()) == 5
 
 
-def test_records_are_returned_with_the_last_seen_first() -> None:
+def test_records_are_ordered_by_the_last_time_newest_first() -> None:
     old, new = tracker(MISSING).replace("2024", "2023"), tracker(MISSING).replace(U, OTHER)
 
     assert [record["instance"] for record in read(old, new, CAP).records()] == [OTHER, U, None]
 
 
-def test_older_lines_are_left_out_and_those_without_a_time_are_not() -> None:
+def test_older_lines_are_skipped_and_lines_without_a_time_are_kept() -> None:
     since = datetime.datetime(2024, 10, 2, 12, 7, 19, tzinfo=UTC)
     newer = tracker(MISSING).replace("12:07:18", "12:07:19").replace(U, OTHER)
 
@@ -343,7 +341,7 @@ def test_older_lines_are_left_out_and_those_without_a_time_are_not() -> None:
     assert [record["instance"] for record in complaints.records()] == [OTHER, None]
 
 
-def test_beyond_the_limit_only_known_complaints_are_counted() -> None:
+def test_only_known_complaints_are_counted_beyond_the_limit() -> None:
     lines = [
         tracker(MISSING.replace(U, f"00000000-0000-4000-8000-{number:012}")) for number in range(12)
     ]
@@ -357,7 +355,7 @@ def test_beyond_the_limit_only_known_complaints_are_counted() -> None:
     assert [record["count"] for record in complaints.records()] == [2] * 10
 
 
-def test_a_time_without_a_zone_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_without_a_zone_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Etc/GMT-3")
     time.tzset()
     try:
@@ -397,7 +395,7 @@ UNTRUE = {
 
 
 @pytest.mark.parametrize("name", UNTRUE)
-def test_what_is_no_complaint_of_nova_compute_is_no_record(name: str) -> None:
+def test_other_lines_are_not_records(name: str) -> None:
     assert read(UNTRUE[name]).records() == []
 
 
@@ -415,7 +413,7 @@ def test_what_is_no_complaint_of_nova_compute_is_no_record(name: str) -> None:
         "None",
     ],
 )
-def test_amounts_that_cannot_be_read_are_null_and_the_complaint_stays(amounts: str) -> None:
+def test_unreadable_amounts_are_null_and_the_complaint_is_kept(amounts: str) -> None:
     line = tracker(
         UNMANAGED.replace("{'resources': {'VCPU': 12, 'MEMORY_MB': 32768, 'DISK_GB': 80}}", amounts)
     )
@@ -434,13 +432,13 @@ def test_amounts_that_cannot_be_read_are_null_and_the_complaint_stays(amounts: s
         {"message": MISSING, "name": "nova.compute.resource_tracker", "traceback": 7},
     ],
 )
-def test_json_of_another_kind_is_text(entry: dict[str, t.Any]) -> None:
+def test_json_of_another_shape_is_text(entry: dict[str, t.Any]) -> None:
     record = only(json.dumps(entry))
 
     assert (record["instance"], record["last_seen"]) == (U, None)
 
 
-def test_a_host_in_json_that_is_no_text_can_be_returned() -> None:
+def test_host_in_json_that_is_not_text_can_be_returned() -> None:
     entry = {"message": MISSING, "name": "nova.compute.resource_tracker", "hostname": "a\udc80b"}
 
     assert only(json.dumps(entry))["host"] == "a?b"
@@ -450,11 +448,11 @@ def test_a_host_in_json_that_is_no_text_can_be_returned() -> None:
     "stamp",
     ["2024-13-40 12:07:18", "2024-02-30 12:07:18", "2024-10-02 99:99:99", "0000-00-00 00:00:00"],
 )
-def test_a_time_that_there_is_not_is_null(stamp: str) -> None:
+def test_impossible_time_is_null(stamp: str) -> None:
     assert only(tracker(MISSING).replace("2024-10-02 12:07:18", stamp))["last_seen"] is None
 
 
-def test_bytes_that_are_no_text_do_no_harm() -> None:
+def test_bytes_that_are_not_text_do_no_harm() -> None:
     line = tracker(MOVED).encode().replace(b"compute-18(", b"comp\xff\x00\x1b]0;x\x07te-18(")
 
     record = only(line)
@@ -464,7 +462,7 @@ def test_bytes_that_are_no_text_do_no_harm() -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(LINES)), st.integers(0, 600), st.booleans())
-def test_no_line_is_too_strange(noise: bytes, name: str, place: int, journal: bool) -> None:
+def test_any_line_is_accepted(noise: bytes, name: str, place: int, journal: bool) -> None:
     line = LINES[name][0].encode()
 
     for record in read(line[:place] + noise + line[place:], noise, journal=journal).records():

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Logs of any size, rotated, packed, cut, or not to be read at all."""
+"""Logs of any size, rotated, compressed, truncated, or unreadable."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def line(day: int, message: str = MISSING) -> str:
 
 
 def written(path: Path, text: str, day: int = 9) -> Path:
-    """A log that was last written on a day."""
+    """Write a log that was last changed on that day."""
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     moment = datetime.datetime(2024, 10, day, 13, tzinfo=UTC).timestamp()
     os.utime(path, (moment, moment))
@@ -60,9 +60,9 @@ def read(
 
 
 class Endless(io.RawIOBase):
-    """A stream that is made while it is read.
+    """A stream that is generated while it is read.
 
-    `first`, and then `again` until `size` bytes were taken.
+    `first`, and then `again` until `size` bytes were read.
     """
 
     def __init__(self, size: int, again: bytes, first: bytes = b"", last: bytes = b"") -> None:
@@ -80,7 +80,7 @@ class Endless(io.RawIOBase):
 
 
 def peak(stream: t.Any) -> tuple[int, int, int]:
-    """The bytes that were yielded, the longest of the pieces, and the most memory in use."""
+    """Return the number of bytes, the longest of the pieces, and the peak of memory."""
     tracemalloc.start()
     try:
         total = longest = 0
@@ -91,7 +91,7 @@ def peak(stream: t.Any) -> tuple[int, int, int]:
         tracemalloc.stop()
 
 
-def test_rotated_and_packed_files_are_read_and_the_newest_is_the_source(tmp_path: Path) -> None:
+def test_rotated_and_compressed_files_are_read_and_the_newest_is_the_source(tmp_path: Path) -> None:
     newest = written(tmp_path / "nova-compute.log", line(3) + NOISE, 9)
     oldest = written(tmp_path / "nova-compute.log.2.gz", line(1) + NOISE * 1000, 1)
     older = written(tmp_path / "nova-compute.log.1", NOISE + line(2), 2)
@@ -115,7 +115,7 @@ def test_rotated_and_packed_files_are_read_and_the_newest_is_the_source(tmp_path
     )
 
 
-def test_of_too_many_complaints_the_newest_files_are_kept(tmp_path: Path) -> None:
+def test_newest_files_win_when_there_are_too_many_complaints(tmp_path: Path) -> None:
     for day in (1, 2, 3):
         written(
             tmp_path / f"nova-compute.log.{9 - day}",
@@ -129,7 +129,7 @@ def test_of_too_many_complaints_the_newest_files_are_kept(tmp_path: Path) -> Non
     assert [record["instance"][:8] for record in complaints.records()] == ["00000003", "00000002"]
 
 
-def test_files_last_written_before_the_time_in_question_are_skipped(tmp_path: Path) -> None:
+def test_files_last_written_before_the_period_are_skipped(tmp_path: Path) -> None:
     written(tmp_path / "a", line(5) + line(6), 6)
     written(tmp_path / "b", line(1), 1)
 
@@ -139,7 +139,7 @@ def test_files_last_written_before_the_time_in_question_are_skipped(tmp_path: Pa
     assert complaints.records()[0]["count"] == 1
 
 
-def test_what_two_names_lead_to_is_read_once(tmp_path: Path) -> None:
+def test_file_with_two_names_is_read_once(tmp_path: Path) -> None:
     log = written(tmp_path / "nova-compute.log", line(1))
     (tmp_path / "nova-compute.log.link").symlink_to(log)
 
@@ -148,13 +148,13 @@ def test_what_two_names_lead_to_is_read_once(tmp_path: Path) -> None:
     assert (len(sources), complaints.records()[0]["count"]) == (1, 1)
 
 
-def test_a_last_line_without_an_end_and_ends_of_another_system_are_read(tmp_path: Path) -> None:
+def test_missing_final_newline_and_foreign_line_ends_are_read(tmp_path: Path) -> None:
     written(tmp_path / "log", line(1).replace("\n", "\r\n") + line(2).rstrip())
 
     assert read(tmp_path / "*")[0].records()[0]["count"] == 2
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     whole = line(1) + NOISE * 20_000
     cut = tmp_path / "cut.gz"
     cut.write_bytes(gzip.compress((whole + os.urandom(9999).hex()).encode())[:-2000])
@@ -177,7 +177,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_read(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
+def test_forbidden_file_is_reported(tmp_path: Path) -> None:
     log = written(tmp_path / "log", line(1))
     log.chmod(0)
 
@@ -197,7 +197,7 @@ def test_pieces_are_whole_lines_and_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("length", [65_000, 70_000, 300_000, 3 * MEGABYTE, 3 * MEGABYTE + 17])
-def test_of_a_long_line_the_beginning_is_read_and_its_neighbors_are_whole(length: int) -> None:
+def test_long_line_is_cut_and_its_neighbors_are_whole(length: int) -> None:
     text = line(1).encode() + b"x" * length + b"\n" + line(2).encode()
 
     lines = b"".join(read_chunks(io.BytesIO(text))).split(b"\n")
@@ -211,14 +211,14 @@ def test_of_a_long_line_the_beginning_is_read_and_its_neighbors_are_whole(length
     assert set(lines[1]) == {ord("x")} and len(lines[1]) >= 65_000
 
 
-def test_a_line_that_never_ends_takes_no_memory() -> None:
+def test_endless_line_needs_little_memory() -> None:
     total, longest, memory = peak(Endless(200 * MEGABYTE, b"x" * MEGABYTE))
 
     assert total == longest <= MEGABYTE
     assert memory < 16 * MEGABYTE
 
 
-def test_a_log_of_any_size_takes_no_memory() -> None:
+def test_log_of_any_size_needs_little_memory() -> None:
     lines = NOISE.encode() * 1000
 
     total, longest, memory = peak(
@@ -231,14 +231,14 @@ def test_a_log_of_any_size_takes_no_memory() -> None:
 
 
 def journalctl(folder: Path, script: str) -> str:
-    """A command in the place of journalctl."""
+    """Write a command in place of journalctl."""
     command = folder / "journalctl"
     command.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/arguments\n{script}\n')
     command.chmod(0o700)
     return str(command)
 
 
-def test_a_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
+def test_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
     shown = tmp_path / "shown"
     shown.write_text(
         f"1727870838.800123 compute-3 nova-compute[7]: {line(1)}"
@@ -272,7 +272,7 @@ def test_a_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
         ("head -c 9999999 /dev/zero >&2; exit 3", "journalctl ended with 3: "),
     ],
 )
-def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path, script: str, error: str) -> None:
+def test_unreadable_journal_is_reported(tmp_path: Path, script: str, error: str) -> None:
     source = read_unit(journalctl(tmp_path, script), "nova-compute", Complaints(None, "x", 1), None)
 
     assert str(source.error).startswith(f"The journal of nova-compute cannot be read: {error}")
@@ -283,7 +283,7 @@ def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path, script: str, erro
     ("command", "error"),
     [(None, "there is no journalctl."), ("/nonesuch/journalctl", "No such file or directory.")],
 )
-def test_without_journalctl_no_journal_is_read(command: str | None, error: str) -> None:
+def test_missing_journalctl_reads_no_journal(command: str | None, error: str) -> None:
     assert (
         read_unit(command, "nova-compute", Complaints(None, "x", 1), None).error
         == f"The journal of nova-compute cannot be read: {error}"

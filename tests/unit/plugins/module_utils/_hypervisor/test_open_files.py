@@ -31,26 +31,26 @@ INSTANCES = "/srv/nova/instances"
         "never-heard-of",
     ],
 )
-def test_what_is_not_known_to_be_of_this_host_alone_may_be_used_by_others(kind: str) -> None:
+def test_file_system_not_known_to_be_local_may_be_shared(kind: str) -> None:
     assert is_shared(INSTANCES, [HERE, (INSTANCES, kind)]) is True
     assert is_shared(f"{INSTANCES}/1", [(INSTANCES, kind), HERE]) is True
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "overlay"])
-def test_the_file_systems_of_a_host_are_its_own(kind: str) -> None:
+def test_local_file_systems_are_not_shared(kind: str) -> None:
     assert is_shared(INSTANCES, [("/srv", "nfs4"), HERE, (INSTANCES, kind)]) is False
 
 
-def test_the_mount_nearest_to_a_folder_counts_and_the_last_of_those_in_one_place() -> None:
+def test_nearest_and_last_mount_counts() -> None:
     assert is_shared(INSTANCES, [HERE, ("/srv/nova/inst", "nfs4")]) is False
     assert is_shared(INSTANCES, [HERE, ("/srv/nova", "xfs"), ("/srv/nova", "nfs4")]) is True
 
 
-def test_without_a_list_of_mounts_nothing_is_known() -> None:
+def test_unknown_mounts_may_be_shared() -> None:
     assert is_shared(INSTANCES, []) is None
 
 
-def test_a_mount_is_seen_in_a_folder_however_that_is_reached(tmp_path: pathlib.Path) -> None:
+def test_mount_inside_a_folder_is_seen_by_any_path(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "instances"
     (folder / "inside").mkdir(parents=True)
     (tmp_path / "link").symlink_to(folder)

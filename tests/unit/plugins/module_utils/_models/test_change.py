@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documents as Placement takes them, and the changes made of them."""
+"""Documents as Placement accepts them, and the changes made of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _allocation(generation: int | None = 3, type: str | None = None) -> Allocati
     return Allocation("consumer", generation, "project", "user", type, HELD, 7200)
 
 
-def test_a_document_is_what_placement_takes() -> None:
+def test_document_is_what_placement_accepts() -> None:
     assert build_body(_allocation()) == {
         "allocations": {
             "a": {"resources": {"VCPU": 1}},
@@ -39,19 +39,19 @@ def test_a_document_is_what_placement_takes() -> None:
     }
 
 
-def test_an_untyped_consumer_has_no_type_in_its_document() -> None:
+def test_untyped_consumer_has_no_type_in_its_document() -> None:
     assert "consumer_type" not in build_body(_allocation(type=None))
 
 
-def test_a_typed_consumer_keeps_its_type() -> None:
+def test_typed_consumer_keeps_its_type() -> None:
     assert build_body(_allocation(type="INSTANCE"))["consumer_type"] == "INSTANCE"
 
 
-def test_a_new_consumer_has_generation_null() -> None:
+def test_new_consumer_has_generation_null() -> None:
     assert build_body(_allocation(generation=None))["consumer_generation"] is None
 
 
-def test_equal_allocations_make_identical_documents_whatever_the_order_of_their_shares() -> None:
+def test_equal_allocations_make_identical_documents_in_any_order() -> None:
     other = {"a": {"VCPU": 1}, "b": {"MEMORY_MB": 512, "VCPU": 2}}
 
     assert json.dumps(build_body(_allocation())) == json.dumps(
@@ -59,7 +59,7 @@ def test_equal_allocations_make_identical_documents_whatever_the_order_of_their_
     )
 
 
-def test_a_change_drops_the_named_providers_and_leaves_the_others_as_they_are() -> None:
+def test_change_drops_the_named_providers_and_keeps_the_others() -> None:
     change = build_reduction(_allocation(), {"a"})
 
     assert change.before == build_body(_allocation())
@@ -70,14 +70,14 @@ def test_a_change_drops_the_named_providers_and_leaves_the_others_as_they_are() 
     assert (change.consumer, change.generation, change.action) == ("consumer", 3, "reduce")
 
 
-def test_a_change_that_drops_everything_removes_the_consumer() -> None:
+def test_change_that_drops_everything_removes_the_consumer() -> None:
     change = build_reduction(_allocation(type="MIGRATION"), {"a", "b"})
 
     assert change.after == {**change.before, "allocations": {}}
     assert change.action == "remove"
 
 
-def test_a_change_keeps_the_guard_and_the_owner() -> None:
+def test_change_keeps_the_generation_and_the_owner() -> None:
     after = build_reduction(_allocation(), {"a", "b"}).after
 
     assert (after["consumer_generation"], after["project_id"], after["user_id"]) == (
@@ -87,7 +87,7 @@ def test_a_change_keeps_the_guard_and_the_owner() -> None:
     )
 
 
-def test_a_consumer_without_generation_cannot_be_changed() -> None:
+def test_consumer_without_generation_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="consumer holds nothing"):
         build_reduction(_allocation(generation=None), {"a"})
 
@@ -95,7 +95,7 @@ def test_a_consumer_without_generation_cannot_be_changed() -> None:
 NOTHING = Allocation("consumer", None, None, None, None, {}, None)
 
 
-def test_a_claim_is_the_same_whatever_its_generation() -> None:
+def test_allocations_are_equal_whatever_their_generation() -> None:
     assert is_same_allocation(
         build_body(_allocation(generation=3)), build_body(_allocation(generation=4))
     )
@@ -110,14 +110,14 @@ def test_a_claim_is_the_same_whatever_its_generation() -> None:
         {"allocations": {}},
     ],
 )
-def test_a_claim_of_another_owner_or_of_other_shares_is_another(other: dict[str, t.Any]) -> None:
+def test_allocations_with_another_owner_or_other_amounts_differ(other: dict[str, t.Any]) -> None:
     one = build_body(_allocation())
 
     assert not is_same_allocation(one, one | other)
     assert not is_same_allocation(one | other, one)
 
 
-def test_nothing_is_nothing_whoever_it_counts_for() -> None:
+def test_empty_allocations_are_equal_whatever_their_owner() -> None:
     assert is_same_allocation(
         build_body(NOTHING),
         build_body(NOTHING) | {"project_id": "theirs", "consumer_type": "INSTANCE"},
@@ -145,12 +145,12 @@ def _rewritten(before: Allocation = NOTHING, **anew: t.Any) -> Change:
         (_rewritten(resources=HELD, project="project", user="user"), "create"),
     ],
 )
-def test_a_change_is_named_by_what_it_does(change: Change, action: str) -> None:
+def test_change_is_named_by_its_effect(change: Change, action: str) -> None:
     assert change.action == action
 
 
-def test_what_a_partner_gives_up_does_not_make_a_claim_a_reduction() -> None:
-    """Together the two take nothing anew, but the server takes what was the migration's."""
+def test_amounts_given_up_by_a_partner_do_not_make_a_change_a_reduction() -> None:
+    """Together the two use nothing more, but the server gets what the migration had."""
     partner = _rewritten(
         Allocation("partner", 1, "project", "user", None, {"c": {"VCPU": 1}}, 7200), resources={}
     )
@@ -159,7 +159,7 @@ def test_what_a_partner_gives_up_does_not_make_a_claim_a_reduction() -> None:
     assert (change.action, change.allocates) == ("rewrite", {})
 
 
-def test_a_change_frees_and_claims_by_provider_and_class() -> None:
+def test_change_frees_and_allocates_by_provider_and_class() -> None:
     change = _rewritten(
         _allocation(),
         resources={"b": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 3}, "c": {"VCPU": 4}},
@@ -169,7 +169,7 @@ def test_a_change_frees_and_claims_by_provider_and_class() -> None:
     assert change.allocates == {"b": {"DISK_GB": 3}, "c": {"VCPU": 4}}
 
 
-def test_a_change_starts_from_what_is_held_also_from_nothing() -> None:
+def test_change_starts_from_the_current_allocations_even_if_empty() -> None:
     change = _rewritten(resources=HELD, project="project", user="user")
 
     assert (

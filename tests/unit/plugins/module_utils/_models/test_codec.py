@@ -16,9 +16,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -26,13 +26,13 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds 
 
 
 @hypothesis.given(worlds())
-def test_nothing_is_lost_on_the_way(world: World) -> None:
+def test_snapshot_survives_json_unchanged(world: World) -> None:
     snapshot = world.snapshot()
 
     assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
 
 
-def test_nor_are_the_parts_that_only_some_readings_have() -> None:
+def test_optional_parts_survive_json_unchanged() -> None:
     world = World()
     root = world.host("compute-1")
     server = world.server(root)
@@ -51,8 +51,8 @@ def test_nor_are_the_parts_that_only_some_readings_have() -> None:
 
 
 @hypothesis.given(worlds())
-def test_it_is_judged_alike_to_the_letter(world: World) -> None:
-    snapshot, policy = world.snapshot(), Policy(min_age=0, unknown_min_age=0)
+def test_decoded_snapshot_is_judged_identically(world: World) -> None:
+    snapshot, policy = world.snapshot(), NO_MINIMUM_AGE
     again = decode(json.loads(json.dumps(encode(snapshot))))
 
     assert json.dumps(build_findings(again, policy), sort_keys=True) == json.dumps(
@@ -70,7 +70,7 @@ def test_it_is_judged_alike_to_the_letter(world: World) -> None:
         ({"format": 1, "snapshot": {}}, "has format 1 and this version reads format 2"),
     ],
 )
-def test_what_is_no_snapshot_is_refused(document: t.Any, said: str) -> None:
+def test_data_that_is_not_a_snapshot_is_refused(document: t.Any, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         decode(document)
 
@@ -79,7 +79,7 @@ def test_what_is_no_snapshot_is_refused(document: t.Any, said: str) -> None:
     ("field", "value"),
     [("started_at", 17), ("started_at", None), ("services", None), ("samples", None)],
 )
-def test_a_wrong_type_within_is_refused(field: str, value: t.Any) -> None:
+def test_wrong_type_inside_a_snapshot_is_refused(field: str, value: t.Any) -> None:
     document = encode(World().snapshot())
     document["snapshot"][field] = value
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The words as data: what a change does and gives back, and when a migration is over."""
+"""The models: what a change does and frees, and when a migration has ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 
 
 def _change(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> Change:
-    """A change between holdings, which are amounts by provider."""
+    """Return a change between allocations, which are amounts by provider."""
     documents = [
         {"allocations": {provider: {"resources": share} for provider, share in held.items()}}
         for held in (before, after)
@@ -36,20 +36,20 @@ def _change(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> Chan
     ],
     ids=str,
 )
-def test_a_change_frees_the_difference(
+def test_change_frees_the_difference(
     before: dict[str, t.Any], after: dict[str, t.Any], freed: dict[str, t.Any]
 ) -> None:
     assert _change(before, after).frees == freed
 
 
 @pytest.mark.parametrize(("after", "action"), [({}, "remove"), ({"b": {"VCPU": 1}}, "reduce")])
-def test_a_change_that_leaves_nothing_removes_the_consumer(
+def test_change_that_leaves_nothing_removes_the_consumer(
     after: dict[str, t.Any], action: str
 ) -> None:
     assert _change({"a": {"VCPU": 1}, "b": {"VCPU": 1}}, after).action == action
 
 
-def test_a_change_is_told_with_its_documents_what_it_does_and_what_it_frees() -> None:
+def test_change_is_described_with_documents_action_and_freed_amounts() -> None:
     assert _change({"a": {"VCPU": 1}}, {}).as_dict() == {
         "consumer": "consumer",
         "generation": 3,
@@ -101,9 +101,7 @@ def test_a_change_is_told_with_its_documents_what_it_does_and_what_it_frees() ->
         ),
     ],
 )
-def test_a_migration_is_over_only_in_the_states_that_are_known_to_be_its_end(
-    status: str, over: bool
-) -> None:
+def test_migration_has_ended_only_in_known_terminal_states(status: str, over: bool) -> None:
     assert (
         Migration("m", "s", "migration", status, None, None, None, None, None, None).ended is over
     )

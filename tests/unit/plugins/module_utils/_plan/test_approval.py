@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plan without its documents: what is found again of it is exactly that, or nothing."""
+"""A plan without its documents: exactly that plan is reconstructed, or nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan import (
     approval as approval_module,
@@ -30,24 +29,24 @@ from ansible_collections.osops.placement.plugins.module_utils._plan import (
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval, digest
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
-HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 @pytest.fixture(name="findings")
 def _findings() -> t.Any:
-    """What is found of three consumers that hold what they should not."""
+    """Return the findings about three consumers with wrong allocations."""
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     world.delete(world.server(here, here))
     world.stranger(here, type="INSTANCE")
     world.server(here, here, there)
     world.server(here, here)
-    found = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
+    found = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
     found["scope"]["consumers"] = [entry["consumer"] for entry in found["findings"]]
     found["held"] = list(found["scope"]["consumers"])
     return found
@@ -64,21 +63,20 @@ def _told(approval: Approval) -> t.Any:
 
 
 def _signed(told: t.Any) -> t.Any:
-    """The same with a digest that is right.
-
-    That is what somebody would write who wants it to be believed.
-    """
+    """Return the same with a correct digest, as a forger would write it."""
     rest = {key: value for key, value in told.items() if key != "digest"}
     return {**rest, "digest": digest(rest)}
 
 
-def test_it_is_read_as_it_was_told(findings: t.Any, approval: Approval, told: t.Any) -> None:
+def test_compact_plan_is_read_back_unchanged(
+    findings: t.Any, approval: Approval, told: t.Any
+) -> None:
     assert len(told["changes"]) == told["count"] == 3
     assert Approval.parse(told) == approval
     assert is_compact(told) and not is_compact(Plan.from_findings(findings, ALL_KINDS).as_dict())
 
 
-def test_it_names_no_document_and_is_small(told: t.Any) -> None:
+def test_compact_plan_has_no_documents_and_is_small(told: t.Any) -> None:
     assert {key for change in told["changes"] for key in change} == {
         "finding",
         "kind",
@@ -89,7 +87,7 @@ def test_it_names_no_document_and_is_small(told: t.Any) -> None:
     assert len(json.dumps(told["changes"])) < 300 * len(told["changes"])
 
 
-def test_equal_plans_have_equal_digests_and_another_document_has_another(
+def test_equal_plans_have_equal_digests_and_other_documents_differ(
     findings: t.Any, told: t.Any
 ) -> None:
     more = copy.deepcopy(findings)
@@ -111,7 +109,7 @@ def test_equal_plans_have_equal_digests_and_another_document_has_another(
     assert told["digest"] != other["digest"]
 
 
-def test_what_is_unchanged_is_found_again_with_its_documents(
+def test_unchanged_steps_are_found_again_with_their_documents(
     findings: t.Any, approval: Approval
 ) -> None:
     plan, gone = approval.rebuild_plan(findings)
@@ -119,7 +117,7 @@ def test_what_is_unchanged_is_found_again_with_its_documents(
     assert plan == Plan.from_findings(findings, ALL_KINDS) and gone == []
 
 
-def test_what_was_not_approved_is_not_planned(findings: t.Any) -> None:
+def test_unapproved_steps_are_not_planned(findings: t.Any) -> None:
     approved = Plan.from_findings(findings, ALL_KINDS).steps[0]
     few = Approval.from_plan(Plan.from_findings(findings, [approved.kind]))
 
@@ -128,15 +126,13 @@ def test_what_was_not_approved_is_not_planned(findings: t.Any) -> None:
     assert [step.finding for step in plan.steps] == [approved.finding]
 
 
-def test_the_share_is_that_of_the_cloud_which_was_read_at_first(
-    findings: t.Any, approval: Approval
-) -> None:
+def test_fraction_is_that_of_the_first_reading(findings: t.Any, approval: Approval) -> None:
     whole = d.replace(approval, consumers=4711)
 
     assert whole.rebuild_plan(findings)[0].consumers == 4711
 
 
-def test_what_holds_nothing_any_more_is_left_out_and_told(
+def test_consumer_without_allocations_is_skipped_and_reported(
     findings: t.Any, approval: Approval
 ) -> None:
     lost = findings["findings"].pop()
@@ -198,7 +194,7 @@ def _of_another_kind(found: t.Any) -> None:
 
 
 def _not_asked(found: t.Any) -> None:
-    """As a detection that named nobody, or others, would tell it."""
+    """Return the findings of a detection that named no consumers, or others."""
     del found["findings"][0]
     found["scope"]["consumers"] = found["held"] = []
 
@@ -215,7 +211,7 @@ def _not_asked(found: t.Any) -> None:
         (_not_asked, "it is not found any more."),
     ],
 )
-def test_one_that_is_not_what_was_approved_refuses_all(
+def test_one_step_that_differs_refuses_all(
     findings: t.Any, approval: Approval, happened: t.Callable[[t.Any], None], said: str
 ) -> None:
     findings["findings"].sort(key=lambda entry: entry["kind"] != "deleted_server")
@@ -229,7 +225,7 @@ def test_one_that_is_not_what_was_approved_refuses_all(
     assert said in str(refused.value)
 
 
-def test_a_live_server_that_a_forger_names_refuses_all(findings: t.Any, told: t.Any) -> None:
+def test_live_server_named_by_a_forger_refuses_all(findings: t.Any, told: t.Any) -> None:
     live = "11111111-2222-4333-8444-555555555555"
     forged = {
         **told["changes"][0],
@@ -268,28 +264,30 @@ def test_findings_of_another_cloud_are_refused(
         approval.rebuild_plan(findings)
 
 
-def test_a_reading_that_is_not_sound_refuses_all(findings: t.Any, approval: Approval) -> None:
+def test_unsound_reading_refuses_all(findings: t.Any, approval: Approval) -> None:
     findings["summary"]["coverage"]["failed_checks"] = ["A cell does not answer."]
 
     with pytest.raises(UnsoundReading, match="A cell does not answer"):
         approval.rebuild_plan(findings)
 
 
-def test_kinds_that_may_not_be_changed_are_refused(approval: Approval) -> None:
+def test_forbidden_kinds_are_refused(approval: Approval) -> None:
     approval.check_kinds(ALL_KINDS)
 
     with pytest.raises(InvalidInput, match="changes deleted_server, extra_host, which kinds"):
         approval.check_kinds(["unknown_consumer"])
 
 
-def test_all_that_is_approved_is_named_for_the_next_look(approval: Approval, told: t.Any) -> None:
+def test_all_approved_consumers_are_named_for_the_next_reading(
+    approval: Approval, told: t.Any
+) -> None:
     assert approval.scope == {
         "consumers": sorted(change["consumer"] for change in told["changes"]),
         "kinds": [],
     }
 
 
-def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
+def test_provider_tree_requires_a_full_reading() -> None:
     world = World()
     here, ghost = world.host("compute-1"), world.provider("ghost-1")
     world.server(here, here)
@@ -298,7 +296,7 @@ def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
             {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
         )
     }
-    found = json.loads(json.dumps(build_findings(world.snapshot(details=details), HARSH)))
+    found = json.loads(json.dumps(build_findings(world.snapshot(details=details), NO_MINIMUM_AGE)))
 
     approval = Approval.parse(
         json.loads(
@@ -332,7 +330,7 @@ def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
         (("more",), 1),
     ],
 )
-def test_what_was_edited_is_refused(told: t.Any, at: tuple[t.Any, ...], value: t.Any) -> None:
+def test_edited_plan_is_refused(told: t.Any, at: tuple[t.Any, ...], value: t.Any) -> None:
     part = told
     for step in at[:-1]:
         part = part[step]
@@ -342,7 +340,7 @@ def test_what_was_edited_is_refused(told: t.Any, at: tuple[t.Any, ...], value: t
         Approval.parse(told)
 
 
-def test_what_was_taken_out_is_missed(told: t.Any) -> None:
+def test_removed_step_is_noticed(told: t.Any) -> None:
     del told["changes"][0]
 
     with pytest.raises(InvalidInput, match="edited or cut short"):
@@ -363,9 +361,7 @@ def test_what_was_taken_out_is_missed(told: t.Any) -> None:
         {"before": {}},
     ],
 )
-def test_a_change_that_settles_nothing_is_refused_however_well_it_is_signed(
-    told: t.Any, change: dict[str, t.Any]
-) -> None:
+def test_signed_change_without_effect_is_refused(told: t.Any, change: dict[str, t.Any]) -> None:
     entry = next(entry for entry in told["changes"] if entry["kind"] == "deleted_server")
     given = dict(entry)
     entry |= {
@@ -388,19 +384,17 @@ def test_a_change_that_settles_nothing_is_refused_however_well_it_is_signed(
         {"count": 4},
     ],
 )
-def test_what_has_another_shape_is_refused_however_well_it_is_signed(
-    told: t.Any, spoil: dict[str, t.Any]
-) -> None:
+def test_signed_plan_of_another_shape_is_refused(told: t.Any, spoil: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput, match="The compact plan"):
         Approval.parse(_signed({**told, **spoil}))
 
 
-def test_a_change_that_is_named_twice_is_refused(told: t.Any) -> None:
+def test_change_named_twice_is_refused(told: t.Any) -> None:
     with pytest.raises(InvalidInput, match="does not name each of its changes once"):
         Approval.parse(_signed({**told, "changes": told["changes"] * 2, "count": 6}))
 
 
-def test_of_a_plan_that_is_too_large_only_the_number_is_handed_on(
+def test_plan_that_is_too_large_exports_only_its_length(
     findings: t.Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(approval_module, "MAX_COMPACT_CHANGES", 2)
@@ -414,20 +408,20 @@ def test_of_a_plan_that_is_too_large_only_the_number_is_handed_on(
         Approval.parse(told)
 
 
-def test_a_thousand_changes_are_less_than_300_kib(told: t.Any) -> None:
+def test_thousand_changes_need_less_than_300_kib(told: t.Any) -> None:
     assert len(json.dumps(told["changes"][0])) * approval_module.MAX_COMPACT_CHANGES < 300 * 1024
 
 
-def test_it_does_not_pass_for_a_plan(told: t.Any) -> None:
+def test_compact_plan_is_not_accepted_as_a_plan(told: t.Any) -> None:
     with pytest.raises(InvalidInput, match="is a compact one"):
         Plan.parse(told)
 
 
-def test_of_named_consumers_those_are_told_that_hold_anything() -> None:
+def test_named_consumers_with_allocations_are_returned() -> None:
     world = World()
     here = world.host("compute-1")
     healthy, other = world.server(here, here), world.server(here, here)
     named = Scope(consumers=(healthy, "11111111-2222-4333-8444-555555555555"))
 
-    assert build_findings(world.snapshot(scope=named), HARSH)["held"] == [healthy]
-    assert build_findings(world.snapshot(scope=Scope(hosts=(other,))), HARSH)["held"] == []
+    assert build_findings(world.snapshot(scope=named), NO_MINIMUM_AGE)["held"] == [healthy]
+    assert build_findings(world.snapshot(scope=Scope(hosts=(other,))), NO_MINIMUM_AGE)["held"] == []

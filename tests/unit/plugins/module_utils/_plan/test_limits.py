@@ -4,7 +4,7 @@
 
 """After how many failures a run gives up.
 
-What one run may change at all is tested with the plan.
+The limits on changes are tested with the plan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.provi
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import Placement
 
 
-def test_the_default_is_one_number() -> None:
+def test_default_limit_is_the_same_everywhere() -> None:
     assert (
         parse_max_failures({"max_failures": failures_option()["max_failures"]["default"]})
         == MAX_FAILURES
@@ -39,7 +39,7 @@ def test_the_default_is_one_number() -> None:
 
 
 @pytest.mark.parametrize("number", [0, -1])
-def test_a_run_that_may_not_even_fail_once_is_refused(number: int) -> None:
+def test_limit_below_one_failure_is_refused(number: int) -> None:
     with pytest.raises(
         InvalidInput,
         match=rf"max_failures \(orphan_cleanup_max_failures\) is {number}: it must be 1 or more",
@@ -51,13 +51,13 @@ def test_a_run_that_may_not_even_fail_once_is_refused(number: int) -> None:
     ("failed", "allowed", "goes_on"),
     [(0, 1, True), (1, 1, False), (4, 5, True), (5, 5, False), (8, 5, False)],
 )
-def test_a_run_goes_on_while_there_may_be_one_more_failure(
+def test_run_continues_while_one_more_failure_is_allowed(
     failed: int, allowed: int, goes_on: bool
 ) -> None:
     assert (explain_abort(failed, allowed) == "") is goes_on
 
 
-def test_no_tree_is_deleted_after_too_many_failures_before() -> None:
+def test_trees_are_kept_after_too_many_failures() -> None:
     api = Placement().api()
     session = t.cast(
         "t.Any", types.SimpleNamespace(placement=api, compute=api, network=None, cloud=None)

@@ -4,7 +4,7 @@
 
 """Which changes a run may make, and how many.
 
-And that a plan is read back as it was written, or not at all.
+And that a plan is read back unchanged, or refused.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
     judge,
 )
@@ -56,14 +57,13 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 HERE = World().snapshot().cloud
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
-HARSH = Policy(min_age=0, unknown_min_age=0)
 ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _world() -> World:
-    """Something to remove, to reduce, to rewrite (alone and with a partner) and to create.
+    """Return a cloud with changes of every action, with and without a partner.
 
-    And one protected and one undecided.
+    And with a protected and an undecided consumer.
     """
     world = World()
     here, there, third = (world.host(f"compute-{number}") for number in (1, 2, 3))
@@ -80,7 +80,7 @@ def _world() -> World:
 
 
 def _report(**snapshot: t.Any) -> t.Any:
-    return json.loads(json.dumps(build_findings(_world().snapshot(**snapshot), HARSH)))
+    return json.loads(json.dumps(build_findings(_world().snapshot(**snapshot), NO_MINIMUM_AGE)))
 
 
 @pytest.fixture(name="findings")
@@ -95,9 +95,9 @@ def _told(findings: t.Any) -> t.Any:
 
 @pytest.fixture(name="ruins")
 def _ruins() -> t.Any:
-    """What is found of two ghosts and of a server that was deleted.
+    """Return the findings about two orphaned providers and a deleted server.
 
-    One of the ghosts has a child and a grandchild.
+    One of the providers has a child and a grandchild.
     """
     world = World()
     here = world.host("compute-1")
@@ -109,7 +109,9 @@ def _ruins() -> t.Any:
     )
     return json.loads(
         json.dumps(
-            build_findings(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)
+            build_findings(
+                world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), NO_MINIMUM_AGE
+            )
         )
     )
 
@@ -148,11 +150,11 @@ def _of_kind(told: t.Any, kind: str) -> t.Any:
 # From findings
 
 
-def test_what_can_be_changed_is_what_is_not_only_reported() -> None:
+def test_changeable_kinds_are_all_but_the_report_only_ones() -> None:
     assert [kind.name for kind in KINDS if kind.by_default != REPORT] == list(ALL_KINDS)
 
 
-def test_what_can_be_changed_is_a_claim_or_a_tree_of_providers() -> None:
+def test_changeable_kinds_change_allocations_or_trees() -> None:
     assert [kind.name for kind in CHANGEABLE_KINDS if kind not in CONSUMER_KINDS] == [
         "orphaned_provider",
         "name_conflict",
@@ -166,11 +168,11 @@ def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any) -> None:
     ]
 
 
-def test_with_no_kind_chosen_nothing_is_planned(findings: t.Any) -> None:
+def test_plan_is_empty_without_chosen_kinds(findings: t.Any) -> None:
     assert _steps(findings, []) == ()
 
 
-def test_what_is_protected_or_undecided_is_never_planned(findings: t.Any) -> None:
+def test_protected_and_undecided_consumers_are_never_planned(findings: t.Any) -> None:
     spared = {
         entry["consumer"] for verdict in ("protected", "undecided") for entry in findings[verdict]
     }
@@ -183,44 +185,44 @@ def test_what_is_protected_or_undecided_is_never_planned(findings: t.Any) -> Non
     assert spared and not spared & {step.change.consumer for step in _steps(findings, kinds)}
 
 
-def test_what_is_not_selected_is_not_planned(findings: t.Any) -> None:
+def test_unselected_findings_are_not_planned(findings: t.Any) -> None:
     for entry in findings["findings"]:
         entry["selected"] = entry["kind"] == "extra_host"
 
     assert [step.kind for step in _steps(findings)] == ["extra_host"]
 
 
-def test_an_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
+def test_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
     for entry in findings["findings"]:
         entry["change"] = None
 
     assert _steps(findings) == ()
 
 
-def test_a_planned_change_is_exactly_the_one_that_was_found(findings: t.Any) -> None:
+def test_planned_change_is_exactly_the_one_found(findings: t.Any) -> None:
     found = {
         finding.id: (finding.kind, finding.change)
-        for finding in judge(_world().snapshot(), HARSH)
+        for finding in judge(_world().snapshot(), NO_MINIMUM_AGE)
         if finding.change
     }
 
     assert {step.finding: (step.kind, step.change) for step in _steps(findings)} == found
 
 
-def test_what_gives_capacity_back_comes_before_what_takes_it(findings: t.Any) -> None:
+def test_changes_that_free_capacity_come_before_changes_that_use_it(findings: t.Any) -> None:
     actions = [step.change.action for step in _steps(findings)]
 
     assert actions == ["remove", "remove", "reduce", "rewrite", "rewrite", "create"]
 
 
-def test_equal_findings_make_equal_plans_whatever_their_order(findings: t.Any) -> None:
+def test_equal_findings_in_any_order_make_equal_plans(findings: t.Any) -> None:
     before = Plan.from_findings(findings, ALL_KINDS)
     findings["findings"].reverse()
 
     assert Plan.from_findings(findings, ALL_KINDS) == before
 
 
-def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> None:
+def test_step_shows_its_write_and_what_it_frees(findings: t.Any) -> None:
     (entry,) = [entry for entry in findings["findings"] if entry["kind"] == "extra_host"]
     (step,) = _steps(findings, ["extra_host"])
 
@@ -231,7 +233,7 @@ def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> Non
     }
 
 
-def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> None:
+def test_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> None:
     plan = Plan.from_findings(findings, [])
 
     assert (plan.placement_endpoint, plan.region, plan.detected_at) == (
@@ -241,7 +243,7 @@ def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> N
     )
 
 
-def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> None:
+def test_failed_soundness_check_refuses_the_whole_plan_and_says_why(findings: t.Any) -> None:
     findings["summary"]["coverage"]["failed_checks"] = ["A cell is not answering.", "Wrong region."]
 
     with pytest.raises(
@@ -254,7 +256,7 @@ def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> N
         Plan.from_findings(findings, ALL_KINDS)
 
 
-def test_a_closed_gate_refuses_even_when_nothing_would_be_planned(findings: t.Any) -> None:
+def test_failed_soundness_check_refuses_even_an_empty_plan(findings: t.Any) -> None:
     findings["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
     with pytest.raises(UnsoundReading):
@@ -282,7 +284,7 @@ def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -
         (Plan.parse, "orphan_plan"),
     ],
 )
-def test_what_has_no_format_is_refused(
+def test_findings_without_a_format_are_refused(
     read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any
 ) -> None:
     with pytest.raises(InvalidInput, match=f"is not as {writer} writes it"):
@@ -299,7 +301,7 @@ def test_what_has_no_format_is_refused(
         (Plan.parse, "orphan_plan"),
     ],
 )
-def test_what_has_another_shape_is_refused(
+def test_findings_of_another_shape_are_refused(
     read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any
 ) -> None:
     with pytest.raises(InvalidInput, match=f"not as {writer} writes"):
@@ -342,7 +344,7 @@ def test_what_has_another_shape_is_refused(
     ],
     ids=str,
 )
-def test_findings_that_lack_something_are_refused(findings: t.Any, path: tuple[t.Any, ...]) -> None:
+def test_incomplete_findings_are_refused(findings: t.Any, path: tuple[t.Any, ...]) -> None:
     *way, last = path
     del _at(findings, *way)[last]
 
@@ -350,7 +352,7 @@ def test_findings_that_lack_something_are_refused(findings: t.Any, path: tuple[t
         Plan.from_findings(findings, ALL_KINDS)
 
 
-def test_the_plan_comes_with_the_number_of_consumers_that_were_read(findings: t.Any) -> None:
+def test_plan_has_the_number_of_consumers_read(findings: t.Any) -> None:
     assert (
         Plan.from_findings(findings, ALL_KINDS).consumers
         == findings["summary"]["coverage"]["consumers"]
@@ -359,14 +361,14 @@ def test_the_plan_comes_with_the_number_of_consumers_that_were_read(findings: t.
 
 
 @pytest.mark.parametrize("scope", [Scope(hosts=("compute-1",)), Scope(consumers=(ELSEWHERE,))])
-def test_of_named_hosts_or_consumers_no_number_is_told(scope: Scope) -> None:
+def test_plan_of_named_hosts_or_consumers_has_no_number_of_consumers(scope: Scope) -> None:
     assert Plan.from_findings(_report(scope=scope), ALL_KINDS).consumers is None
 
 
-def test_after_a_triage_the_servers_are_counted() -> None:
-    """It reads what few of the consumers hold.
+def test_plan_of_a_triage_counts_the_servers() -> None:
+    """It reads the allocations of few consumers.
 
-    A share of those would be no sign of anything.
+    A fraction of those would mean nothing.
     """
     findings = _report(scope=Scope(mode="triage"))
     findings["summary"]["coverage"] |= {"servers": 4000, "consumers": 3}
@@ -377,7 +379,7 @@ def test_after_a_triage_the_servers_are_counted() -> None:
 @pytest.mark.parametrize(
     "consumers", [None, "many", "8", [], True, 8.0, float("inf"), -1], ids=repr
 )
-def test_a_number_of_consumers_that_is_none_is_refused(
+def test_invalid_number_of_consumers_is_refused(
     findings: t.Any, told: t.Any, consumers: t.Any
 ) -> None:
     findings["summary"]["coverage"]["consumers"] = consumers
@@ -390,7 +392,7 @@ def test_a_number_of_consumers_that_is_none_is_refused(
             Plan.parse(told)
 
 
-def test_planning_leaves_the_findings_as_they_are(findings: t.Any) -> None:
+def test_planning_does_not_modify_the_findings(findings: t.Any) -> None:
     before = copy.deepcopy(findings)
     Plan.from_findings(findings, ALL_KINDS)
 
@@ -400,24 +402,24 @@ def test_planning_leaves_the_findings_as_they_are(findings: t.Any) -> None:
 # From a plan
 
 
-def test_a_plan_is_read_as_it_was_written(findings: t.Any, told: t.Any) -> None:
+def test_written_plan_is_read_back_unchanged(findings: t.Any, told: t.Any) -> None:
     assert Plan.parse(told) == Plan.from_findings(findings, ALL_KINDS)
 
 
-def test_the_order_of_a_reviewed_plan_is_kept(told: t.Any) -> None:
+def test_reviewed_plan_keeps_its_order(told: t.Any) -> None:
     told["changes"].reverse()
 
     assert Plan.parse(told).as_dict() == told
 
 
-def test_a_change_that_was_taken_out_of_a_plan_is_not_in_it(told: t.Any) -> None:
+def test_change_deleted_from_a_plan_stays_out(told: t.Any) -> None:
     taken = told["changes"].pop()
 
     assert taken["finding"] not in {step.finding for step in Plan.parse(told).steps}
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
-def test_a_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
+def test_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
     told["format"] = newer
 
     with pytest.raises(InvalidInput, match=f"plan given has format {newer!r}"):
@@ -427,7 +429,7 @@ def test_a_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
 @pytest.mark.parametrize(
     "missing", ["placement_endpoint", "region", "detected_at", "consumers", "changes"]
 )
-def test_a_plan_that_lacks_something_is_refused(told: t.Any, missing: str) -> None:
+def test_incomplete_plan_is_refused(told: t.Any, missing: str) -> None:
     del told[missing]
 
     with pytest.raises(InvalidInput, match=f"KeyError: '{missing}'"):
@@ -438,7 +440,7 @@ def test_a_plan_that_lacks_something_is_refused(told: t.Any, missing: str) -> No
 @pytest.mark.parametrize(
     "share", [None, 7, {}, {"resources": None}, {"resources": "VCPU"}, {"resources": {}}], ids=repr
 )
-def test_a_share_that_is_none_is_refused(told: t.Any, side: str, share: t.Any) -> None:
+def test_invalid_allocation_is_refused(told: t.Any, side: str, share: t.Any) -> None:
     told["changes"][0][side]["allocations"] = {ELSEWHERE: share}
 
     with pytest.raises(InvalidInput):
@@ -446,7 +448,7 @@ def test_a_share_that_is_none_is_refused(told: t.Any, side: str, share: t.Any) -
 
 
 @pytest.mark.parametrize("amount", [0, -1, True, 1.0, "1", None], ids=repr)
-def test_an_amount_that_is_none_is_refused(told: t.Any, amount: t.Any) -> None:
+def test_invalid_amount_is_refused(told: t.Any, amount: t.Any) -> None:
     for share in told["changes"][0]["before"]["allocations"].values():
         share["resources"]["VCPU"] = amount
 
@@ -457,7 +459,7 @@ def test_an_amount_that_is_none_is_refused(told: t.Any, amount: t.Any) -> None:
 @pytest.mark.parametrize(
     "provider", ["", "compute-1", "../x", ELSEWHERE.upper(), ELSEWHERE.replace("-", "")]
 )
-def test_a_provider_that_is_no_uuid_is_refused(told: t.Any, provider: str) -> None:
+def test_provider_that_is_not_a_uuid_is_refused(told: t.Any, provider: str) -> None:
     told["changes"][0]["before"]["allocations"] = {provider: {"resources": {"VCPU": 1}}}
 
     with pytest.raises(InvalidInput, match="of providers by UUID"):
@@ -467,7 +469,7 @@ def test_a_provider_that_is_no_uuid_is_refused(told: t.Any, provider: str) -> No
 @pytest.mark.parametrize(
     "consumer", ["", "../resource_providers", ELSEWHERE.upper(), None, 7], ids=repr
 )
-def test_a_consumer_that_is_no_uuid_is_refused_also_where_the_finding_names_it(
+def test_consumer_that_is_not_a_uuid_is_refused_even_if_the_finding_agrees(
     told: t.Any, consumer: t.Any
 ) -> None:
     told["changes"][0] |= {
@@ -484,7 +486,9 @@ def test_a_consumer_that_is_no_uuid_is_refused_also_where_the_finding_names_it(
     [{"consumer": ELSEWHERE}, {"kind": "wrong_amount"}, {"finding": f"deleted_server/{ELSEWHERE}"}],
     ids=str,
 )
-def test_a_change_that_is_not_the_findings_is_refused(told: t.Any, change: dict[str, str]) -> None:
+def test_change_that_differs_from_its_finding_is_refused(
+    told: t.Any, change: dict[str, str]
+) -> None:
     told["changes"][0] |= change
 
     with pytest.raises(InvalidInput, match="which it cannot settle"):
@@ -492,7 +496,7 @@ def test_a_change_that_is_not_the_findings_is_refused(told: t.Any, change: dict[
 
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "stale_service", "protected", ""])
-def test_a_kind_that_has_no_change_of_an_allocation_is_refused(told: t.Any, kind: str) -> None:
+def test_kind_that_changes_no_allocation_is_refused(told: t.Any, kind: str) -> None:
     told["changes"][0] |= {"kind": kind, "finding": f"{kind}/{told['changes'][0]['consumer']}"}
 
     with pytest.raises(InvalidInput, match="which it cannot settle"):
@@ -500,7 +504,7 @@ def test_a_kind_that_has_no_change_of_an_allocation_is_refused(told: t.Any, kind
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_document_with_another_generation_than_its_change_is_refused(
+def test_document_with_another_generation_than_its_change_is_refused(
     told: t.Any, side: str
 ) -> None:
     told["changes"][0][side]["consumer_generation"] = 7
@@ -511,10 +515,10 @@ def test_a_document_with_another_generation_than_its_change_is_refused(
 
 @pytest.mark.parametrize("where", ["generation", "before", "after"])
 @pytest.mark.parametrize("generation", [True, 1.0])
-def test_a_generation_that_only_equals_one_is_refused(
+def test_generation_that_only_equals_one_is_refused(
     told: t.Any, where: str, generation: t.Any
 ) -> None:
-    """Python takes these for 1, and Placement would be sent them as they are."""
+    """Python treats these as equal to 1, and Placement would receive them as they are."""
     change = told["changes"][0]
     if where == "generation":
         change[where] = generation
@@ -525,8 +529,8 @@ def test_a_generation_that_only_equals_one_is_refused(
         Plan.parse(told)
 
 
-def test_a_consumer_that_holds_something_and_has_no_generation_is_refused(told: t.Any) -> None:
-    """Without one Placement would take the write for that of a new consumer."""
+def test_existing_consumer_without_a_generation_is_refused(told: t.Any) -> None:
+    """Without one Placement would treat the write as that of a new consumer."""
     change = told["changes"][0]
     change["generation"] = change["before"]["consumer_generation"] = change["after"][
         "consumer_generation"
@@ -540,14 +544,14 @@ def test_a_consumer_that_holds_something_and_has_no_generation_is_refused(told: 
 
 
 @pytest.mark.parametrize("told_by", ["action", "frees", "claims"])
-def test_what_does_not_follow_from_the_documents_is_refused(told: t.Any, told_by: str) -> None:
+def test_fields_that_contradict_the_documents_are_refused(told: t.Any, told_by: str) -> None:
     told["changes"][0][told_by] = "create" if told_by == "action" else {ELSEWHERE: {"VCPU": 1}}
 
     with pytest.raises(InvalidInput, match=f"does not agree with itself: {told_by} must follow"):
         Plan.parse(told)
 
 
-def test_what_a_change_does_not_have_is_refused(told: t.Any) -> None:
+def test_change_with_unknown_fields_is_refused(told: t.Any) -> None:
     told["changes"][0]["force"] = True
 
     with pytest.raises(InvalidInput, match="does not agree with itself: force"):
@@ -556,14 +560,14 @@ def test_what_a_change_does_not_have_is_refused(told: t.Any) -> None:
 
 @pytest.mark.parametrize("owner", ["project_id", "user_id", "consumer_type"])
 @pytest.mark.parametrize("value", [None, "", 7, ["x"]], ids=repr)
-def test_an_owner_that_is_none_is_refused(told: t.Any, owner: str, value: t.Any) -> None:
+def test_invalid_owner_is_refused(told: t.Any, owner: str, value: t.Any) -> None:
     told["changes"][0]["before"][owner] = value
 
     with pytest.raises(InvalidInput, match="must name its"):
         Plan.parse(told)
 
 
-def test_what_a_document_does_not_have_is_refused(told: t.Any) -> None:
+def test_document_with_unknown_fields_is_refused(told: t.Any) -> None:
     told["changes"][0]["after"]["mappings"] = "all"
 
     with pytest.raises(
@@ -573,14 +577,14 @@ def test_what_a_document_does_not_have_is_refused(told: t.Any) -> None:
         Plan.parse(told)
 
 
-def test_a_consumer_that_is_changed_twice_is_refused(told: t.Any) -> None:
+def test_consumer_changed_twice_is_refused(told: t.Any) -> None:
     told["changes"].append(told["changes"][0])
 
     with pytest.raises(InvalidInput, match="is changed twice in one plan"):
         Plan.parse(told)
 
 
-def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> None:
+def test_consumer_that_is_also_a_partner_is_refused(told: t.Any) -> None:
     partner = _of_kind(told, "unreverted_allocation")["partner"]
     told["changes"].append(
         {**partner, "kind": "ended_migration", "finding": f"ended_migration/{partner['consumer']}"}
@@ -593,10 +597,8 @@ def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> Non
 
 
 @pytest.mark.parametrize("whose", ["partner", "consumer"])
-def test_a_partner_with_a_partner_and_a_consumer_that_is_its_own_are_refused(
-    told: t.Any, whose: str
-) -> None:
-    """The one would never be written, and of the other only one of two documents."""
+def test_nested_partners_and_self_partners_are_refused(told: t.Any, whose: str) -> None:
+    """One would never be written, and the other would have two documents."""
     change = _of_kind(told, "unreverted_allocation")
     change["partner"][whose] = (
         copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
@@ -611,7 +613,7 @@ def test_a_partner_with_a_partner_and_a_consumer_that_is_its_own_are_refused(
 @pytest.mark.parametrize(
     "partner", [{}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE}], ids=repr
 )
-def test_a_partner_that_is_none_is_refused(told: t.Any, partner: t.Any) -> None:
+def test_invalid_partner_is_refused(told: t.Any, partner: t.Any) -> None:
     told["changes"][0]["partner"] = partner
 
     with pytest.raises(InvalidInput):
@@ -621,7 +623,7 @@ def test_a_partner_that_is_none_is_refused(told: t.Any, partner: t.Any) -> None:
 # Trees of providers
 
 
-def test_trees_are_deleted_after_all_changes_of_claims_children_first(ruins: t.Any) -> None:
+def test_trees_are_deleted_after_all_changes_of_allocations_children_first(ruins: t.Any) -> None:
     plan = Plan.from_findings(ruins, ALL_KINDS)
 
     assert [step.kind for step in plan.steps] == ["deleted_server"]
@@ -640,14 +642,14 @@ def test_trees_are_deleted_only_when_their_kind_is_chosen(ruins: t.Any) -> None:
     assert Plan.from_findings(ruins, [kind.name for kind in CONSUMER_KINDS]).removals == ()
 
 
-def test_trees_that_were_not_selected_are_kept(ruins: t.Any) -> None:
+def test_unselected_trees_are_kept(ruins: t.Any) -> None:
     for entry in ruins["findings"]:
         entry["selected"] = False
 
     assert Plan.from_findings(ruins, ALL_KINDS).removals == ()
 
 
-def test_a_deletion_of_trees_is_read_as_it_was_written(ruins: t.Any, told_ruins: t.Any) -> None:
+def test_written_tree_deletion_is_read_back_unchanged(ruins: t.Any, told_ruins: t.Any) -> None:
     assert Plan.parse(told_ruins) == Plan.from_findings(ruins, ALL_KINDS)
 
 
@@ -751,7 +753,7 @@ def _reported(change: t.Any) -> None:
         _reported,
     ],
 )
-def test_a_deletion_that_is_of_no_whole_tree_is_refused(
+def test_deletion_of_part_of_a_tree_is_refused(
     told_ruins: t.Any, spoil: t.Callable[[t.Any], None]
 ) -> None:
     change = next(
@@ -763,15 +765,18 @@ def test_a_deletion_that_is_of_no_whole_tree_is_refused(
         Plan.parse(told_ruins)
 
 
-def test_a_tree_that_is_deleted_twice_is_refused(told_ruins: t.Any) -> None:
+def test_tree_deleted_twice_is_refused(told_ruins: t.Any) -> None:
     told_ruins["changes"].append(told_ruins["changes"][-1])
 
     with pytest.raises(InvalidInput, match="A provider is deleted twice in one plan"):
         Plan.parse(told_ruins)
 
 
-def test_the_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
-    for step in Plan.from_findings(ruins, ALL_KINDS).removals:
+def test_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
+    removals = Plan.from_findings(ruins, ALL_KINDS).removals
+
+    assert removals
+    for step in removals:
         assert isinstance(step, TreeStep)
         assert step.finding == f"orphaned_provider/{step.subject}"
 
@@ -783,7 +788,7 @@ def test_the_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
     ("what", "there"),
     [("placement_endpoint", "http://elsewhere"), ("region", "RegionTwo"), ("region", None)],
 )
-def test_a_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str | None) -> None:
+def test_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str | None) -> None:
     told[what] = there
 
     with pytest.raises(
@@ -793,7 +798,7 @@ def test_a_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str 
         check_cloud(Plan.parse(told), HERE)
 
 
-def test_other_credentials_of_the_same_cloud_will_do(told: t.Any) -> None:
+def test_other_credentials_of_the_same_cloud_are_accepted(told: t.Any) -> None:
     check_cloud(
         Plan.parse(told), d.replace(HERE, project="another", compute_endpoint="http://proxy")
     )
@@ -802,7 +807,7 @@ def test_other_credentials_of_the_same_cloud_will_do(told: t.Any) -> None:
 # Within limits
 
 
-def test_the_limits_are_those_of_the_options() -> None:
+def test_limits_match_the_options() -> None:
     defaults = {name: option["default"] for name, option in limits_options().items()}
 
     assert parse_limits(defaults) == Limits(max_changes=100, max_share=0.1)
@@ -819,7 +824,7 @@ def test_the_limits_are_those_of_the_options() -> None:
         (21, 21, 0.0, None),
     ],
 )
-def test_within_both_limits_a_run_may_go_on(
+def test_run_within_both_limits_is_allowed(
     changes: int, max_changes: int, max_share: float, consumers: int | None
 ) -> None:
     _plan(changes, consumers).check_limits(Limits(max_changes, max_share))
@@ -827,7 +832,7 @@ def test_within_both_limits_a_run_may_go_on(
 
 @pytest.mark.parametrize("consumers", [1000, None])
 @pytest.mark.parametrize(("changes", "max_changes"), [(1, 0), (4, 3), (101, 100)])
-def test_one_change_too_many_is_refused(
+def test_one_change_above_the_limit_is_refused(
     changes: int, max_changes: int, consumers: int | None
 ) -> None:
     with pytest.raises(BreakerTripped) as refusal:
@@ -844,7 +849,7 @@ def test_one_change_too_many_is_refused(
     ("changes", "max_share", "consumers"),
     [(21, 0.1, 209), (21, 0.0, 1_000_000), (22, 0.1, 210), (21, 0.5, 0)],
 )
-def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers: int) -> None:
+def test_too_large_a_fraction_is_refused(changes: int, max_share: float, consumers: int) -> None:
     with pytest.raises(BreakerTripped) as refusal:
         _plan(changes, consumers).check_limits(Limits(1000, max_share))
 
@@ -866,9 +871,7 @@ def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers:
         (100, 3),
     ],
 )
-def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(
-    changes: int, consumers: int
-) -> None:
+def test_fraction_suggested_by_the_refusal_is_sufficient(changes: int, consumers: int) -> None:
     plan = _plan(changes, consumers)
     with pytest.raises(BreakerTripped) as refusal:
         plan.check_limits(Limits(1000, 0.001))
@@ -878,12 +881,12 @@ def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(
     plan.check_limits(Limits(1000, float(told.group(1))))
 
 
-# Whom Nova is to heal
+# Servers that Nova is to heal
 
 
 @pytest.fixture(name="bare")
 def _bare() -> t.Any:
-    """What is found of three servers that hold nothing, and of one that is deleted.
+    """Return the findings about three servers without allocations, and one deleted server.
 
     For one of the three a change is known.
     """
@@ -892,7 +895,7 @@ def _bare() -> t.Any:
     world.delete(world.server(here, here))
     for _number in range(3):
         world.server(here)
-    findings = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
+    findings = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
     for entry in _missing(findings)[1:]:
         entry["change"] = None
     return findings
@@ -902,13 +905,13 @@ def _missing(findings: t.Any) -> list[t.Any]:
     return [entry for entry in findings["findings"] if entry["kind"] == "missing_allocation"]
 
 
-def test_healed_is_who_misses_a_claim_with_a_change_or_without(bare: t.Any) -> None:
+def test_servers_missing_an_allocation_are_healed_with_or_without_a_change(bare: t.Any) -> None:
     servers = [entry["consumer"] for entry in _missing(bare)]
 
     assert len(servers) == 3 and list_servers_to_heal(bare, Limits(3, 0)) == sorted(servers)
 
 
-def test_who_is_not_selected_is_not_healed_and_does_not_count(bare: t.Any) -> None:
+def test_unselected_servers_are_neither_healed_nor_counted(bare: t.Any) -> None:
     chosen, *others = _missing(bare)
     for entry in others:
         entry["selected"] = False
@@ -916,19 +919,19 @@ def test_who_is_not_selected_is_not_healed_and_does_not_count(bare: t.Any) -> No
     assert list_servers_to_heal(bare, Limits(1, 0)) == [chosen["consumer"]]
 
 
-def test_more_than_the_limit_are_not_healed_at_all(bare: t.Any) -> None:
+def test_servers_above_the_limit_are_not_healed_at_all(bare: t.Any) -> None:
     with pytest.raises(
         BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"
     ):
         list_servers_to_heal(bare, Limits(2, 1))
 
 
-def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
+def test_servers_above_the_fraction_are_healed_only_if_named() -> None:
     world = World()
     here = world.host("compute-1")
     for _number in range(21):
         world.server(here)
-    findings = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
+    findings = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
     findings["summary"]["coverage"]["consumers"] = 100
 
     with pytest.raises(
@@ -939,7 +942,7 @@ def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
     assert len(list_servers_to_heal(findings, Limits(100, 0.2))) == 21
 
 
-def test_nobody_is_healed_after_a_reading_that_was_not_sound(bare: t.Any) -> None:
+def test_unsound_reading_heals_no_server(bare: t.Any) -> None:
     bare["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
     with pytest.raises(UnsoundReading, match=r"A cell is not answering\."):
@@ -949,7 +952,7 @@ def test_nobody_is_healed_after_a_reading_that_was_not_sound(bare: t.Any) -> Non
 @pytest.mark.parametrize(
     "wrong", ["--force", "6F7A1F5C-2A2C-4F0C-8F07-0D3A6D6F1C11", "$(reboot)", "", None, 7], ids=repr
 )
-def test_who_has_no_uuid_is_not_healed(bare: t.Any, wrong: t.Any) -> None:
+def test_server_without_a_uuid_is_not_healed(bare: t.Any, wrong: t.Any) -> None:
     for entry in _missing(bare):
         entry["consumer"] = wrong
 
@@ -964,7 +967,7 @@ def _of_shard(number: int, count: int, changes: int) -> Plan:
     return d.replace(_plan(changes, None), shard=Shard(number, count))
 
 
-def test_a_plan_tells_the_shard_that_it_is_of() -> None:
+def test_plan_names_its_shard() -> None:
     findings = _report(scope=Scope(shard=Shard(2, 8)))
     plan = Plan.from_findings(findings, ALL_KINDS)
 
@@ -984,7 +987,7 @@ def test_a_plan_tells_the_shard_that_it_is_of() -> None:
     ],
     ids=repr,
 )
-def test_a_plan_of_no_shard_is_refused(told: t.Any, shard: t.Any) -> None:
+def test_plan_with_an_invalid_shard_is_refused(told: t.Any, shard: t.Any) -> None:
     with pytest.raises(InvalidInput):
         Plan.parse({**told, "shard": shard})
 
@@ -992,9 +995,7 @@ def test_a_plan_of_no_shard_is_refused(told: t.Any, shard: t.Any) -> None:
 @pytest.mark.parametrize(
     ("max_changes", "count"), [(100, 8), (7, 3), (2, 5), (0, 2), (5, 5), (1, 1)]
 )
-def test_the_shards_together_may_change_just_as_much_as_one_run(
-    max_changes: int, count: int
-) -> None:
+def test_shards_together_may_change_as_much_as_one_run(max_changes: int, count: int) -> None:
     allowed = [_most(number, count, max_changes) for number in range(1, count + 1)]
 
     assert sum(allowed) == max_changes
@@ -1003,7 +1004,7 @@ def test_the_shards_together_may_change_just_as_much_as_one_run(
 
 
 def _most(number: int, count: int, max_changes: int) -> int:
-    """How many changes a shard may make, found by trying."""
+    """Return how many changes a shard may make, found by trial."""
     most = 0
     plan = _of_shard(number, count, max_changes + 1)
     for changes in range(1, max_changes + 2):
@@ -1015,7 +1016,7 @@ def _most(number: int, count: int, max_changes: int) -> int:
     return most
 
 
-def test_a_shard_that_would_change_more_than_its_part_says_what_is_needed() -> None:
+def test_shard_above_its_part_of_the_limit_says_what_is_needed() -> None:
     plan = _of_shard(2, 8, 5)
     with pytest.raises(
         BreakerTripped, match="max_changes is 30, of which shard 2/8 may make 4"

@@ -2,17 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds of every plan.
+"""Properties of every plan.
 
-It is read as it was written, and no single edit of it makes another write of it unseen.
+It is read back as it was written, and no single edit makes a different write unnoticed.
 
-A plan is self-consistent when each of its changes follows from its own documents. One edit leaves
-it so only where a document says what nothing else in the plan repeats: whose the consumer is
-(`project_id`, `user_id`, `consumer_type`), which consumer the partner is, and how a provider of a
-tree is called, how often it was written, and which of those below the root it is. Such an edit is
-read, the step then has another change than before, and a step whose change is not the one that the
-new proof proposes is skipped. Every other edit is refused, or is about something that is not
-part of a write.
+A plan is self-consistent when each of its changes follows from its own documents. One edit keeps it
+consistent only where a document says something that nothing else in the plan repeats: the owner of
+the consumer (`project_id`, `user_id`, `consumer_type`), the partner, and the name, generation and
+parent of a provider below a root. Such an edit is read; the step then has a different change, and a
+step whose change is not the one of the renewed proof is skipped. Every other edit is refused, or
+does not concern a write.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -43,7 +42,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 OWNERS = ("project_id", "user_id", "consumer_type")
 OF_PROVIDERS = ("uuid", "name", "generation", "parent")
@@ -87,7 +85,7 @@ def _of_every_action() -> Plan:
 
 
 def _planned(world: World, **snapshot: t.Any) -> Plan:
-    return Plan.from_findings(build_findings(world.snapshot(**snapshot), HARSH), KINDS)
+    return Plan.from_findings(build_findings(world.snapshot(**snapshot), NO_MINIMUM_AGE), KINDS)
 
 
 def _written(plan: Plan) -> Plan:
@@ -108,7 +106,7 @@ def _writes(plan: Plan) -> list[t.Any]:
 
 
 def _write(part: Change) -> t.Any:
-    # As text, for to Python 1 and True and 1.0 are the same.
+    # As text, because to Python 1, True and 1.0 are equal.
     return json.dumps([part.consumer, part.generation, part.before, part.after], sort_keys=True)
 
 
@@ -167,7 +165,7 @@ VALUES = st.one_of(
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[tuple[t.Any, ...], t.Any]:
-    """A plan with one leaf changed, one key removed or one added, and where that is."""
+    """Return a plan with one leaf changed, one key removed or one added, and its place."""
     told = copy.deepcopy(TOLD)
     match draw(st.sampled_from(["change", "remove", "add"])):
         case "change":
@@ -199,7 +197,7 @@ def _steps(plan: Plan) -> list[t.Any]:
     return [*plan.steps, *plan.removals]
 
 
-def test_the_plan_that_is_edited_here_has_every_action_and_a_partner() -> None:
+def test_edited_plan_has_every_action_and_a_partner() -> None:
     changes = [step.change for step in EVERY_ACTION.steps]
 
     assert {change.action for change in changes} == {"remove", "reduce", "rewrite", "create"}
@@ -209,7 +207,7 @@ def test_the_plan_that_is_edited_here_has_every_action_and_a_partner() -> None:
 
 @hypothesis.settings(max_examples=200)
 @hypothesis.given(worlds())
-def test_every_plan_is_read_as_it_was_written(world: World) -> None:
+def test_every_plan_is_read_back_unchanged(world: World) -> None:
     try:
         plan = _planned(world)
     except UnsoundReading:
@@ -220,7 +218,7 @@ def test_every_plan_is_read_as_it_was_written(world: World) -> None:
 
 @hypothesis.settings(max_examples=3000)
 @hypothesis.given(edits())
-def test_one_edit_is_refused_or_changes_no_write_or_only_what_the_new_proof_compares(
+def test_any_edit_is_refused_or_harmless(
     edit: tuple[tuple[t.Any, ...], t.Any],
 ) -> None:
     path, told = edit
@@ -246,8 +244,8 @@ def test_one_edit_is_refused_or_changes_no_write_or_only_what_the_new_proof_comp
     )
 
 
-def test_each_edit_by_a_value_that_looks_like_the_old_is_refused_or_changes_no_write() -> None:
-    """All of them.
+def test_any_lookalike_value_is_refused_or_harmless() -> None:
+    """All of them are tried.
 
     The number as text, as a fraction or as true, the text with a blank, the object as a list.
     """

@@ -4,7 +4,7 @@
 
 """The journal is complete, and on disk before anything is written to Placement.
 
-It is for nobody else's eyes.
+Only its owner can read it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ HOSTILE = "a\nb\r\u2028\x85\x00\ud800{{ c }}"
 
 @contextlib.contextmanager
 def _disk_of(size: int) -> Iterator[None]:
-    """Let a file have no more than so many bytes.
+    """Limit the size of every file.
 
-    For as short as possible, because pytest's own output may be one.
+    The limit lasts as short as possible, because pytest's own output may be a file.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -89,7 +89,7 @@ def _records(journal: Journal) -> list[t.Any]:
     ]
 
 
-def test_records_are_appended_one_a_line(tmp_path: pathlib.Path) -> None:
+def test_records_are_appended_one_per_line(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
     journal.record_before([ONE, TWO])
     journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "skipped", "It changed.")])
@@ -102,7 +102,7 @@ def test_records_are_appended_one_a_line(tmp_path: pathlib.Path) -> None:
     ]
 
 
-def test_before_a_write_all_is_recorded_that_is_needed_to_take_it_back(
+def test_record_before_a_write_has_all_that_a_restore_needs(
     tmp_path: pathlib.Path,
 ) -> None:
     journal = _journal(tmp_path)
@@ -117,7 +117,7 @@ def test_before_a_write_all_is_recorded_that_is_needed_to_take_it_back(
     assert known["placement_endpoint"] == ENDPOINT
 
 
-def test_after_a_write_its_outcome_is_recorded(tmp_path: pathlib.Path) -> None:
+def test_record_after_a_write_has_its_outcome(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
     journal.record_after([Outcome(ONE, "failed", "No answer.")])
 
@@ -142,7 +142,7 @@ def test_every_record_has_a_format_and_a_time(tmp_path: pathlib.Path) -> None:
     assert known["at"].endswith("Z")
 
 
-def test_a_hostile_name_stays_within_its_line(tmp_path: pathlib.Path) -> None:
+def test_hostile_name_stays_within_its_line(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
     journal.record_before([ONE])
 
@@ -151,7 +151,7 @@ def test_a_hostile_name_stays_within_its_line(tmp_path: pathlib.Path) -> None:
     assert read_journal(journal.path) == ([known], False)
 
 
-def test_it_is_readable_by_its_owner_alone(tmp_path: pathlib.Path) -> None:
+def test_journal_is_readable_only_by_its_owner(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path / "new")
     journal.record_before([ONE])
 
@@ -159,21 +159,21 @@ def test_it_is_readable_by_its_owner_alone(tmp_path: pathlib.Path) -> None:
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
-def test_without_a_record_there_is_no_file(tmp_path: pathlib.Path) -> None:
+def test_journal_without_records_has_no_file(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path / "new")
 
     assert not journal.written
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_is_written_with_its_first_record(tmp_path: pathlib.Path) -> None:
+def test_journal_is_created_with_its_first_record(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
     journal.record_before([ONE])
 
     assert journal.written and not journal.broken
 
 
-def test_all_records_of_a_write_are_whole_when_the_disk_is_told_to_keep_them(
+def test_records_of_a_write_are_complete_before_fsync(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = _journal(tmp_path)
@@ -195,7 +195,7 @@ def test_all_records_of_a_write_are_whole_when_the_disk_is_told_to_keep_them(
     assert kept == [["before", "before"], ["before", "before", "after"]]
 
 
-def test_a_folder_that_cannot_be_made_fails_and_leaves_nothing(tmp_path: pathlib.Path) -> None:
+def test_folder_that_cannot_be_created_fails_without_leftovers(tmp_path: pathlib.Path) -> None:
     (tmp_path / "occupied").write_text("")
     journal = _journal(tmp_path / "occupied")
 
@@ -208,7 +208,7 @@ def test_a_folder_that_cannot_be_made_fails_and_leaves_nothing(tmp_path: pathlib
     assert [entry.name for entry in tmp_path.iterdir()] == ["occupied"]
 
 
-def test_it_never_writes_into_a_file_that_is_there_already(tmp_path: pathlib.Path) -> None:
+def test_existing_file_is_never_written_to(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
     pathlib.Path(journal.path).write_text("another run's")
 
@@ -217,7 +217,7 @@ def test_it_never_writes_into_a_file_that_is_there_already(tmp_path: pathlib.Pat
     assert pathlib.Path(journal.path).read_text() == "another run's"
 
 
-def test_a_full_disk_fails(tmp_path: pathlib.Path) -> None:
+def test_full_disk_fails(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
 
     with pytest.raises(JournalError, match="cannot be written"), _disk_of(20):
@@ -225,8 +225,8 @@ def test_a_full_disk_fails(tmp_path: pathlib.Path) -> None:
     assert journal.broken
 
 
-def test_after_a_record_that_was_cut_short_there_are_no_more(tmp_path: pathlib.Path) -> None:
-    """The next one would be glued to it, and neither could be read."""
+def test_truncated_record_is_the_last_one(tmp_path: pathlib.Path) -> None:
+    """The next record would be joined to it, and neither could be read."""
     journal = _journal(tmp_path)
     with pytest.raises(JournalError), _disk_of(20):
         journal.record_before([ONE])
@@ -253,7 +253,7 @@ def _path(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "journal.jsonl"
 
 
-def test_a_journal_is_read_as_it_was_written(tmp_path: pathlib.Path) -> None:
+def test_journal_is_read_back_as_written(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
     journal.record_before([ONE, TWO])
     journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
@@ -261,16 +261,16 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: pathlib.Path) -> None:
     assert read_journal(journal.path) == (_records(journal), False)
 
 
-def test_the_records_of_a_task_will_do() -> None:
+def test_records_of_a_task_are_accepted() -> None:
     records = [build_record(PLANNED, ONE, ENDPOINT), build_record(BEFORE, TWO, ENDPOINT)]
 
     assert read_journal(records) == (records, False)
 
 
-def test_a_journal_that_was_cut_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:
-    """A power cut can leave any beginning of it.
+def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:
+    """A power failure can leave any beginning of it.
 
-    A cut right behind a record's last character leaves that whole.
+    A cut right behind a record's last character leaves that record whole.
     """
     whole, first = _lines(ONE, TWO), len(_lines(ONE))
     for length in range(len(whole) + 1):
@@ -286,7 +286,7 @@ def test_a_journal_that_was_cut_anywhere_gives_its_whole_records(path: pathlib.P
 @pytest.mark.parametrize(
     "tail", [b"\x00", b"\x00" * 512, b"\xff\xfe", b"{", b'{"format": 1, "event": "bef'], ids=repr
 )
-def test_a_last_line_of_anything_is_torn(path: pathlib.Path, tail: bytes) -> None:
+def test_any_invalid_last_line_counts_as_truncated(path: pathlib.Path, tail: bytes) -> None:
     path.write_bytes(_lines(ONE) + tail)
     records, torn = read_journal(str(path))
 
@@ -294,7 +294,7 @@ def test_a_last_line_of_anything_is_torn(path: pathlib.Path, tail: bytes) -> Non
 
 
 @pytest.mark.parametrize("line", [b"", b" ", b"\x00", b"{", b"kind: yaml"], ids=repr)
-def test_a_line_within_that_is_no_record_is_refused(path: pathlib.Path, line: bytes) -> None:
+def test_invalid_line_before_the_last_is_refused(path: pathlib.Path, line: bytes) -> None:
     path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
 
     with pytest.raises(
@@ -317,7 +317,7 @@ def test_a_line_within_that_is_no_record_is_refused(path: pathlib.Path, line: by
     ],
 )
 @pytest.mark.parametrize("last", [True, False])
-def test_json_that_is_no_record_is_refused_also_at_the_end(
+def test_json_that_is_not_a_record_is_refused_even_on_the_last_line(
     path: pathlib.Path, other: t.Any, last: bool
 ) -> None:
     path.write_bytes(
@@ -333,7 +333,7 @@ def test_json_that_is_no_record_is_refused_also_at_the_end(
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
-def test_a_record_of_another_format_is_refused(newer: t.Any) -> None:
+def test_record_of_another_format_is_refused(newer: t.Any) -> None:
     with pytest.raises(
         InvalidInput,
         match=f"Record 1 has format {newer!r} and this version of the collection reads format 1",
@@ -342,12 +342,12 @@ def test_a_record_of_another_format_is_refused(newer: t.Any) -> None:
 
 
 @pytest.mark.parametrize("other", [None, "", "  ", 7, {}, {"records": []}, True], ids=repr)
-def test_what_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
+def test_input_that_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
     with pytest.raises(InvalidInput, match="must be the path of one, or a list of its records"):
         read_journal(other)
 
 
-def test_a_journal_that_is_not_there_is_named_with_its_cause(path: pathlib.Path) -> None:
+def test_missing_journal_is_named_with_its_cause(path: pathlib.Path) -> None:
     with pytest.raises(
         InvalidInput, match=r"journal\.jsonl cannot be read: No such file or directory\."
     ):
@@ -355,7 +355,7 @@ def test_a_journal_that_is_not_there_is_named_with_its_cause(path: pathlib.Path)
 
 
 @pytest.mark.parametrize("last", [True, False])
-def test_a_line_that_is_nested_too_deep_is_no_record(path: pathlib.Path, last: bool) -> None:
+def test_too_deeply_nested_line_is_not_a_record(path: pathlib.Path, last: bool) -> None:
     path.write_bytes(_lines(ONE) + b"[" * 200_000 + (b"" if last else b"\n" + _lines(TWO)))
 
     if last:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Two runs on one machine: the second waits, and a run that died keeps nobody waiting."""
+"""Two runs on one machine: the second waits, and a dead run does not block others."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def _nothing() -> str:
 
 @pytest.fixture(name="folder", autouse=True)
 def _folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """The machine's folder for temporary files, of this process and of its children."""
+    """The machine's folder for temporary files, for this process and its children."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     assert pathlib.Path(get_lock_path(ENDPOINT)).parent == tmp_path
     return tmp_path
 
 
-def test_a_second_run_waits_for_the_end_of_the_first(folder: pathlib.Path) -> None:
+def test_second_run_waits_for_the_end_of_the_first(folder: pathlib.Path) -> None:
     mark = str(folder / "ended")
     with child(HOLDING, "0", mark) as first:
         assert (said(first), said(first)) == ("begins", "alone")
@@ -72,7 +72,7 @@ def test_a_second_run_waits_for_the_end_of_the_first(folder: pathlib.Path) -> No
             assert said(second) == "alone, after another"
 
 
-def test_a_run_that_waited_long_enough_fails_and_says_for_what(folder: pathlib.Path) -> None:
+def test_run_that_waited_too_long_fails_and_says_for_what(folder: pathlib.Path) -> None:
     with child(HOLDING, "0", str(folder / "ended")) as first:
         assert (said(first), said(first)) == ("begins", "alone")
         with pytest.raises(InvalidInput) as refusal, acquire_lock(ENDPOINT, 0, _nothing):
@@ -84,7 +84,7 @@ def test_a_run_that_waited_long_enough_fails_and_says_for_what(folder: pathlib.P
     ) in str(refusal.value)
 
 
-def test_the_lock_ends_with_a_process_that_is_killed(folder: pathlib.Path) -> None:
+def test_lock_ends_with_a_killed_process(folder: pathlib.Path) -> None:
     with child(HOLDING, "0", str(folder / "ended")) as first:
         assert (said(first), said(first)) == ("begins", "alone")
         first.kill()
@@ -95,7 +95,7 @@ def test_the_lock_ends_with_a_process_that_is_killed(folder: pathlib.Path) -> No
         assert pathlib.Path(get_lock_path(ENDPOINT)).exists()
 
 
-def test_a_run_that_is_stopped_while_it_waits_waits_no_longer(folder: pathlib.Path) -> None:
+def test_stopped_run_stops_waiting(folder: pathlib.Path) -> None:
     with (
         acquire_lock(ENDPOINT, 0, _nothing),
         child(HOLDING, "100000", str(folder / "ended")) as second,
@@ -110,7 +110,7 @@ def test_a_run_that_is_stopped_while_it_waits_waits_no_longer(folder: pathlib.Pa
         assert second.wait(LONG) == 0
 
 
-def test_a_run_that_fails_keeps_nobody_waiting() -> None:
+def test_failed_run_releases_the_lock() -> None:
     with pytest.raises(KeyError), acquire_lock(ENDPOINT, 0, _nothing):
         raise KeyError
     with acquire_lock(ENDPOINT, 0, _nothing):
@@ -122,7 +122,7 @@ def test_runs_on_two_placements_do_not_wait_for_each_other() -> None:
         pass
 
 
-def test_a_slash_at_the_end_makes_no_other_placement() -> None:
+def test_trailing_slash_is_the_same_placement() -> None:
     with (
         acquire_lock(ENDPOINT, 0, _nothing),
         pytest.raises(InvalidInput),
@@ -132,7 +132,7 @@ def test_a_slash_at_the_end_makes_no_other_placement() -> None:
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o777])
-def test_every_user_of_the_machine_can_lock_the_file_whoever_made_it(umask: int) -> None:
+def test_every_user_of_the_machine_can_lock_the_file(umask: int) -> None:
     before = os.umask(umask)
     try:
         with acquire_lock(ENDPOINT, 0, _nothing):
@@ -143,15 +143,15 @@ def test_every_user_of_the_machine_can_lock_the_file_whoever_made_it(umask: int)
     assert stat.S_IMODE(os.stat(get_lock_path(ENDPOINT)).st_mode) == 0o644
 
 
-def test_the_file_is_left_for_those_who_have_it_open() -> None:
-    """A new one under the same name would let two runs lock two files."""
+def test_file_is_never_deleted_while_others_may_have_it_open() -> None:
+    """A new file of the same name would let two runs lock two files."""
     with acquire_lock(ENDPOINT, 0, _nothing):
         first = os.stat(get_lock_path(ENDPOINT)).st_ino
     with acquire_lock(ENDPOINT, 0, _nothing):
         assert os.stat(get_lock_path(ENDPOINT)).st_ino == first
 
 
-def test_a_link_in_its_place_is_not_followed(folder: pathlib.Path) -> None:
+def test_link_in_place_of_the_file_is_not_followed(folder: pathlib.Path) -> None:
     (folder / "theirs").write_text("")
     os.symlink(folder / "theirs", get_lock_path(ENDPOINT))
 
@@ -159,7 +159,7 @@ def test_a_link_in_its_place_is_not_followed(folder: pathlib.Path) -> None:
         pytest.fail("it was followed")
 
 
-def test_a_pipe_in_its_place_keeps_nobody_waiting(folder: pathlib.Path) -> None:
+def test_pipe_in_place_of_the_file_does_not_block(folder: pathlib.Path) -> None:
     os.mkfifo(get_lock_path(ENDPOINT))
     with child(HOLDING, "0", str(folder / "ended")) as run:
         output, _errors = run.communicate("\n", timeout=LONG)
@@ -167,9 +167,7 @@ def test_a_pipe_in_its_place_keeps_nobody_waiting(folder: pathlib.Path) -> None:
     assert output.splitlines() == ["begins", "alone"]
 
 
-def test_a_folder_that_is_not_there_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, folder: pathlib.Path
-) -> None:
+def test_missing_folder_is_an_error(monkeypatch: pytest.MonkeyPatch, folder: pathlib.Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "missing"))
 
     with (

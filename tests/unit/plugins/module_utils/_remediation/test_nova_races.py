@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nothing needed is removed while Nova goes on.
+"""No needed allocation is removed while Nova continues.
 
 Between any two requests of a whole run an operation may make its next steps.
 
-The run is the real one: `Reading` asks in its own order, `judge` finds, `Remediation` proves again
-and `AllocationWriter` writes.
+The run is the real one: `Collector` reads in its own order, `judge` finds, `Remediation` proves
+again and `AllocationWriter` writes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     Remediation,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
     OPERATIONS,
     begin,
@@ -45,7 +48,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_li
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
-    HARSH,
     lost,
     make,
 )
@@ -61,7 +63,7 @@ if t.TYPE_CHECKING:
         Operation,
     )
 
-# About as many requests as a detection makes here.
+# Approximately the number of requests of a detection here.
 LONGEST = 30
 BYSTANDER = next(iter(Nova().world.servers))
 BEFORE: tuple[tuple[str, ...], ...] = (
@@ -77,9 +79,9 @@ BEFORE: tuple[tuple[str, ...], ...] = (
 
 @functools.cache
 def leftovers() -> list[tuple[str, str, int, tuple[str, ...]]]:
-    """How to come to a server that rests, or is gone, with more than one place claimed for it.
+    """Return how to reach a settled or deleted server with allocations on several hosts.
 
-    Or to one that is half-way there.
+    Or one that is halfway there.
     """
     found = []
     for operation, placement, before in itertools.product(
@@ -131,9 +133,9 @@ def happens(life: Life, what: str, operation: Operation | None = None) -> None:
 
 
 class Cloud:
-    """Both APIs of one life, as it is when each is asked.
+    """Both APIs of one life, in its current state at each request.
 
-    What happens before which request is in `script`.
+    `script` has what happens before which request.
     """
 
     def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
@@ -145,7 +147,7 @@ class Cloud:
         self.wrong: list[str] = []
 
     def happens(self) -> None:
-        """Let Nova go on until the next request."""
+        """Let Nova continue until the next request."""
         self.asked += 1
         if what := self.script.get(self.asked):
             happens(self.life, what)
@@ -178,9 +180,10 @@ class Cloud:
         return answer("GET /inventories", 200, dict.fromkeys(CLAIM, PLENTY))
 
     def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
-        """The writer's, over HTTP.
+        """Handle a request of the writer, over HTTP.
 
-        It shows what a consumer holds, and changes several under their generations, all or none.
+        It shows the allocation of a consumer, and changes several under their generations, all or
+        none.
         """
         status, body = self._told(url.rpartition("/")[2]) if method == "GET" else self._take(json)
         return types.SimpleNamespace(
@@ -204,7 +207,7 @@ class Cloud:
             current = before[consumer]
             assert current
             change = Change(consumer, wanted["consumer_generation"], build_body(current), wanted)
-            # Not asserted here: a run survives every exception.
+            # This is not asserted here, because a run survives every exception.
             if taken := lost(self.life.nova, change):
                 self.wrong.append(f"{self.life}\nthe write to {consumer} takes {taken}")
             make(self.life.nova, change)
@@ -333,7 +336,7 @@ class Cloud:
         return answer("GET /os-hosts", 200 if found else 404, found or None)
 
     def believe_errors(self, believe: bool) -> None:
-        """Nothing is asked again here."""
+        """Do nothing: no request is repeated here."""
 
     @property
     def retried(self) -> int:
@@ -347,7 +350,7 @@ def _one_after_another(
 
 
 def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
-    """Detect and remediate everything but some kinds; returns what was written."""
+    """Detect and remediate all but some kinds, and return what was written."""
     newest = types.SimpleNamespace(max_microversion=(1, 37))
     adapter = types.SimpleNamespace(
         get_endpoint=lambda: "http://placement",
@@ -369,7 +372,7 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
         mock.patch.object(collector, "run_parallel", lambda first, second: (first(), second())),
     ):
         reading = collector.Collector(t.cast("t.Any", session))
-        found = judge(reading.collect(Scope()), HARSH)
+        found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
         steps = [
             Step(finding.id, finding.kind, finding.change)
             for finding in found
@@ -378,16 +381,18 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
             and finding.kind not in but
         ]
         writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
-        outcomes = Remediation(reading, HARSH, writer, t.cast("t.Any", journal)).run(steps, str)
+        outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
+            steps, str
+        )
     assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
     return cloud.written
 
 
 @st.composite
 def races(draw: st.DrawFn) -> Cloud:
-    """Something is left over, and at some request the next operation begins, or the last goes on.
+    """Draw a leftover, and the request at which an operation begins or continues.
 
-    It then makes a step now and then.
+    It then makes a step from time to time.
     """
     life = left_over(*draw(st.sampled_from(leftovers())))
     first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 1, 2, 4, 8]))
@@ -402,14 +407,14 @@ def races(draw: st.DrawFn) -> Cloud:
 
 @hypothesis.settings(max_examples=800)
 @hypothesis.given(races())
-def test_nothing_needed_is_removed_while_nova_goes_on(cloud: Cloud) -> None:
+def test_needed_allocations_survive_while_nova_continues(cloud: Cloud) -> None:
     for change in run(cloud):
         hypothesis.event(change.action)
     assert not cloud.wrong, "\n".join(cloud.wrong)
 
 
-def test_these_races_end_in_changes() -> None:
-    """Otherwise the property would hold of nothing."""
+def test_generated_races_end_in_changes() -> None:
+    """Otherwise the property would prove nothing."""
     hypothesis.find(
         races().filter(lambda cloud: len(cloud.script) > 10),
         lambda cloud: bool(run(cloud)),

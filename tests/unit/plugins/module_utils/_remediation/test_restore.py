@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a journal says was taken is given back, and nothing else is.
+"""What a run removed is restored from the journal, and nothing else.
 
-Only as far as that takes nothing from anybody.
+Only as far as nobody loses anything.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ def _held(
     type: str | None = None,
     **resources: dict[str, int],
 ) -> Allocation:
-    """What `consumer` holds of the providers a, b and c; nothing has no generation and no owner."""
+    """Return an allocation of `consumer` on the providers a, b and c.
+
+    An empty one has no generation and no owner.
+    """
     named = {{"a": A, "b": B, "c": C}[name]: share for name, share in resources.items()}
     if not named:
         return Allocation(consumer, None, None, None, None, {}, None)
@@ -111,7 +114,7 @@ SWAPPED_FROM_NOTHING = _change(NOTHING, _change(_held(MIGRATION, b=VCPU)), b=VCP
 
 
 def _left(change: Change, generation: int = 7) -> dict[str, dict[str, t.Any]]:
-    """What Placement says of the consumers of `change` after it was made."""
+    """Return the allocations of the consumers of `change` after it was made."""
     return _now(*(_of(part, part.after, generation) for part in change.parts))
 
 
@@ -136,21 +139,21 @@ def _inverse(change: Change, held: t.Mapping[str, t.Mapping[str, t.Any]]) -> Cha
     return inverse
 
 
-def test_a_removed_consumer_gets_all_of_it_back_as_a_new_one() -> None:
+def test_removed_consumer_is_restored_completely_as_a_new_one() -> None:
     inverse = _inverse(REMOVED, _left(REMOVED))
 
     assert (inverse.action, inverse.generation, inverse.partner) == ("create", None, None)
     assert inverse.after == {**REMOVED.before, "consumer_generation": None}
 
 
-def test_a_removed_consumer_gets_its_type_back() -> None:
+def test_removed_consumer_gets_its_type_back() -> None:
     typed = _change(_held(a=VCPU, type="INSTANCE"))
 
     assert _inverse(typed, _left(typed)).after["consumer_type"] == "INSTANCE"
 
 
 @pytest.mark.parametrize("change", [REDUCED, REDUCED_AMOUNT])
-def test_a_reduced_consumer_gets_back_what_it_lost_under_the_generation_that_it_has_now(
+def test_reduced_consumer_gets_its_loss_back_at_its_current_generation(
     change: Change,
 ) -> None:
     inverse = _inverse(change, _left(change))
@@ -164,7 +167,7 @@ def test_a_reduced_consumer_gets_back_what_it_lost_under_the_generation_that_it_
     assert (inverse.frees, inverse.allocates) == ({}, change.frees)
 
 
-def test_an_owner_that_was_put_right_is_put_back() -> None:
+def test_corrected_owner_is_reverted() -> None:
     change = build_change(_held(a=VCPU), project="theirs")
     inverse = _inverse(change, _left(change))
 
@@ -172,7 +175,7 @@ def test_an_owner_that_was_put_right_is_put_back() -> None:
 
 
 @pytest.mark.parametrize("change", [MOVED, CREATED, _change(_held(a={"VCPU": 1}), a={"VCPU": 2})])
-def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
+def test_allocation_given_to_a_server_is_not_taken_back(change: Change) -> None:
     inverse, why = invert_change(change, _left(change))
 
     assert inverse is None
@@ -183,8 +186,8 @@ def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
 
 
 @pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
-def test_a_swapped_pair_is_taken_back_whole(change: Change) -> None:
-    """What the server loses its migration holds again: the two together free nothing."""
+def test_pair_of_an_unreverted_allocation_is_restored_as_a_whole(change: Change) -> None:
+    """The migration gets what the server loses: the two together free nothing."""
     inverse = _inverse(change, _left(change))
 
     assert inverse.frees == {} and inverse.partner
@@ -196,7 +199,7 @@ def test_a_swapped_pair_is_taken_back_whole(change: Change) -> None:
 
 
 @pytest.mark.parametrize("moved", [SERVER, MIGRATION])
-def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None:
+def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(moved: str) -> None:
     held = _left(SWAPPED)
     inverse, why = invert_change(
         SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}}
@@ -217,7 +220,7 @@ def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None
     ],
     ids=lambda held: str(held.resources),
 )
-def test_a_reduced_consumer_that_holds_anything_else_now_is_left_alone(held: Allocation) -> None:
+def test_reduced_consumer_with_other_allocations_is_left_alone(held: Allocation) -> None:
     inverse, why = invert_change(REDUCED, _now(held))
 
     assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on ")
@@ -226,7 +229,7 @@ def test_a_reduced_consumer_that_holds_anything_else_now_is_left_alone(held: All
 @pytest.mark.parametrize(
     "held", [_held(b=VCPU), _held(a={"VCPU": 1})], ids=lambda held: str(held.resources)
 )
-def test_a_removed_consumer_that_holds_anything_again_is_left_alone(held: Allocation) -> None:
+def test_removed_consumer_with_new_allocations_is_left_alone(held: Allocation) -> None:
     inverse, why = invert_change(REMOVED, _now(held))
 
     assert inverse is None and why.startswith(
@@ -235,13 +238,13 @@ def test_a_removed_consumer_that_holds_anything_again_is_left_alone(held: Alloca
 
 
 @pytest.mark.parametrize("field", ["project_id", "user_id", "consumer_type"])
-def test_a_reduced_consumer_that_counts_for_somebody_else_now_is_left_alone(field: str) -> None:
+def test_reduced_consumer_with_another_owner_is_left_alone(field: str) -> None:
     held = {SERVER: {**_left(REDUCED)[SERVER], field: "ANOTHER"}}
 
     assert invert_change(REDUCED, held)[0] is None
 
 
-def test_a_pair_of_which_one_changed_since_is_left_alone() -> None:
+def test_pair_with_a_changed_consumer_is_left_alone() -> None:
     held = _left(SWAPPED) | _now(_held(MIGRATION, c=VCPU))
 
     assert invert_change(SWAPPED, held) == (
@@ -251,8 +254,8 @@ def test_a_pair_of_which_one_changed_since_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("change", [REMOVED, REDUCED, MOVED, SWAPPED])
-def test_what_is_held_as_before_needs_nothing(change: Change) -> None:
-    """It was never made, or was taken back already."""
+def test_consumer_with_its_old_allocations_needs_nothing(change: Change) -> None:
+    """The change was never made, or was restored already."""
     held = _now(*(_of(part, part.before, 9) for part in change.parts))
     inverse, why = invert_change(change, held)
 
@@ -261,14 +264,14 @@ def test_what_is_held_as_before_needs_nothing(change: Change) -> None:
     )
 
 
-def test_what_was_put_back_is_not_put_back_twice() -> None:
+def test_restored_change_is_not_restored_twice() -> None:
     inverse = _inverse(REDUCED, _left(REDUCED))
     held = _now(_of(inverse, inverse.after, 8))
 
     assert invert_change(REDUCED, held)[0] is None
 
 
-def test_a_restoration_is_not_taken_back_itself() -> None:
+def test_restoration_is_not_restored_itself() -> None:
     inverse = _inverse(REMOVED, _left(REMOVED))
 
     assert invert_change(inverse, _left(inverse))[0] is None
@@ -280,7 +283,10 @@ HOLDINGS = st.dictionaries(st.sampled_from(["a", "b", "c"]), AMOUNTS, max_size=3
 
 @st.composite
 def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
-    """A change of one consumer or two, and what they hold now: mostly what it left."""
+    """Draw a change of one consumer or two, and their current allocations.
+
+    Mostly these are what the change left.
+    """
     partner = (
         _change(_held(MIGRATION, **before), **draw(HOLDINGS))
         if (before := draw(HOLDINGS)) and draw(st.booleans())
@@ -297,7 +303,7 @@ def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
 
 @hypothesis.settings(max_examples=500)
 @hypothesis.given(made())
-def test_whatever_was_done_and_is_held_now_nobody_loses_anything(
+def test_no_consumer_loses_anything_in_any_combination(
     view: tuple[Change, dict[str, dict[str, t.Any]]],
 ) -> None:
     change, held = view
@@ -319,12 +325,12 @@ def test_whatever_was_done_and_is_held_now_nobody_loses_anything(
         _sums(held[part.consumer] for part in inverse.parts),
         _sums(part.after for part in inverse.parts),
     )
-    # What one of a pair loses the other has afterwards.
+    # One of a pair has afterwards what the other loses.
     assert all(then[share] >= amount for share, amount in now.items())
 
 
 def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[tuple[str, str]]:
-    """The amounts in all documents together, by provider and resource class."""
+    """Return the amounts in all documents together, by provider and resource class."""
     sums: collections.Counter[tuple[str, str]] = collections.Counter()
     for held in documents:
         for provider, share in held["allocations"].items():
@@ -333,7 +339,7 @@ def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[t
     return sums
 
 
-# The changes that a journal tells of
+# The changes in a journal
 
 
 def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.Any]]:
@@ -350,7 +356,7 @@ REMOVAL, REDUCTION = (
 
 
 @pytest.mark.parametrize("event", [BEFORE, PLANNED])
-def test_the_newest_change_is_taken_back_first(event: str) -> None:
+def test_newest_change_is_restored_first(event: str) -> None:
     assert find_changes(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [
         REDUCTION,
         REMOVAL,
@@ -384,7 +390,7 @@ def test_deleted_trees_come_before_allocations() -> None:
         ([SERVER], [A], [TREE.finding, REMOVAL.finding]),
     ],
 )
-def test_what_is_not_named_is_left_alone(
+def test_unnamed_consumers_are_left_alone(
     consumers: list[str], providers: list[str], chosen: list[str]
 ) -> None:
     assert [
@@ -393,16 +399,16 @@ def test_what_is_not_named_is_left_alone(
     ] == chosen
 
 
-def test_trees_that_the_journal_does_not_name_are_refused() -> None:
+def test_unknown_trees_are_refused() -> None:
     with pytest.raises(InvalidInput, match="does not tell of the deletion of provider compute-1"):
         find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
 
 
-def test_only_what_was_chosen_is_taken_back() -> None:
+def test_only_chosen_consumers_are_restored() -> None:
     assert find_changes(_records(REMOVAL, REDUCTION), ENDPOINT, [SERVER]) == [REMOVAL]
 
 
-def test_a_pair_is_chosen_by_either_of_the_two() -> None:
+def test_pair_is_chosen_by_either_consumer() -> None:
     pair = _step(SWAPPED, "unreverted_allocation")
 
     assert (
@@ -412,11 +418,11 @@ def test_a_pair_is_chosen_by_either_of_the_two() -> None:
     )
 
 
-def test_an_empty_journal_tells_of_nothing() -> None:
+def test_empty_journal_has_nothing_to_restore() -> None:
     assert find_changes([], ENDPOINT, []) == []
 
 
-def test_consumers_that_the_journal_does_not_name_are_refused() -> None:
+def test_unknown_consumers_are_refused() -> None:
     with pytest.raises(
         InvalidInput, match=f"The journal tells of nothing that was taken from consumer {C}"
     ):
@@ -424,7 +430,7 @@ def test_consumers_that_the_journal_does_not_name_are_refused() -> None:
 
 
 @pytest.mark.parametrize("there", ["http://elsewhere", "", None, 7])
-def test_the_journal_of_another_cloud_is_refused_whole(there: t.Any) -> None:
+def test_journal_of_another_cloud_is_refused_as_a_whole(there: t.Any) -> None:
     records = [*_records(REMOVAL), {**_records(REDUCTION)[0], "placement_endpoint": there}]
 
     with pytest.raises(InvalidInput, match="is of another cloud"):
@@ -432,7 +438,7 @@ def test_the_journal_of_another_cloud_is_refused_whole(there: t.Any) -> None:
 
 
 @pytest.mark.parametrize("missing", [*REMOVAL.as_dict(), "placement_endpoint"])
-def test_a_record_that_lacks_something_is_refused(missing: str) -> None:
+def test_incomplete_record_is_refused(missing: str) -> None:
     (told,) = _records(REMOVAL)
     del told[missing]
 
@@ -445,7 +451,7 @@ def test_a_record_that_lacks_something_is_refused(missing: str) -> None:
     [{"consumer": "nobody"}, {"consumer": None}, {"generation": 9}, {"before": []}, {"frees": {}}],
     ids=str,
 )
-def test_a_record_that_does_not_agree_with_itself_is_refused(edit: dict[str, t.Any]) -> None:
+def test_contradictory_record_is_refused(edit: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput):
         find_changes([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
 
@@ -453,12 +459,12 @@ def test_a_record_that_does_not_agree_with_itself_is_refused(edit: dict[str, t.A
 @pytest.mark.parametrize(
     ("outcome", "taken_back"), [("removed", True), ("failed", True), ("skipped", False)]
 )
-def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(
+def test_conflicting_change_is_not_restored_and_a_failed_one_is(
     tmp_path: pathlib.Path, outcome: str, taken_back: bool
 ) -> None:
     """Nova emptied the consumer meanwhile.
 
-    It now holds what the run would have left it, and is owed nothing. A failed write may have been
+    It now has what the run would have left, and gets nothing back. A failed write may have been
     made.
     """
     journal = Journal(str(tmp_path), ENDPOINT)
@@ -472,7 +478,7 @@ def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(
             find_changes(records, ENDPOINT, [SERVER])
 
 
-def test_a_change_that_was_refused_once_and_made_later_is_taken_back(
+def test_change_refused_once_and_made_later_is_restored(
     tmp_path: pathlib.Path,
 ) -> None:
     journal = Journal(str(tmp_path), ENDPOINT)
@@ -484,7 +490,7 @@ def test_a_change_that_was_refused_once_and_made_later_is_taken_back(
     assert find_changes(records, ENDPOINT, []) == [REMOVAL]
 
 
-def test_the_journal_of_a_restoration_can_be_read_as_one(tmp_path: pathlib.Path) -> None:
+def test_journal_of_a_restoration_is_readable(tmp_path: pathlib.Path) -> None:
     inverse = _step(_inverse(REMOVED, _left(REMOVED)))
     journal = Journal(str(tmp_path), ENDPOINT)
     journal.record_before([inverse])
@@ -494,7 +500,7 @@ def test_the_journal_of_a_restoration_can_be_read_as_one(tmp_path: pathlib.Path)
     assert find_changes(records, ENDPOINT, []) == [inverse]
 
 
-# Putting it back
+# Restoring it
 
 
 class Site:
@@ -544,7 +550,7 @@ def _outcomes(done: t.Iterable[Restoration]) -> list[str]:
     return [restoration.outcome for restoration in done]
 
 
-def test_all_is_put_back_and_journalled(site: Site) -> None:
+def test_everything_is_restored_and_journaled(site: Site) -> None:
     assert _outcomes(site.restored()) == ["restored"] * 3
     assert {consumer: held["allocations"] for consumer, held in site.placement.held.items()} == {
         step.change.consumer: step.change.before["allocations"] for step in site.steps
@@ -555,7 +561,7 @@ def test_all_is_put_back_and_journalled(site: Site) -> None:
     ] * 3
 
 
-def test_put_back_twice_there_is_nothing_to_do(site: Site) -> None:
+def test_second_restore_does_nothing(site: Site) -> None:
     site.restored()
     held = copy.deepcopy(site.placement.held)
 
@@ -563,14 +569,14 @@ def test_put_back_twice_there_is_nothing_to_do(site: Site) -> None:
     assert site.placement.held == held
 
 
-def test_in_check_mode_what_would_be_written_is_told_and_nothing_is(site: Site) -> None:
+def test_check_mode_shows_the_writes_and_makes_none(site: Site) -> None:
     done = site.restored(check_mode=True)
 
     assert _outcomes(done) == ["restored"] * 3 and all(known.write for known in done)
     assert site.placement.posts == [] and site.placement.held == {}
 
 
-def test_a_consumer_that_comes_back_at_the_last_moment_keeps_what_it_has(site: Site) -> None:
+def test_consumer_that_returns_at_the_last_moment_keeps_its_allocations(site: Site) -> None:
     site.placement.faults = [None, lambda _body: site.placement.give(1, VCPU=7) and None]
 
     assert _outcomes(site.restored()) == ["restored", "skipped", "restored"]
@@ -579,7 +585,7 @@ def test_a_consumer_that_comes_back_at_the_last_moment_keeps_what_it_has(site: S
     ] == [{"VCPU": 7}]
 
 
-def test_without_a_journal_nothing_is_put_back(site: Site, tmp_path: pathlib.Path) -> None:
+def test_nothing_is_restored_without_a_journal(site: Site, tmp_path: pathlib.Path) -> None:
     (tmp_path / "occupied").write_text("")
     site.journal = Journal(str(tmp_path / "occupied"), ENDPOINT)
 
@@ -587,13 +593,13 @@ def test_without_a_journal_nothing_is_put_back(site: Site, tmp_path: pathlib.Pat
     assert site.placement.posts == []
 
 
-def test_when_it_is_stopped_the_rest_is_left(site: Site) -> None:
+def test_stopped_restore_leaves_the_rest(site: Site) -> None:
     done = site.restored(stopped=lambda: "Stopped." if site.placement.held else "")
 
     assert _outcomes(done) == ["restored", "skipped", "skipped"] and done[-1].reason == "Stopped."
 
 
-def test_what_was_put_back_is_told_also_when_something_unexpected_happens(site: Site) -> None:
+def test_restored_allocations_are_reported_even_after_an_unexpected_error(site: Site) -> None:
     def breaks(_body: t.Any) -> int:
         raise RuntimeError("no thread")
 
@@ -604,10 +610,10 @@ def test_what_was_put_back_is_told_also_when_something_unexpected_happens(site: 
     assert "RuntimeError: no thread" in done[1].reason
 
 
-def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) -> None:
+def test_deleted_provider_is_not_even_requested(site: Site) -> None:
     """Placement would keep an empty record of the consumer.
 
-    It would refuse whatever is claimed for it later.
+    It would refuse later allocations for it.
     """
     site.placement.providers = [THERE]
 
@@ -615,7 +621,7 @@ def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) ->
     assert site.placement.posts == [] and site.placement.held == {}
 
 
-def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_compute(
+def test_allocation_on_a_provider_deleted_by_the_journal_waits_for_nova_compute(
     site: Site,
 ) -> None:
     site.placement.providers = [THERE]
@@ -630,7 +636,7 @@ def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_com
     assert site.placement.posts == [] and site.placement.held == {}
 
 
-def test_an_allocation_is_not_moved_to_the_provider_that_has_the_name_now(site: Site) -> None:
+def test_allocation_is_not_moved_to_another_provider_of_the_same_name(site: Site) -> None:
     site.placement.providers = [THERE]
     done = site.restored(deleted={HERE: THERE})
 
@@ -642,7 +648,7 @@ def test_an_allocation_is_not_moved_to_the_provider_that_has_the_name_now(site: 
     assert site.placement.posts == [] and site.placement.held == {}
 
 
-def test_after_as_many_failures_as_are_allowed_the_rest_is_not_tried(site: Site) -> None:
+def test_rest_is_not_tried_after_too_many_failures(site: Site) -> None:
     def breaks(_body: t.Any) -> int:
         raise RuntimeError("no thread")
 
@@ -656,7 +662,7 @@ def test_after_as_many_failures_as_are_allowed_the_rest_is_not_tried(site: Site)
     )
 
 
-def test_a_provider_that_is_gone_is_no_reason_to_leave_the_rest(site: Site) -> None:
+def test_deleted_provider_does_not_block_the_rest(site: Site) -> None:
     site.placement.providers = [THERE]
 
     assert _outcomes(site.restored(max_failures=1)) == ["failed"] * 3

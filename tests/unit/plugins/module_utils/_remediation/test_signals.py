@@ -4,7 +4,7 @@
 
 """A run is stopped by a signal, and by nothing else.
 
-Or by the end of the process to which its result would be reported.
+Or by the end of the process that receives its result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.childre
 
 GONE = "The run was stopped: Ansible, which started it, is gone."
 
-# What it would do between two changes, without end.
+# It checks between changes without end.
 RUNNING = """
 import sys, time
 from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
@@ -40,7 +40,7 @@ with watch_for_stop() as stopped:
     print(why, file=sys.stderr, flush=True)
 """
 
-# Twice between two changes, and to its end.
+# It checks twice between changes, and ends.
 ENDING = """
 import sys
 from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
@@ -49,8 +49,8 @@ with watch_for_stop() as stopped:
     print(repr(stopped() + stopped()), file=sys.stderr, flush=True)
 """
 
-# Stands in for ansible-playbook: a worker is forked, which runs the module through a shell and
-# waits for it.
+# In place of ansible-playbook: it forks a worker, which runs the module through a shell and waits
+# for it.
 PLAYBOOK = """
 import os, subprocess, sys
 if not os.fork():
@@ -59,7 +59,7 @@ if not os.fork():
 os.wait()
 """
 
-# The same between two changes, once it has been told to look who started it.
+# It checks between changes, once a line tells it to check its parent.
 WAITING = (
     "import os, sys\nprint(os.getppid(), file=sys.stderr, flush=True)\nsys.stdin.readline()"
     + RUNNING
@@ -72,7 +72,7 @@ def _said(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_stops_it_at_its_next_question(number: signal.Signals) -> None:
+def test_signal_stops_the_run_at_its_next_check(number: signal.Signals) -> None:
     with child(RUNNING) as run:
         assert _said(run) == "runs"
         run.send_signal(number)
@@ -81,7 +81,7 @@ def test_a_signal_stops_it_at_its_next_question(number: signal.Signals) -> None:
         assert run.wait(LONG) == 0
 
 
-def test_the_first_of_several_signals_is_told_and_none_ends_it() -> None:
+def test_first_of_several_signals_is_reported_and_none_kills_the_run() -> None:
     with child(RUNNING) as run:
         assert _said(run) == "runs"
         for _number in range(5):
@@ -91,7 +91,7 @@ def test_the_first_of_several_signals_is_told_and_none_ends_it() -> None:
         assert run.wait(LONG) == 0
 
 
-def test_under_nohup_the_end_of_the_terminal_is_survived() -> None:
+def test_run_under_nohup_survives_the_end_of_the_terminal() -> None:
     with child(RUNNING, hangup="ignore") as run:
         assert _said(run) == "runs"
         run.send_signal(signal.SIGHUP)
@@ -100,7 +100,7 @@ def test_under_nohup_the_end_of_the_terminal_is_survived() -> None:
         assert _said(run) == "The run was stopped by SIGTERM."
 
 
-def test_it_stops_when_nobody_reads_its_output_any_more() -> None:
+def test_run_stops_when_its_output_has_no_reader() -> None:
     with child(RUNNING) as run:
         assert _said(run) == "runs"
         assert run.stdout
@@ -109,7 +109,7 @@ def test_it_stops_when_nobody_reads_its_output_any_more() -> None:
         assert _said(run) == GONE
 
 
-def test_it_stops_when_the_other_end_of_its_connection_is_closed() -> None:
+def test_run_stops_when_its_connection_is_closed() -> None:
     ours, theirs = socket.socketpair()
     with ours, child(RUNNING, stdout=theirs) as run:
         theirs.close()
@@ -119,7 +119,7 @@ def test_it_stops_when_the_other_end_of_its_connection_is_closed() -> None:
         assert _said(run) == GONE
 
 
-def test_it_stops_when_its_terminal_is_gone() -> None:
+def test_run_stops_when_its_terminal_is_gone() -> None:
     ours, theirs = os.openpty()
     with child(RUNNING, stdout=theirs) as run:
         os.close(theirs)
@@ -129,13 +129,13 @@ def test_it_stops_when_its_terminal_is_gone() -> None:
         assert _said(run) == GONE
 
 
-def test_without_an_output_nobody_is_told_anything() -> None:
+def test_run_without_an_output_stops() -> None:
     with child(ENDING, preexec_fn=lambda: os.close(1)) as run:
         assert _said(run) == repr(GONE * 2)
 
 
 @pytest.mark.parametrize("output", ["pipe", "full pipe", "file", "null", "socket", "terminal"])
-def test_as_long_as_somebody_reads_it_goes_on(output: str, tmp_path: pathlib.Path) -> None:
+def test_run_continues_while_its_output_has_a_reader(output: str, tmp_path: pathlib.Path) -> None:
     ends: list[t.Any] = []
     match output:
         case "pipe" | "full pipe":
@@ -161,7 +161,7 @@ def test_as_long_as_somebody_reads_it_goes_on(output: str, tmp_path: pathlib.Pat
             os.close(end)
 
 
-def test_afterwards_signals_mean_what_they_meant_before() -> None:
+def test_signal_handlers_are_restored_afterwards() -> None:
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     before = [signal.getsignal(number) for number in numbers]
     with pytest.raises(KeyError), watch_for_stop():
@@ -174,9 +174,9 @@ def test_afterwards_signals_mean_what_they_meant_before() -> None:
 def _playbook(
     folder: pathlib.Path, *before: str
 ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """Start a stand-in for ansible-playbook from another process.
+    """Start the replacement of ansible-playbook from another process.
 
-    That one starts it and does `before` it waits for it.
+    That process runs `before` and then waits.
     """
     script = folder / "ansible-playbook"
     script.write_text(PLAYBOOK)
@@ -190,11 +190,11 @@ print(playbook.pid, file=sys.stderr, flush=True)
 
 
 def _two_numbers(run: subprocess.Popen[str]) -> None:
-    """Wait until both ansible-playbook and its module have said that they run."""
+    """Wait until both ansible-playbook and its module have printed that they run."""
     assert all(_said(run).isdigit() for _process in range(2))
 
 
-def test_it_stops_when_ansible_was_gone_before_it_looked(tmp_path: pathlib.Path) -> None:
+def test_run_stops_when_ansible_ended_before_the_first_check(tmp_path: pathlib.Path) -> None:
     with _playbook(tmp_path) as run:
         playbook = int(_said(run))
         assert _said(run).isdigit()
@@ -207,7 +207,7 @@ def test_it_stops_when_ansible_was_gone_before_it_looked(tmp_path: pathlib.Path)
         assert _said(run) == GONE
 
 
-def test_it_stops_when_ansible_goes_later(tmp_path: pathlib.Path) -> None:
+def test_run_stops_when_ansible_ends_later(tmp_path: pathlib.Path) -> None:
     with _playbook(tmp_path) as run:
         playbook = int(_said(run))
         assert _said(run).isdigit()
@@ -219,7 +219,7 @@ def test_it_stops_when_ansible_goes_later(tmp_path: pathlib.Path) -> None:
         assert _said(run) == GONE
 
 
-def test_it_goes_on_when_only_the_shell_that_started_ansible_is_gone(
+def test_run_continues_when_only_the_shell_that_started_ansible_ended(
     tmp_path: pathlib.Path,
 ) -> None:
     with _playbook(tmp_path, "sys.exit()") as run:
@@ -256,11 +256,11 @@ def test_it_goes_on_when_only_the_shell_that_started_ansible_is_gone(
         ("", False),
     ],
 )
-def test_what_forks_workers_is_known_by_its_command(command: str, runs: bool) -> None:
+def test_forking_process_is_recognized_by_its_command(command: str, runs: bool) -> None:
     assert _runs_tasks([text.encode() for text in command.split()]) is runs
 
 
-def test_what_ansible_was_is_not_asked_where_numbers_are_of_another_namespace(
+def test_parent_process_is_not_checked_across_pid_namespaces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "getpid", lambda: sys.maxsize)

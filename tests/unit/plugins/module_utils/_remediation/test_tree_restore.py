@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Providers that nova-compute has made again get the aggregates that they had.
+"""Providers that nova-compute has created again get their aggregates back.
 
 They get the operators' traits too, and nothing else changes.
 """
@@ -104,17 +104,17 @@ def _records(
     return [json.loads(json.dumps(told))]
 
 
-# What a journal tells of
+# The contents of a journal
 
 
-def test_a_tree_is_read_as_it_was_written() -> None:
+def test_written_tree_is_read_back_unchanged() -> None:
     (tree,) = find_deleted_trees(_records(), ENDPOINT)
 
     assert (tree.step, tree.states, tree.root.name) == (TREE, HAD, "compute-9")
     assert [provider.uuid for provider in tree.providers] == [ROOT, CHILD]
 
 
-def test_a_journal_of_version_1_0_is_read() -> None:
+def test_journal_of_version_1_0_is_read() -> None:
     records, torn = read_journal(str(OLD_JOURNAL))
     (tree,) = find_deleted_trees(records, "http://127.0.0.1:29106/")
     (change,) = find_changes(records, "http://127.0.0.1:29106/", [])
@@ -132,13 +132,13 @@ def test_a_journal_of_version_1_0_is_read() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_record_of_a_plan_does_not_hide_that_of_the_run(order: int) -> None:
+def test_plan_record_does_not_hide_the_run_record(order: int) -> None:
     (tree,) = find_deleted_trees([*_records(event=PLANNED), *_records()][::order], ENDPOINT)
 
     assert tree.states == HAD
 
 
-def test_the_newest_tree_comes_first() -> None:
+def test_newest_tree_comes_first() -> None:
     other = TreeStep(
         f"name_conflict/{OTHER}",
         "name_conflict",
@@ -150,13 +150,13 @@ def test_the_newest_tree_comes_first() -> None:
     ] == [OTHER, ROOT]
 
 
-def test_the_journal_of_another_cloud_is_refused() -> None:
+def test_journal_of_another_cloud_is_refused() -> None:
     with pytest.raises(InvalidInput, match="is of another cloud"):
         find_deleted_trees(_records(), "http://elsewhere/")
 
 
 @pytest.mark.parametrize("key", ["finding", "kind", "providers", "placement_endpoint"])
-def test_a_record_that_lacks_something_is_refused(key: str) -> None:
+def test_incomplete_record_is_refused(key: str) -> None:
     (entry,) = _records()
     del entry[key]
 
@@ -179,7 +179,7 @@ def test_a_record_that_lacks_something_is_refused(key: str) -> None:
     ],
     ids=str,
 )
-def test_names_that_cannot_be_right_are_refused(edit: dict[str, t.Any]) -> None:
+def test_impossible_names_are_refused(edit: dict[str, t.Any]) -> None:
     """They would become part of a request."""
     (entry,) = _records()
     entry["details"][ROOT] |= edit
@@ -188,11 +188,11 @@ def test_names_that_cannot_be_right_are_refused(edit: dict[str, t.Any]) -> None:
         find_deleted_trees([entry], ENDPOINT)
 
 
-def test_a_state_is_read_back_as_it_was() -> None:
+def test_written_state_is_read_back_unchanged() -> None:
     assert parse_provider_state(json.loads(json.dumps(HAD[ROOT].as_dict()))) == HAD[ROOT]
 
 
-# What is given back
+# What is restored
 
 
 def _state(*traits: str, aggregates: t.Iterable[str] = ()) -> ProviderState:
@@ -220,7 +220,7 @@ def _state(*traits: str, aggregates: t.Iterable[str] = ()) -> ProviderState:
         ("A_NAMESPACE_OF_TOMORROW", False),
     ],
 )
-def test_only_traits_that_no_service_reports_come_back(trait: str, back: bool) -> None:
+def test_only_traits_not_reported_by_a_service_are_restored(trait: str, back: bool) -> None:
     assert find_lost_traits(_state(trait), _state("CUSTOM_B")) == (
         ({trait}, set()) if back else (set(), {trait})
     )
@@ -232,7 +232,7 @@ def test_only_traits_that_no_service_reports_come_back(trait: str, back: bool) -
     ["COMPUTE_MANAGED_PCI_DEVICE", "OWNER_CYBORG", "CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL"],
 )
 @pytest.mark.parametrize("since", [True, False])
-def test_a_provider_whose_service_replaces_all_its_traits_gets_none(mark: str, since: bool) -> None:
+def test_provider_whose_service_replaces_all_traits_gets_none(mark: str, since: bool) -> None:
     then, now = ("CUSTOM_A",) if since else ("CUSTOM_A", mark), (mark,) if since else ()
 
     assert find_lost_traits(_state(*then), _state(*now))[0] == set()
@@ -253,7 +253,7 @@ TRAITS = st.frozensets(
 
 
 @hypothesis.given(TRAITS, TRAITS)
-def test_whatever_it_had_and_has_a_host_is_not_promised_to_do_more(
+def test_restored_traits_never_promise_more_than_before(
     then: frozenset[str], now: frozenset[str]
 ) -> None:
     back, left = find_lost_traits(_state(*then), _state(*now))
@@ -266,7 +266,7 @@ def test_whatever_it_had_and_has_a_host_is_not_promised_to_do_more(
     ("hosts", "back", "left"),
     [(("compute-9",), {RACK}, set()), (("compute-1",), set(), {RACK}), ((), set(), {RACK})],
 )
-def test_an_aggregate_of_nova_comes_back_if_nova_still_has_the_host_in_it(
+def test_nova_aggregate_is_restored_if_nova_still_has_the_host_in_it(
     hosts: tuple[str, ...], back: set[str], left: set[str]
 ) -> None:
     known = {RACK: Aggregate(RACK, "rack-1", None, hosts)}
@@ -277,7 +277,7 @@ def test_an_aggregate_of_nova_comes_back_if_nova_still_has_the_host_in_it(
     )
 
 
-def test_an_aggregate_of_placement_alone_comes_back() -> None:
+def test_aggregate_known_only_to_placement_is_restored() -> None:
     known = {RACK: Aggregate(RACK, "rack-1", None, ())}
 
     assert find_lost_aggregates(
@@ -285,7 +285,7 @@ def test_an_aggregate_of_placement_alone_comes_back() -> None:
     ) == ({DISKS}, set())
 
 
-def test_what_an_operator_may_have_set_of_the_inventory_is_reported() -> None:
+def test_inventory_possibly_set_by_an_operator_is_reported() -> None:
     then = {
         "VCPU": Inventory(**inventory(8, 2, 16.0)),
         "CUSTOM_GOLD": Inventory(**inventory(3)),
@@ -307,7 +307,7 @@ def test_what_an_operator_may_have_set_of_the_inventory_is_reported() -> None:
 # Reading a provider
 
 
-def test_what_is_read_is_of_one_generation() -> None:
+def test_state_is_read_at_one_generation() -> None:
     trees = Trees()
     trees.make(ROOT, "compute-9", traits={"CUSTOM_A"})
     trees.while_read = [
@@ -321,7 +321,7 @@ def test_what_is_read_is_of_one_generation() -> None:
     )
 
 
-def test_a_provider_that_changes_all_the_time_cannot_be_read() -> None:
+def test_provider_that_keeps_changing_cannot_be_read() -> None:
     trees = Trees()
     trees.make(ROOT, "compute-9")
     trees.while_read = [lambda: trees.give(ROOT, "traits", "CUSTOM_A") for _request in range(99)]
@@ -330,7 +330,7 @@ def test_a_provider_that_changes_all_the_time_cannot_be_read() -> None:
         ProviderStateReader(trees.placement()).read(ROOT)
 
 
-def test_a_provider_that_goes_while_it_is_read_does_not_exist() -> None:
+def test_provider_deleted_during_the_reading_does_not_exist() -> None:
     trees = Trees()
     trees.make(ROOT, "compute-9")
     trees.while_read = [lambda: None, trees.providers.clear]
@@ -343,7 +343,7 @@ def test_a_provider_that_goes_while_it_is_read_does_not_exist() -> None:
 
 @pytest.fixture(name="trees")
 def _trees(monkeypatch: pytest.MonkeyPatch) -> Trees:
-    """A host that nova-compute has made again, without its card."""
+    """Return a host that nova-compute has created again, without its card."""
     monkeypatch.setattr(provider_writer, "_PAUSE", 0)
     trees = Trees()
     trees.make(ROOT, "compute-9", traits={"COMPUTE_NODE"})
@@ -359,7 +359,7 @@ def _added(trees: Trees) -> tuple[set[str], CloudError | None]:
     return ProviderWriter(trees.placement()).add_traits_and_aggregates(NOW, ["CUSTOM_A"], [RACK])
 
 
-def test_what_it_has_stays(trees: Trees) -> None:
+def test_existing_traits_and_aggregates_are_kept(trees: Trees) -> None:
     trees.give(ROOT, "aggregates", DISKS)
 
     assert _added(trees) == (set(), None)
@@ -367,7 +367,7 @@ def test_what_it_has_stays(trees: Trees) -> None:
     assert trees.providers[ROOT]["aggregates"] == {DISKS, RACK}
 
 
-def test_what_it_has_already_is_not_written(trees: Trees) -> None:
+def test_existing_traits_and_aggregates_are_not_written_again(trees: Trees) -> None:
     trees.give(ROOT, "traits", "CUSTOM_A")
     trees.give(ROOT, "aggregates", RACK)
 
@@ -375,7 +375,7 @@ def test_what_it_has_already_is_not_written(trees: Trees) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_what_somebody_adds_meanwhile_stays(trees: Trees, position: int) -> None:
+def test_traits_added_meanwhile_are_kept(trees: Trees, position: int) -> None:
     trees.faults = [*[None] * position, lambda: trees.give(ROOT, "traits", "CUSTOM_B")]
     lacking, _refusal = _added(trees)
 
@@ -384,7 +384,7 @@ def test_what_somebody_adds_meanwhile_stays(trees: Trees, position: int) -> None
     assert trees.providers[ROOT]["aggregates"] == {RACK}
 
 
-def test_a_provider_that_changes_before_each_write_is_given_up(trees: Trees) -> None:
+def test_provider_that_changes_before_each_write_is_given_up(trees: Trees) -> None:
     trees.faults = [refused] * 9
     lacking, refusal = _added(trees)
 
@@ -392,7 +392,7 @@ def test_a_provider_that_changes_before_each_write_is_given_up(trees: Trees) -> 
     assert trees.puts == ["traits"] * 4
 
 
-def test_a_write_of_which_the_answer_is_lost_is_read_back(trees: Trees) -> None:
+def test_write_with_a_lost_answer_is_read_back(trees: Trees) -> None:
     def unanswered() -> int:
         trees.give(ROOT, "traits", "CUSTOM_A")
         trees.give(ROOT, "aggregates", RACK)
@@ -403,7 +403,7 @@ def test_a_write_of_which_the_answer_is_lost_is_read_back(trees: Trees) -> None:
     assert _added(trees)[0] == set()
 
 
-def test_a_write_that_never_arrives_is_not_counted(trees: Trees) -> None:
+def test_write_that_never_arrives_is_not_counted(trees: Trees) -> None:
     trees.faults = [None, lost]
     lacking, refusal = _added(trees)
 
@@ -411,13 +411,13 @@ def test_a_write_that_never_arrives_is_not_counted(trees: Trees) -> None:
     assert trees.puts == ["traits", "aggregates"]
 
 
-def test_a_custom_trait_that_was_deleted_with_its_last_provider_is_created(trees: Trees) -> None:
+def test_custom_trait_deleted_with_its_last_provider_is_created(trees: Trees) -> None:
     trees.traits.clear()
 
     assert _added(trees) == (set(), None) and trees.traits == {"CUSTOM_A"}
 
 
-def test_a_refusal_is_passed_on(trees: Trees) -> None:
+def test_refusal_is_passed_on(trees: Trees) -> None:
     trees.faults = [lambda: 403]
     lacking, refusal = _added(trees)
 
@@ -437,7 +437,7 @@ def _restored(
     states: t.Mapping[str, ProviderState] | None = None,
     outcome: str = "removed",
 ) -> TreeOutcome:
-    """Restore a tree of which the journal tells this outcome; none when the run was killed."""
+    """Restore a tree with this outcome in the journal; None when the run was killed."""
     after = (
         [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}]
         if outcome
@@ -455,7 +455,7 @@ def _journal(tmp_path: pathlib.Path) -> Journal:
     return Journal(str(tmp_path), ENDPOINT)
 
 
-def test_a_tree_is_journalled_and_restored_once(trees: Trees, journal: Journal) -> None:
+def test_tree_is_journaled_and_restored_once(trees: Trees, journal: Journal) -> None:
     trees.make(CHILD, "compute-9_card", ROOT)
     trees.give(ROOT, "aggregates", DISKS)
     before = copy.deepcopy(trees.providers)
@@ -487,7 +487,7 @@ def test_a_tree_is_journalled_and_restored_once(trees: Trees, journal: Journal) 
     )
 
 
-def test_in_check_mode_what_would_be_written_is_shown_and_nothing_is(trees: Trees) -> None:
+def test_check_mode_shows_the_writes_and_makes_none(trees: Trees) -> None:
     done = _restored(trees)
 
     assert done.outcome == "restored" and trees.puts == [] and done.write
@@ -501,7 +501,7 @@ def test_in_check_mode_what_would_be_written_is_shown_and_nothing_is(trees: Tree
     )
 
 
-def test_without_a_journal_nothing_is_written(trees: Trees, tmp_path: pathlib.Path) -> None:
+def test_nothing_is_written_without_a_journal(trees: Trees, tmp_path: pathlib.Path) -> None:
     (tmp_path / "occupied").write_text("")
 
     with pytest.raises(JournalError):
@@ -509,7 +509,7 @@ def test_without_a_journal_nothing_is_written(trees: Trees, tmp_path: pathlib.Pa
     assert trees.puts == []
 
 
-def test_a_provider_that_does_not_exist_is_not_created(trees: Trees, journal: Journal) -> None:
+def test_missing_provider_is_not_created(trees: Trees, journal: Journal) -> None:
     trees.providers.clear()
     done = _restored(trees, journal)
 
@@ -523,7 +523,7 @@ def test_a_provider_that_does_not_exist_is_not_created(trees: Trees, journal: Jo
     assert trees.providers == {} and not journal.written
 
 
-def test_the_same_name_with_another_uuid_is_the_same_host(trees: Trees, journal: Journal) -> None:
+def test_same_name_with_another_uuid_is_the_same_host(trees: Trees, journal: Journal) -> None:
     trees.providers.clear()
     trees.make(OTHER, "compute-9")
     trees.nodes = [(OTHER, "compute-9")]
@@ -533,7 +533,7 @@ def test_the_same_name_with_another_uuid_is_the_same_host(trees: Trees, journal:
 
 
 @pytest.mark.parametrize("nodes", [[], [(OTHER, "compute-9")]])
-def test_a_provider_that_is_no_compute_node_is_left_alone(
+def test_provider_that_is_not_a_compute_node_is_left_alone(
     trees: Trees, journal: Journal, nodes: list[tuple[str, str]]
 ) -> None:
     trees.nodes = nodes
@@ -543,9 +543,7 @@ def test_a_provider_that_is_no_compute_node_is_left_alone(
     assert trees.puts == [] and not journal.written
 
 
-def test_a_name_that_is_below_another_root_now_is_left_alone(
-    trees: Trees, journal: Journal
-) -> None:
+def test_name_below_another_root_is_left_alone(trees: Trees, journal: Journal) -> None:
     trees.providers.clear()
     trees.make(OTHER, "compute-8")
     trees.make(CHILD, "compute-9", OTHER)
@@ -558,7 +556,7 @@ def test_a_name_that_is_below_another_root_now_is_left_alone(
     )
 
 
-def test_a_child_that_is_in_another_tree_now_is_left_alone(trees: Trees, journal: Journal) -> None:
+def test_child_in_another_tree_is_left_alone(trees: Trees, journal: Journal) -> None:
     trees.make(OTHER, "compute-8")
     trees.make(CHILD, "compute-9_card", OTHER)
     done = _restored(trees, journal)
@@ -567,7 +565,7 @@ def test_a_child_that_is_in_another_tree_now_is_left_alone(trees: Trees, journal
     assert trees.providers[CHILD]["traits"] == set()
 
 
-def test_a_cell_that_does_not_answer_is_no_proof(trees: Trees, journal: Journal) -> None:
+def test_silent_cell_proves_nothing(trees: Trees, journal: Journal) -> None:
     trees.nova_status = 500
 
     with pytest.raises(CloudError, match="Nova answered 500"):
@@ -575,14 +573,14 @@ def test_a_cell_that_does_not_answer_is_no_proof(trees: Trees, journal: Journal)
     assert trees.puts == []
 
 
-def test_a_provider_without_inventory_is_still_being_made(trees: Trees, journal: Journal) -> None:
+def test_provider_without_inventory_is_still_being_created(trees: Trees, journal: Journal) -> None:
     trees.make(ROOT, "compute-9", inventories={})
     done = _restored(trees, journal)
 
     assert done.outcome == "skipped" and "has no inventory yet" in done.reason and trees.puts == []
 
 
-def test_a_bare_metal_node_has_the_traits_that_ironic_knows(trees: Trees, journal: Journal) -> None:
+def test_bare_metal_node_gets_the_traits_that_ironic_knows(trees: Trees, journal: Journal) -> None:
     trees.make(ROOT, "compute-9", inventories={"CUSTOM_BAREMETAL": inventory(1)})
     done = _restored(trees, journal)
 
@@ -596,7 +594,7 @@ def test_a_bare_metal_node_has_the_traits_that_ironic_knows(trees: Trees, journa
     }
 
 
-def test_a_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: Journal) -> None:
+def test_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: Journal) -> None:
     trees.aggregates[0]["hosts"] = ["compute-1"]
     done = _restored(trees, journal)
 
@@ -607,7 +605,7 @@ def test_a_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal
     )
 
 
-def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(
+def test_failed_provider_does_not_hide_the_result_of_the_other(
     trees: Trees, journal: Journal
 ) -> None:
     trees.make(CHILD, "compute-9_card", ROOT)
@@ -619,12 +617,12 @@ def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])
-def test_a_provider_that_may_never_have_been_deleted_is_left_alone(
+def test_provider_possibly_never_deleted_is_left_alone(
     trees: Trees, journal: Journal, outcome: str
 ) -> None:
     """The run failed or was killed there.
 
-    Somebody may have taken from it meanwhile what it lacks.
+    Somebody may have removed meanwhile what it lacks.
     """
     trees.providers[ROOT]["generation"] = 7
     done = _restored(trees, journal, outcome=outcome)
@@ -637,7 +635,7 @@ def test_a_provider_that_may_never_have_been_deleted_is_left_alone(
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])
-def test_a_provider_whose_generation_begins_again_was_deleted(
+def test_provider_with_a_restarted_generation_was_deleted(
     trees: Trees, journal: Journal, outcome: str
 ) -> None:
     trees.providers[ROOT]["generation"] = 6
@@ -645,15 +643,13 @@ def test_a_provider_whose_generation_begins_again_was_deleted(
     assert _restored(trees, journal, outcome=outcome).outcome == "restored"
 
 
-def test_a_provider_that_was_seen_to_be_gone_may_have_any_generation(
-    trees: Trees, journal: Journal
-) -> None:
+def test_provider_seen_to_be_gone_may_have_any_generation(trees: Trees, journal: Journal) -> None:
     trees.providers[ROOT]["generation"] = 99
 
     assert _restored(trees, journal).outcome == "restored"
 
 
-def test_a_conflict_that_lasts_is_skipped(trees: Trees, journal: Journal) -> None:
+def test_lasting_conflict_is_skipped(trees: Trees, journal: Journal) -> None:
     trees.faults = [refused] * 9
     done = _restored(trees, journal)
 
@@ -663,7 +659,7 @@ def test_a_conflict_that_lasts_is_skipped(trees: Trees, journal: Journal) -> Non
     ) and "Placement refused to change the traits of provider compute-9" in done.reason
 
 
-def test_records_of_a_plan_do_not_say_what_it_had(trees: Trees, journal: Journal) -> None:
+def test_plan_records_do_not_say_what_the_provider_had(trees: Trees, journal: Journal) -> None:
     done = _restored(trees, journal, {})
 
     assert (

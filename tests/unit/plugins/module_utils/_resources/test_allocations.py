@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From a wish of the allocation module to the whole allocation that is to be written."""
+"""From the parameters of the allocation module to the complete allocation to write."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def _wish(**options: t.Any) -> dict[str, t.Any]:
     return {**unset, **options}
 
 
-def test_present_replaces_everything_that_is_held() -> None:
+def test_present_replaces_all_allocations() -> None:
     wanted = set_resources(HELD, _wish(resources={"compute-1": {"VCPU": 1}}), PROVIDERS)
 
     assert wanted == d.replace(HELD, resources={HERE: {"VCPU": 1}})
 
 
 @pytest.mark.parametrize("name", ["compute-1", HERE, HERE.upper(), HERE.replace("-", "")])
-def test_a_provider_is_named_by_name_or_by_uuid_however_written(name: str) -> None:
+def test_provider_is_named_by_name_or_by_uuid_in_any_spelling(name: str) -> None:
     assert set(set_resources(HELD, _wish(resources={name: {"VCPU": 1}}), PROVIDERS).resources) == {
         HERE
     }
 
 
-def test_a_provider_with_a_template_for_a_name_is_found_by_it() -> None:
+def test_provider_with_a_template_as_its_name_is_found_by_it() -> None:
     assert set(
         set_resources(
             HELD, _wish(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS
@@ -68,16 +68,16 @@ def test_a_provider_with_a_template_for_a_name_is_found_by_it() -> None:
     ) == {CHILD}
 
 
-def test_a_uuid_that_placement_does_not_list_is_refused() -> None:
+def test_uuid_unknown_to_placement_is_refused() -> None:
     with pytest.raises(InvalidInput, match=f"no resource provider with the UUID {UNLISTED}"):
         set_resources(HELD, _wish(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS)
 
 
-def test_a_provider_that_is_gone_has_nothing_to_be_removed() -> None:
+def test_deleted_provider_has_nothing_to_remove() -> None:
     assert remove_resources(HELD, _wish(resource_provider=[UNLISTED]), PROVIDERS) == HELD
 
 
-def test_a_provider_that_is_named_twice_is_refused() -> None:
+def test_provider_named_twice_is_refused() -> None:
     with pytest.raises(InvalidInput, match="names a provider twice"):
         set_resources(
             HELD, _wish(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS
@@ -85,7 +85,7 @@ def test_a_provider_that_is_named_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("amount", [2, "2"])
-def test_amounts_may_be_numbers_or_what_jinja_makes_of_them(amount: t.Any) -> None:
+def test_amounts_may_be_numbers_or_text_from_jinja(amount: t.Any) -> None:
     assert set_resources(
         HELD, _wish(resources={"compute-1": {"VCPU": amount}}), PROVIDERS
     ).resources == {HERE: {"VCPU": 2}}
@@ -106,12 +106,12 @@ def test_amounts_may_be_numbers_or_what_jinja_makes_of_them(amount: t.Any) -> No
     ],
     ids=repr,
 )
-def test_amounts_that_are_no_whole_numbers_are_refused(share: t.Any) -> None:
+def test_amounts_that_are_not_whole_numbers_are_refused(share: t.Any) -> None:
     with pytest.raises(InvalidInput, match="resources of compute-1 must be whole amounts"):
         set_resources(HELD, _wish(resources={"compute-1": share}), PROVIDERS)
 
 
-def test_an_unknown_provider_name_is_refused() -> None:
+def test_unknown_provider_name_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
         set_resources(HELD, _wish(resources={"compute-9": {"VCPU": 1}}), PROVIDERS)
 
@@ -123,7 +123,7 @@ def test_present_without_resources_is_refused(resources: dict[str, t.Any] | None
 
 
 @pytest.mark.parametrize("option", ["resource_provider", "resource_classes"])
-def test_present_refuses_what_says_what_shall_go(option: str) -> None:
+def test_present_refuses_parameters_of_absent(option: str) -> None:
     with pytest.raises(InvalidInput, match="state=present takes resources"):
         set_resources(
             HELD, _wish(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}), PROVIDERS
@@ -131,12 +131,12 @@ def test_present_refuses_what_says_what_shall_go(option: str) -> None:
 
 
 @pytest.mark.parametrize("given", [{}, {"project": "project"}, {"user": "user"}])
-def test_a_new_consumer_needs_project_and_user(given: dict[str, str]) -> None:
+def test_new_consumer_needs_project_and_user(given: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match="give project and user"):
         set_resources(NOTHING, _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
 
 
-def test_a_new_consumer_is_made_as_asked() -> None:
+def test_new_consumer_is_created_as_requested() -> None:
     wish = _wish(
         resources={"compute-1": {"VCPU": 1}}, project="p", user="u", consumer_type="INSTANCE"
     )
@@ -155,7 +155,7 @@ def test_a_new_consumer_is_made_as_asked() -> None:
         ({"consumer_type": "CONTAINER"}, ("project", "user", "CONTAINER")),
     ],
 )
-def test_owner_and_type_are_changed_only_where_given(
+def test_owner_and_type_change_only_when_given(
     given: dict[str, str], expected: tuple[str, ...]
 ) -> None:
     wanted = set_resources(
@@ -186,38 +186,38 @@ def test_owner_and_type_are_changed_only_where_given(
     ],
     ids=str,
 )
-def test_absent_takes_what_is_named_and_leaves_the_rest(
+def test_absent_removes_what_is_named_and_keeps_the_rest(
     wish: dict[str, t.Any], left: dict[str, t.Any]
 ) -> None:
     assert remove_resources(HELD, _wish(**wish), PROVIDERS) == d.replace(HELD, resources=left)
 
 
-def test_absent_of_nothing_is_nothing() -> None:
+def test_absent_of_an_unknown_consumer_does_nothing() -> None:
     assert remove_resources(NOTHING, _wish(), PROVIDERS) == NOTHING
 
 
-def test_absent_from_an_unknown_provider_name_is_refused() -> None:
+def test_absent_with_an_unknown_provider_name_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
         remove_resources(HELD, _wish(resource_provider=["compute-9"]), PROVIDERS)
 
 
 @pytest.mark.parametrize("generation", [None, 4])
-def test_the_guard_lets_the_expected_generation_pass(generation: int | None) -> None:
+def test_expected_generation_is_accepted(generation: int | None) -> None:
     check_generation(HELD, generation)
 
 
 @pytest.mark.parametrize("generation", [0, 3, 5])
-def test_the_guard_names_both_generations(generation: int) -> None:
+def test_unexpected_generation_error_names_both_generations(generation: int) -> None:
     with pytest.raises(AllocationConflict, match=f"expected at generation {generation} and has 4"):
         check_generation(HELD, generation)
 
 
-def test_the_guard_refuses_a_consumer_that_is_gone() -> None:
+def test_missing_consumer_is_refused_when_a_generation_is_expected() -> None:
     with pytest.raises(AllocationConflict, match="expected at generation 4 and has none"):
         check_generation(NOTHING, 4)
 
 
-def test_an_allocation_is_described_with_names_and_roots_by_uuid() -> None:
+def test_allocation_is_described_with_names_and_root_uuids() -> None:
     allocation = d.replace(HELD, resources={UNLISTED: {"VCPU": 1}, **HELD.resources})
 
     assert describe_allocation(allocation, PROVIDERS) == {

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is asked of Placement, and how its answer becomes the reason that an operator reads.
+"""The request to Placement, and how its answer becomes the reason that an operator reads.
 
-A host's own figures are used for it, too.
+The host's own figures are used for it, too.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _having(
 
 
 def _lacking(wanted: ResourceRequest, **known: ProviderDetails) -> dict[str, t.Any]:
-    """The answer for a host whose providers, by the names above, have these details."""
+    """Return the reasons for a host whose providers, by the names above, have these details."""
     return describe_unfit_host(
         wanted,
         HostTree(
@@ -96,7 +96,7 @@ def _offered(
     )
 
 
-def test_traits_are_told_apart_by_their_mark() -> None:
+def test_required_and_forbidden_traits_are_distinguished_by_their_mark() -> None:
     wanted = parse_request(
         _options(
             resources={"VCPU": "2"},
@@ -120,7 +120,7 @@ def test_traits_are_told_apart_by_their_mark() -> None:
         ({"limit": 0}, "limit must be 1 or more, and is 0"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(options: dict[str, t.Any], said: str) -> None:
+def test_invalid_request_is_refused(options: dict[str, t.Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         parse_request(_options(**options))
 
@@ -180,7 +180,7 @@ WANTED = ResourceRequest(
         ),
     ],
 )
-def test_a_demand_is_asked_as_the_api_takes_it(
+def test_request_is_sent_in_the_form_of_the_api(
     wanted: ResourceRequest,
     root: Provider | None,
     groups: dict[str, frozenset[str]],
@@ -223,7 +223,7 @@ SSD_POOL = _having("DISK_GB", _inventory(), traits="STORAGE_DISK_SSD")
         (("VCPU",), "", [_having("VCPU", _inventory())], []),
     ],
 )
-def test_what_others_share_is_asked_apart(
+def test_shared_resources_are_queried_separately(
     resources: tuple[str, ...],
     required: str,
     elsewhere: list[ProviderDetails],
@@ -279,7 +279,7 @@ def test_what_others_share_is_asked_apart(
         ),
     ],
 )
-def test_an_amount_that_cannot_be_had_is_told_by_what_it_violates(
+def test_unavailable_amount_is_explained_by_the_violated_limit(
     asked: int, inventory: Inventory, used: int, violates: list[str], said: str
 ) -> None:
     answer = _lacking(ResourceRequest({"VCPU": asked}), host=_having("VCPU", inventory, used))
@@ -300,7 +300,7 @@ def test_an_amount_that_cannot_be_had_is_told_by_what_it_violates(
     )
 
 
-def test_the_first_source_document_is_told_in_its_own_figures() -> None:
+def test_first_source_document_is_explained_with_its_own_figures() -> None:
     used = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1668}
     inventories = {
         "VCPU": _inventory(30),
@@ -320,7 +320,7 @@ def test_the_first_source_document_is_told_in_its_own_figures() -> None:
     )
 
 
-def test_a_class_that_nobody_has_is_told() -> None:
+def test_class_without_a_provider_is_reported() -> None:
     answer = _lacking(ResourceRequest({"VCPU": 1, "VGPU": 1}), host=_having("VCPU", _inventory()))
 
     (entry,) = answer["lacking"]
@@ -340,7 +340,7 @@ def test_a_class_that_nobody_has_is_told() -> None:
     assert _causes(answer) == "it has no VGPU."
 
 
-def test_of_several_providers_the_reason_names_the_one_with_the_most_free() -> None:
+def test_reason_names_the_provider_with_the_most_free_capacity() -> None:
     pci = ResourceRequest({"CUSTOM_PCI": 4})
 
     answer = _lacking(
@@ -355,7 +355,7 @@ def test_of_several_providers_the_reason_names_the_one_with_the_most_free() -> N
     )
 
 
-def test_what_one_provider_of_several_can_give_is_not_lacking() -> None:
+def test_amount_available_on_one_of_several_providers_is_not_lacking() -> None:
     details = {
         "child": _having("CUSTOM_PCI", _inventory(4), 4),
         "other": _having("CUSTOM_PCI", _inventory(4), 0),
@@ -384,7 +384,7 @@ NIC = _having("CUSTOM_NIC", _inventory(), traits="HW_NIC_SRIOV")
     ],
 )
 @pytest.mark.parametrize("host", [ROOMY, FULL], ids=["roomy", "full"])
-def test_traits_that_are_missing_or_forbidden_are_told_with_room_and_without(
+def test_missing_and_forbidden_traits_are_reported_with_and_without_free_capacity(
     host: ProviderDetails,
     required: str,
     forbidden: str,
@@ -404,7 +404,7 @@ def test_traits_that_are_missing_or_forbidden_are_told_with_room_and_without(
     assert all(f"trait {trait} is set and forbidden" in answer["reason"] for trait in clashing)
 
 
-def test_a_forbidden_trait_does_not_matter_where_another_provider_can_give_the_class() -> None:
+def test_forbidden_trait_is_ignored_where_another_provider_has_the_class() -> None:
     wanted = ResourceRequest({"CUSTOM_NIC": 1, "VGPU": 1}, forbidden=frozenset({"HW_NIC_SRIOV"}))
 
     answer = _lacking(wanted, child=NIC, other=_having("CUSTOM_NIC", _inventory()))
@@ -421,7 +421,7 @@ def test_a_forbidden_trait_does_not_matter_where_another_provider_can_give_the_c
     ],
     ids=["root in it", "none in it", "child in it"],
 )
-def test_the_aggregates_of_a_root_are_those_of_its_tree(
+def test_aggregates_of_a_root_include_its_tree(
     host: ProviderDetails, child: ProviderDetails, outside: bool
 ) -> None:
     wanted = ResourceRequest({"CUSTOM_NIC": 1, "VGPU": 1}, member_of=frozenset({AGGREGATE}))
@@ -431,7 +431,7 @@ def test_the_aggregates_of_a_root_are_those_of_its_tree(
     ) == outside
 
 
-def test_a_refusal_that_the_figures_do_not_explain_is_told_as_such() -> None:
+def test_unexplained_refusal_is_reported_as_such() -> None:
     wanted = ResourceRequest({"CUSTOM_NIC": 10}, required=frozenset({"HW_NIC_SRIOV"}))
 
     answer = _lacking(wanted, child=NIC, other=_having("CUSTOM_NIC", _inventory()))
@@ -441,7 +441,7 @@ def test_a_refusal_that_the_figures_do_not_explain_is_told_as_such() -> None:
 
 
 @pytest.mark.parametrize("forbidden", [frozenset[str](), DISABLED])
-def test_a_disabled_compute_service_is_told_once(forbidden: frozenset[str]) -> None:
+def test_disabled_compute_service_is_reported_once(forbidden: frozenset[str]) -> None:
     answer = _lacking(
         ResourceRequest({"VCPU": 1}, forbidden=forbidden), host=d.replace(FULL, traits=DISABLED)
     )
@@ -478,7 +478,7 @@ def test_a_disabled_compute_service_is_told_once(forbidden: frozenset[str]) -> N
         ),
     ],
 )
-def test_a_host_that_fits_is_told_with_what_nova_makes_of_it(
+def test_fitting_host_is_reported_with_the_view_of_nova(
     allocations_by_consumer: t.Any, traits: frozenset[str], reason: str
 ) -> None:
     answer = describe_fitting_host(
@@ -492,7 +492,7 @@ def test_a_host_that_fits_is_told_with_what_nova_makes_of_it(
     assert (answer["lacking"], answer["missing_traits"], answer["forbidden_traits"]) == ([], [], [])
 
 
-def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() -> None:
+def test_candidate_shows_its_host_and_the_amounts_per_provider() -> None:
     (candidate,) = describe_fitting_host(
         ResourceRequest({}), ROOT, _offered({POOL: {"DISK_GB": 5}, HOST: {"VCPU": 1}}), PROVIDERS
     )["candidates"]
@@ -544,7 +544,7 @@ def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() 
         ),
     ],
 )
-def test_without_a_host_the_candidates_are_counted(
+def test_candidates_are_counted_without_a_host(
     allocations_by_consumer: t.Any, traits: frozenset[str], reason: str
 ) -> None:
     answer = describe_all_hosts(
@@ -554,7 +554,7 @@ def test_without_a_host_the_candidates_are_counted(
     assert (answer["fits"], answer["reason"]) == (bool(allocations_by_consumer), reason)
 
 
-def test_candidates_come_by_name_and_a_provider_that_came_meanwhile_has_none() -> None:
+def test_candidates_are_ordered_by_name_even_with_an_unknown_provider() -> None:
     offered = _offered({POOL: {"VCPU": 1}}, {HOST: {"VCPU": 1}})
 
     known = describe_all_hosts(ResourceRequest({"VCPU": 1}), offered, PROVIDERS)["candidates"]

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Providers as they are returned.
-
-In which order, with which parts, and what is said of names that nobody has.
-"""
+"""Providers in the results of modules: their order, their parts, and unknown names."""
 
 from __future__ import annotations
 
@@ -43,13 +40,13 @@ FULL = ProviderDetails(
 )
 
 
-def test_a_tree_comes_from_its_root_down() -> None:
+def test_tree_is_listed_from_its_root_down() -> None:
     names = [provider["name"] for provider in describe_providers(PROVIDERS, NOTHING, ())]
 
     assert names == ["compute-1", "{{ compute-1 }}_pci", "a port", "pool"]
 
 
-def test_a_provider_that_went_meanwhile_is_left_out() -> None:
+def test_provider_deleted_meanwhile_is_omitted() -> None:
     left = {uuid: ProviderDetails() for uuid in PROVIDERS if uuid != CHILD}
 
     assert [provider["uuid"] for provider in describe_providers(PROVIDERS, left, ())] == [
@@ -59,7 +56,7 @@ def test_a_provider_that_went_meanwhile_is_left_out() -> None:
     ]
 
 
-def test_without_parts_there_is_the_place_in_the_tree() -> None:
+def test_provider_without_parts_shows_its_place_in_the_tree() -> None:
     assert describe_providers({CHILD: PROVIDERS[CHILD]}, NOTHING, ()) == [
         {
             "uuid": CHILD,
@@ -72,7 +69,7 @@ def test_without_parts_there_is_the_place_in_the_tree() -> None:
     ]
 
 
-def test_all_parts_are_told() -> None:
+def test_all_parts_are_shown() -> None:
     (provider,) = describe_providers({HOST: PROVIDERS[HOST]}, {HOST: FULL}, PARTS)
 
     vcpu = {
@@ -101,7 +98,7 @@ def test_all_parts_are_told() -> None:
         (["usages", "inventories"], {"usages", "inventories", "free"}),
     ],
 )
-def test_only_the_parts_that_were_read_are_told(parts: list[str], shown: set[str]) -> None:
+def test_only_parts_that_were_read_are_shown(parts: list[str], shown: set[str]) -> None:
     (bare,) = describe_providers({HOST: PROVIDERS[HOST]}, {HOST: FULL}, ())
     (provider,) = describe_providers({HOST: PROVIDERS[HOST]}, {HOST: FULL}, parts)
 
@@ -117,5 +114,5 @@ def test_only_the_parts_that_were_read_are_told(parts: list[str], shown: set[str
         (["ffffffff-0000-4000-8000-000000000000"], ["ffffffff-0000-4000-8000-000000000000"]),
     ],
 )
-def test_names_that_nobody_has_are_named(wanted: list[str], said: t.Any) -> None:
+def test_unknown_names_are_named(wanted: list[str], said: t.Any) -> None:
     assert find_unknown_names(wanted, PROVIDERS) == said

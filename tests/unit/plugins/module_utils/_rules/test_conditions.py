@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is told of hosts, services and migrations, and when it is not."""
+"""Which findings there are about hosts, services and migrations, and when there are none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Inventory,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
     Cloud,
@@ -30,7 +29,10 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.index im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     list_failed_checks,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     PLENTY,
@@ -42,7 +44,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 HOST_LIKE = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
 LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
 
@@ -70,7 +71,11 @@ class Site(World):
         return self.snapshot(**{"details": self.details, **changes})
 
     def findings(self, kind: str, **changes: t.Any) -> list[Finding]:
-        return [finding for finding in judge(self.read(**changes), HARSH) if finding.kind == kind]
+        return [
+            finding
+            for finding in judge(self.read(**changes), NO_MINIMUM_AGE)
+            if finding.kind == kind
+        ]
 
 
 @pytest.fixture(name="site")
@@ -78,7 +83,7 @@ def _site() -> Site:
     return Site()
 
 
-def test_a_ghost_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> None:
+def test_orphaned_provider_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> None:
     root = site.ghost()
     child = site.provider("compute-3_nic", root)
     (finding,) = site.findings("orphaned_provider")
@@ -88,7 +93,7 @@ def test_a_ghost_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> No
     assert [provider.uuid for provider in finding.change.providers] == [child, root]
 
 
-def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site) -> None:
+def test_orphaned_provider_with_allocations_is_reported_and_not_deletable(site: Site) -> None:
     holder = site.hold(site.server(site.here), site.ghost())
     site.delete(holder)
     (finding,) = site.findings("orphaned_provider")
@@ -100,7 +105,7 @@ def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site)
     ) in finding.reason
 
 
-def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
+def test_few_consumers_of_an_orphaned_provider_are_named(site: Site) -> None:
     root = site.ghost()
     holders = sorted(site.stranger(root) for _number in range(5))
     (finding,) = site.findings("orphaned_provider")
@@ -114,7 +119,7 @@ def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
 
 @pytest.mark.parametrize("trait", ["COMPUTE_NODE", "OWNER_NOVA"])
 @pytest.mark.parametrize("inventories", [HOST_LIKE, {"CUSTOM_BAREMETAL": PLENTY}])
-def test_the_trait_of_nova_makes_a_ghost_of_whatever_it_has(
+def test_nova_trait_is_sufficient_for_an_orphaned_provider(
     site: Site, trait: str, inventories: dict[str, Inventory]
 ) -> None:
     root = site.ghost(traits=[trait], **inventories)
@@ -125,22 +130,22 @@ def test_the_trait_of_nova_makes_a_ghost_of_whatever_it_has(
 @pytest.mark.parametrize(
     "inventories", [HOST_LIKE, {"IPV4_ADDRESS": PLENTY}, {"MEMORY_MB": PLENTY}, {"VCPU": PLENTY}]
 )
-def test_a_provider_without_the_trait_of_nova_is_no_ghost_however_like_a_host_it_looks(
+def test_provider_without_the_nova_trait_is_never_orphaned(
     site: Site, inventories: dict[str, Inventory]
 ) -> None:
-    """A container service makes such providers as well."""
+    """A container service creates such providers as well."""
     site.ghost(traits=["CUSTOM_KUBERNETES"], **inventories)
 
     assert site.findings("orphaned_provider") == []
 
 
-def test_what_was_not_asked_what_it_has_is_no_ghost(site: Site) -> None:
+def test_provider_with_unread_contents_is_not_orphaned(site: Site) -> None:
     site.provider("compute-3")
 
     assert site.findings("orphaned_provider") == []
 
 
-def test_a_host_that_nova_has_not_yet_discovered_is_no_ghost(site: Site) -> None:
+def test_undiscovered_host_is_not_orphaned(site: Site) -> None:
     site.ghost()
     site.services.append(Service("nova-compute", "compute-3", "enabled", "up"))
     (finding,) = site.findings("orphaned_provider")
@@ -149,7 +154,7 @@ def test_a_host_that_nova_has_not_yet_discovered_is_no_ghost(site: Site) -> None
     assert "discover_hosts" in finding.reason
 
 
-def test_a_host_of_another_nova_is_no_ghost(site: Site) -> None:
+def test_host_of_another_nova_is_not_orphaned(site: Site) -> None:
     site.ghost()
     cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
     (finding,) = site.findings("orphaned_provider", cloud=cloud)
@@ -170,16 +175,16 @@ def test_a_host_of_another_nova_is_no_ghost(site: Site) -> None:
         {"hypervisors": answer("GET /os-hypervisors/detail", 200, ())},
     ],
 )
-def test_without_a_sound_reading_nothing_is_a_ghost(site: Site, changes: dict[str, t.Any]) -> None:
+def test_unsound_reading_finds_no_orphaned_provider(site: Site, changes: dict[str, t.Any]) -> None:
     site.ghost()
 
     assert site.findings("orphaned_provider", **changes) == []
 
 
-def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_cell_answers_again(
+def test_node_listing_derived_from_servers_finds_no_orphaned_provider(
     site: Site,
 ) -> None:
-    """A cell did not answer when the nodes were asked for, and did before and after.
+    """A cell did not answer when the nodes were listed, and did before and after.
 
     No answer has ironic's node without a server.
     """
@@ -198,16 +203,16 @@ def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_
 
     snapshot = site.read(hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups)
 
-    assert not [finding for finding in judge(snapshot, HARSH) if finding.change]
+    assert not [finding for finding in judge(snapshot, NO_MINIMUM_AGE) if finding.change]
     assert list_failed_checks(snapshot)
 
 
-def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_name(
+def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(
     site: Site,
 ) -> None:
-    """Its service goes by another name.
+    """Its service has another name.
 
-    So 404 for its own name proves nothing where the workers do not know its cell.
+    So a 404 for its own name proves nothing where the workers do not know its cell.
     """
     root = site.ghost("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
     (finding,) = site.findings("orphaned_provider")
@@ -216,7 +221,7 @@ def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_na
     assert not SnapshotIndex(site.read()).is_gone(root)
 
 
-def test_a_name_that_another_provider_holds_is_a_conflict_and_no_ghost(site: Site) -> None:
+def test_name_held_by_another_provider_is_a_conflict_and_not_orphaned(site: Site) -> None:
     """The new compute node has no provider: Placement refused it."""
     old = site.ghost("compute-1")
     del site.providers[site.here]
@@ -227,8 +232,8 @@ def test_a_name_that_another_provider_holds_is_a_conflict_and_no_ghost(site: Sit
     assert site.findings("orphaned_provider") == []
 
 
-def test_a_listed_node_is_no_conflict_whoever_else_has_its_name(site: Site) -> None:
-    """Two compute services with one hypervisor name: both are alive."""
+def test_listed_node_has_no_conflict_with_a_second_node_of_its_name(site: Site) -> None:
+    """Two compute services have one hypervisor name, and both are alive."""
     twin = site.uuid()
     site.nodes[twin] = d.replace(site.nodes[site.here], uuid=twin, host="another")
 
@@ -236,7 +241,7 @@ def test_a_listed_node_is_no_conflict_whoever_else_has_its_name(site: Site) -> N
 
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
-def test_what_may_be_another_novas_is_not_to_be_deleted(site: Site, kind: str) -> None:
+def test_provider_possibly_of_another_nova_is_not_deletable(site: Site, kind: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
     site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
@@ -251,7 +256,7 @@ def test_what_may_be_another_novas_is_not_to_be_deleted(site: Site, kind: str) -
     ("allocators", "told"),
     [((), "it is Nova's."), (("container",), "this cloud has container in its catalogue")],
 )
-def test_without_the_trait_of_nova_a_provider_with_the_name_of_a_host_is_not_to_be_deleted(
+def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
     site: Site, allocators: tuple[str, ...], told: str
 ) -> None:
     site.ghost("compute-1", traits=[])
@@ -267,9 +272,7 @@ def test_without_the_trait_of_nova_a_provider_with_the_name_of_a_host_is_not_to_
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
 @pytest.mark.parametrize("excluded", ["root", "root by name", "child", "child by name"])
-def test_a_tree_of_which_a_provider_is_excluded_is_protected(
-    site: Site, kind: str, excluded: str
-) -> None:
+def test_tree_with_an_excluded_provider_is_protected(site: Site, kind: str, excluded: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
     root = site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
@@ -282,7 +285,9 @@ def test_a_tree_of_which_a_provider_is_excluded_is_protected(
     }[excluded]
     found = [
         finding
-        for finding in judge(site.read(), d.replace(HARSH, exclude_providers=frozenset({name})))
+        for finding in judge(
+            site.read(), d.replace(NO_MINIMUM_AGE, exclude_providers=frozenset({name}))
+        )
         if finding.subject == root
     ]
 
@@ -293,7 +298,7 @@ def test_a_tree_of_which_a_provider_is_excluded_is_protected(
 
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
-def test_a_claim_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
+def test_allocation_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
     root = site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
@@ -304,7 +309,7 @@ def test_a_claim_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
     assert f"1 consumer holds an allocation of its tree ({holder})" in finding.reason
 
 
-def test_a_conflict_says_what_is_to_be_done_on_the_host(site: Site) -> None:
+def test_conflict_says_what_to_do_on_the_host(site: Site) -> None:
     site.ghost("compute-1")
     del site.providers[site.here]
     (finding,) = site.findings("name_conflict")
@@ -313,7 +318,7 @@ def test_a_conflict_says_what_is_to_be_done_on_the_host(site: Site) -> None:
     assert f"is {site.here} now" in finding.reason
 
 
-def test_what_nova_itself_marked_is_no_containers_host(site: Site) -> None:
+def test_provider_marked_by_nova_is_not_a_container_host(site: Site) -> None:
     site.ghost()
     cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", ("container",))
     (finding,) = site.findings("orphaned_provider", cloud=cloud)
@@ -321,7 +326,7 @@ def test_what_nova_itself_marked_is_no_containers_host(site: Site) -> None:
     assert finding.verdict == "drifted"
 
 
-def test_a_service_that_started_while_we_read_counts(site: Site) -> None:
+def test_service_started_during_the_reading_counts(site: Site) -> None:
     site.ghost()
     after = answer(
         "GET /os-services",
@@ -336,10 +341,10 @@ def test_a_service_that_started_while_we_read_counts(site: Site) -> None:
     ("host", "verdict"),
     [("compute-3", "undecided"), ("compute-3.example.org", "undecided"), ("compute-30", "drifted")],
 )
-def test_a_host_that_is_down_before_nova_discovered_it_is_no_ghost(
+def test_host_down_before_its_discovery_is_not_orphaned(
     site: Site, host: str, verdict: str
 ) -> None:
-    """Its compute node is there, and Nova does not list it."""
+    """Its compute node exists, and Nova does not list it."""
     site.ghost("compute-3")
     site.services.append(Service("nova-compute", host, "enabled", "down"))
     (finding,) = site.findings("orphaned_provider")
@@ -355,7 +360,7 @@ def test_a_host_that_is_down_before_nova_discovered_it_is_no_ghost(
         ({"consumers": ("u",)}, False),
     ],
 )
-def test_of_a_narrow_scope_only_what_it_names_is_told(
+def test_narrow_scope_reports_only_what_it_names(
     site: Site, scope: dict[str, t.Any], told: bool
 ) -> None:
     root = site.ghost()
@@ -377,7 +382,7 @@ def test_of_a_narrow_scope_only_what_it_names_is_told(
     assert {kind: bool(findings) for kind, findings in found.items()} == dict.fromkeys(found, told)
 
 
-def test_a_node_that_has_its_provider_has_no_conflict(site: Site) -> None:
+def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:
     assert site.findings("name_conflict") == []
 
 
@@ -405,7 +410,7 @@ def test_a_node_that_has_its_provider_has_no_conflict(site: Site) -> None:
         ({"CUSTOM_X": PLENTY}, {"VCPU": 16}, ""),
     ],
 )
-def test_capacity_that_is_exceeded_or_not_the_hosts_is_told(
+def test_exceeded_or_mismatched_capacity_is_reported(
     site: Site, inventory: dict[str, Inventory], has: dict[str, int], told: str
 ) -> None:
     site.nodes[site.here] = d.replace(site.nodes[site.here], has=has)
@@ -429,7 +434,7 @@ def test_capacity_that_is_exceeded_or_not_the_hosts_is_told(
         ("finished", None, None),
     ],
 )
-def test_a_migration_that_does_not_end_is_told(
+def test_stuck_migration_is_reported(
     site: Site, status: str, updated: str | None, kind: str | None
 ) -> None:
     move = site.migration(site.guest, site.there, site.here, status)
@@ -476,7 +481,7 @@ def test_a_migration_that_does_not_end_is_told(
         (Service("nova-compute", "compute-2", "disabled", "down"), ""),
     ],
 )
-def test_a_service_that_nobody_misses_is_told(site: Site, service: Service, told: str) -> None:
+def test_stale_service_is_reported(site: Site, service: Service, told: str) -> None:
     site.services = [service]
     found = site.findings("stale_service")
 
@@ -484,7 +489,7 @@ def test_a_service_that_nobody_misses_is_told(site: Site, service: Service, told
     assert all(told in finding.reason for finding in found)
 
 
-def test_ages_are_by_the_clock_of_the_service(site: Site) -> None:
+def test_ages_use_the_clock_of_the_service(site: Site) -> None:
     move = site.migration(site.guest, site.there, site.here, "migrating")
     site.migrations[move] = d.replace(site.migrations[move], updated_at=NOW)
     listing = site.read().migrations

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers whose claim is not what it should be.
+"""Live servers whose allocation is wrong.
 
-What is found, what would be written, and what looks alike and is in order.
+What is found, what would be written, and healthy lookalikes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
     FLAVOR,
@@ -32,7 +35,6 @@ if t.TYPE_CHECKING:
 
     Situation = Callable[["Cloud"], str]
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 DOUBLE = {cls: 2 * amount for cls, amount in CLAIM.items()}
 
 
@@ -43,14 +45,14 @@ class Cloud(World):
         self.pool = self.provider("pool", sharing=True)
         self.child = self.provider("compute-1_nic", self.here)
 
-    def finding(self, consumer: str, policy: Policy = HARSH) -> Finding | None:
+    def finding(self, consumer: str, policy: Policy = NO_MINIMUM_AGE) -> Finding | None:
         return next(
             (found for found in judge(self.snapshot(), policy) if found.consumer == consumer), None
         )
 
 
 def failed_copy(cloud: Cloud, server: str, *holds: str) -> None:
-    """A cold migration that the source's driver gave up, as its host recorded it."""
+    """Record a cold migration that the source's driver gave up, as its host does."""
     move = cloud.migration(server, cloud.here, cloud.there, "error", *holds)
     cloud.recorded(
         move,
@@ -130,7 +132,7 @@ DRIFTED: dict[Situation, tuple[str, str | None]] = {
 
 
 @pytest.mark.parametrize("situation", DRIFTED, ids=lambda situation: situation.__name__)
-def test_found(situation: Situation) -> None:
+def test_drift_is_found(situation: Situation) -> None:
     kind, action = DRIFTED[situation]
     cloud = Cloud()
     finding = cloud.finding(situation(cloud))
@@ -149,7 +151,7 @@ def test_found(situation: Situation) -> None:
     [situation for situation, (_kind, action) in DRIFTED.items() if action],
     ids=lambda one: one.__name__,
 )
-def test_what_would_be_written_settles_it(situation: Situation) -> None:
+def test_change_settles_the_drift(situation: Situation) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
     finding = cloud.finding(consumer)
@@ -160,7 +162,7 @@ def test_what_would_be_written_settles_it(situation: Situation) -> None:
     assert set(cloud.allocations[consumer].resources) - {cloud.pool} == {cloud.here}
 
 
-def test_a_swap_is_one_request_and_takes_nothing_from_the_host() -> None:
+def test_change_of_an_unreverted_allocation_is_one_request_and_frees_nothing_on_the_host() -> None:
     cloud = Cloud()
     finding = cloud.finding(unreverted_allocation(cloud))
 
@@ -202,7 +204,7 @@ def a_confirmed_migration_holds_its_host(cloud: Cloud) -> str:
         a_confirmed_migration_holds_its_host,
     ],
 )
-def test_undecided(situation: Situation) -> None:
+def test_drift_is_undecided(situation: Situation) -> None:
     cloud = Cloud()
     finding = cloud.finding(situation(cloud))
 
@@ -221,13 +223,13 @@ def test_undecided(situation: Situation) -> None:
         ({"status": "SOFT_DELETED"}, "soft_deleted"),
     ],
 )
-def test_a_server_that_does_not_rest_is_protected(
+def test_unsettled_server_is_protected(
     situation: Callable[..., str], fields: dict[str, t.Any], kind: str
 ) -> None:
     cloud = Cloud()
     finding = cloud.finding(situation(cloud, **fields))
 
-    # One that holds its own host and nothing else is as it should be, whatever the amounts.
+    # A server with an allocation only on its own host is healthy, whatever the amounts.
     assert (
         finding is None
         if situation is too_much
@@ -246,7 +248,7 @@ def test_a_server_that_does_not_rest_is_protected(
     ],
     ids=["excluded", "its provider excluded", "somebody else's", "young"],
 )
-def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_server(
+def test_protected_migration_is_not_emptied_for_its_server(
     spared: dict[str, t.Any], policy: Callable[[str, str], Policy]
 ) -> None:
     cloud = Cloud()
@@ -261,8 +263,8 @@ def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_serv
 @pytest.mark.parametrize(
     ("status", "writes"), [("error", False), ("failed", False), ("confirmed", True)]
 )
-def test_a_claim_is_not_made_smaller_where_a_resize_failed_late(status: str, writes: bool) -> None:
-    """Nova gives the server its old flavor back.
+def test_allocation_is_not_reduced_after_a_late_resize_failure(status: str, writes: bool) -> None:
+    """Nova returns the server to its old flavor.
 
     The guest may have the new size (nova/compute/manager.py, _finish_resize).
     """
@@ -275,7 +277,7 @@ def test_a_claim_is_not_made_smaller_where_a_resize_failed_late(status: str, wri
 
 
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
-def test_a_claim_is_not_taken_from_where_a_failed_move_may_have_left_the_guest(move: str) -> None:
+def test_allocation_is_kept_where_a_failed_move_may_have_left_the_guest(move: str) -> None:
     cloud = Cloud()
     server = misplaced_allocation(cloud)
     cloud.migration(server, cloud.here, cloud.there, "error", type=move)
@@ -286,7 +288,7 @@ def test_a_claim_is_not_taken_from_where_a_failed_move_may_have_left_the_guest(m
 
 
 @pytest.mark.parametrize("situation", [misplaced_allocation, missing_allocation])
-def test_a_young_one_is_protected(situation: Situation) -> None:
+def test_young_allocation_is_protected(situation: Situation) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
     cloud.servers[consumer] = d.replace(cloud.servers[consumer], updated="2026-11-20T11:59:00Z")
@@ -317,7 +319,7 @@ def test_a_young_one_is_protected(situation: Situation) -> None:
     ],
     ids=str,
 )
-def test_what_is_not_plain_is_left_to_others(fields: dict[str, t.Any]) -> None:
+def test_server_that_is_not_plain_gets_no_change(fields: dict[str, t.Any]) -> None:
     cloud = Cloud()
     moved, missing, more = (
         cloud.finding(situation(cloud, **fields))
@@ -340,7 +342,7 @@ def test_what_is_not_plain_is_left_to_others(fields: dict[str, t.Any]) -> None:
     ],
     ids=str,
 )
-def test_a_port_may_ask_for_more(ports: tuple[Port, ...], plain: bool) -> None:
+def test_port_may_request_more(ports: tuple[Port, ...], plain: bool) -> None:
     cloud = Cloud()
     server = missing_allocation(cloud)
     cloud.ports[server] = ports
@@ -352,7 +354,7 @@ def test_a_port_may_ask_for_more(ports: tuple[Port, ...], plain: bool) -> None:
     assert bool(cloud.finding(leaker)) is plain
 
 
-def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
+def test_port_hidden_by_neutron_may_request_more() -> None:
     """A role that is not an administrator of Neutron sees no other projects, and gets 200."""
     cloud = Cloud()
     server = missing_allocation(cloud)
@@ -365,7 +367,9 @@ def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
     }
     found = {
         finding.consumer: finding
-        for finding in judge(d.replace(snapshot, evidence={**snapshot.evidence, **attached}), HARSH)
+        for finding in judge(
+            d.replace(snapshot, evidence={**snapshot.evidence, **attached}), NO_MINIMUM_AGE
+        )
     }
 
     assert found[server].change is None and "Neutron" in found[server].reason
@@ -375,7 +379,7 @@ def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
 def booted_from_a_pinned_volume(cloud: Cloud) -> str:
     """The properties of the volume's image are Cinder's.
 
-    Nova claims by them and does not show them.
+    Nova allocates by them and does not show them.
     """
     server = cloud.server(cloud.here, image=None, image_properties=None, volumes=("volume",))
     return cloud.hold(server, cloud.there, amounts={"PCPU": 1, "MEMORY_MB": 512})
@@ -388,7 +392,7 @@ def with_a_class_that_no_plain_server_has(cloud: Cloud) -> str:
 @pytest.mark.parametrize(
     "situation", [booted_from_a_pinned_volume, with_a_class_that_no_plain_server_has]
 )
-def test_a_claim_that_is_more_than_its_flavor_shows_is_not_rewritten(situation: Situation) -> None:
+def test_allocation_larger_than_its_flavor_shows_is_not_rewritten(situation: Situation) -> None:
     cloud = Cloud()
     finding = cloud.finding(situation(cloud))
 
@@ -396,7 +400,7 @@ def test_a_claim_that_is_more_than_its_flavor_shows_is_not_rewritten(situation: 
 
 
 @pytest.mark.parametrize("question", ["shape", "interfaces", "ports", "stock"])
-def test_without_an_answer_nothing_is_plain(question: str) -> None:
+def test_flavor_is_not_plain_without_an_answer(question: str) -> None:
     cloud = Cloud()
     server = missing_allocation(cloud)
     cloud.answers(question, server, 503)
@@ -405,7 +409,7 @@ def test_without_an_answer_nothing_is_plain(question: str) -> None:
     assert finding and finding.change is None
 
 
-def test_a_host_whose_disk_is_shared_leaves_the_claim_to_others() -> None:
+def test_host_with_a_shared_disk_leaves_allocations_to_nova() -> None:
     cloud = Cloud()
     server = missing_allocation(cloud)
     cloud.stock[cloud.here] = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
@@ -447,13 +451,13 @@ def with_a_child_and_an_unread_image(cloud: Cloud) -> str:
         with_a_child_and_an_unread_image,
     ],
 )
-def test_in_order(situation: Situation) -> None:
+def test_situation_without_drift_has_no_finding(situation: Situation) -> None:
     cloud = Cloud()
 
     assert cloud.finding(situation(cloud)) is None
 
 
-def test_a_finding_names_what_was_asked() -> None:
+def test_finding_has_its_requests_as_evidence() -> None:
     cloud = Cloud()
     finding = cloud.finding(missing_allocation(cloud))
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The judge, by tables.
+"""The rules, as tables.
 
-What is proven, what is spared, and that nothing a live server needs is ever among the orphans.
+What is proven, what is protected, and that nothing a live server needs is ever an orphan.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def failed_to_be_scheduled(world: World, here: str, there: str) -> str:
 
 
 def failed_to_boot_on_two_hosts(world: World, here: str, there: str) -> str:
-    """Of two events of one name Nova ends only the first row."""
+    """Nova ends only the first row of two events of one name."""
     server = world.server(None, here, status="ERROR")
     world.did(server, "create", NOW, None)
     return server
@@ -159,7 +159,7 @@ def failed_to_boot_and_locked(world: World, here: str, there: str) -> str:
 
 
 def marked_as_deleted_by_hand(world: World, here: str, there: str) -> str:
-    """With `deleted` = 1, where Nova writes the row's own id.
+    """The row has `deleted` = 1, where Nova writes the row's own id.
 
     No listing has it, and Nova still shows its actions.
     """
@@ -184,9 +184,9 @@ def ended_migration_of_a_server_marked_as_deleted(world: World, here: str, there
 
 
 def shelved_away_after_a_long_life(world: World, here: str, there: str) -> str:
-    """What placed it is older than the newest ten actions.
+    """The action that placed it is older than the newest ten actions.
 
-    Some that came between were never ended.
+    Some in between were never ended.
     """
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     world.did(server, "create", NOW)
@@ -207,9 +207,9 @@ def shelved_away_long_after_it_was_offloaded(world: World, here: str, there: str
 def shelved_away_and_placed_in_times_of_which_nothing_is_told(
     world: World, here: str, there: str
 ) -> str:
-    """More actions than one page, and that of its creation is not among them.
+    """It has more actions than one page, and its creation is not among them.
 
-    It claims the very host that shelved it.
+    It has an allocation on the very host that shelved it.
     """
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     world.did(server, "reboot", NOW)
@@ -230,7 +230,7 @@ def failed_to_boot_on_a_host_that_is_gone(world: World, here: str, there: str) -
 
 
 def extra_host_that_is_gone(world: World, here: str, there: str) -> str:
-    """No migration names it: the rows are purged, or it was moved before there were any."""
+    """No migration names the host: the rows are purged, or it was moved before there were any."""
     server = extra_host(world, here, there)
     world.remove_host(here)
     return server
@@ -245,7 +245,7 @@ def extra_host_that_is_gone_with_its_disk_in_a_pool(world: World, here: str, the
 
 
 def _moved_in_vain_to(world: World, here: str, there: str, type: str = "live-migration") -> str:
-    """At rest on `there`, holding `here` as well, to which a move of it failed."""
+    """Create a settled server on `there` with an allocation where a failed move went."""
     server = world.server(there, here, there)
     world.migration(server, there, here, "error", type=type)
     return server
@@ -279,7 +279,7 @@ def moved_in_vain_and_later_evacuated_from_there(world: World, here: str, there:
 
 
 def _unshelved_on(world: World, moved_to: str, home: str, *holds: str) -> str:
-    """It was moved to `moved_to`, shelved, and is at `home` since."""
+    """Create a server that was moved to `moved_to`, then shelved, and is on `home` since."""
     server = world.server(home, *holds)
     world.migration(server, home, moved_to, "confirmed")
     world.did(server, "create", NOW, host=world.nodes[home].host)
@@ -293,7 +293,7 @@ def unshelved_with_another_host(world: World, here: str, there: str) -> str:
 
 
 def confirmed_migration_of_an_unshelved_server(world: World, here: str, there: str) -> str:
-    """The migration's own host is where its server is again."""
+    """The migration's own host is the server's host again."""
     server = _unshelved_on(world, here, there, there)
     (migration,) = (known for known in world.migrations.values() if known.server == server)
     return world.hold(migration.uuid, here)
@@ -346,7 +346,7 @@ ORPHANED = {
 
 
 @pytest.mark.parametrize("situation", ORPHANED, ids=lambda situation: situation.__name__)
-def test_proven(situation: Situation) -> None:
+def test_orphan_is_proven(situation: Situation) -> None:
     kind, names = ORPHANED[situation]
     world, (here, there) = _two_hosts()
     consumer = situation(world, here, there)
@@ -427,7 +427,7 @@ def forgotten_but_young(world: World, here: str, there: str) -> str:
 
 
 def written_in_large_letters(world: World, here: str, there: str) -> str:
-    """Placement takes such a uuid, and Nova never writes one."""
+    """Placement accepts such a uuid, and Nova never writes one."""
     return world.hold("ABCDEF12-0000-4000-8000-00000000ABCD", here)
 
 
@@ -463,7 +463,7 @@ PROTECTED = {
 
 
 @pytest.mark.parametrize("situation", PROTECTED, ids=lambda situation: situation.__name__)
-def test_protected(situation: Situation) -> None:
+def test_consumer_is_protected(situation: Situation) -> None:
     world, (here, there) = _two_hosts()
 
     finding = _found(world, situation(world, here, there))
@@ -476,9 +476,9 @@ def test_protected(situation: Situation) -> None:
 
 
 def interrupted_live_migration(world: World, here: str, there: str) -> str:
-    """The guest runs on the source, which only the ended migration holds.
+    """The guest runs on the source, where only the ended migration has an allocation.
 
-    The server holds the destination.
+    The server has the destination.
     """
     return world.migration(
         world.server(here, there), here, there, "error", here, type="live-migration"
@@ -494,7 +494,7 @@ def server_of_an_interrupted_live_migration(world: World, here: str, there: str)
 def live_migration_that_failed_towards_a_host_without_a_word_of_its_node(
     world: World, here: str, there: str
 ) -> str:
-    """Also by the host alone it is known where the guest may run."""
+    """The host name alone shows where the guest may run."""
     server = world.server(here, here, there)
     move = world.migration(server, here, there, "error", type="live-migration")
     world.migrations[move] = dataclasses.replace(world.migrations[move], dest_node=None)
@@ -530,15 +530,15 @@ def with_a_formerly_shared_disk(world: World, here: str, there: str) -> str:
 def with_a_formerly_shared_device(world: World, here: str, there: str) -> str:
     """The trait is gone.
 
-    No move leaves a claim of classes that the server does not claim on its own host.
+    No move leaves an allocation of classes that the server does not have on its own host.
     """
     return world.hold(world.server(there, there), here, amounts={"CUSTOM_FPGA": 1})
 
 
 def confirmed_migration_with_the_only_claim_on_the_host(world: World, here: str, there: str) -> str:
-    """The server's own claim is lost but for a child.
+    """The server has lost its own allocation except for a child.
 
-    What the migration holds is all that accounts for the guest.
+    Only the migration's allocation accounts for the guest.
     """
     server = world.hold(
         world.server(here), world.provider("compute-1_nic", here), amounts={"CUSTOM_VF": 1}
@@ -580,7 +580,7 @@ def on_an_ironic_host_with_doubtful_node(world: World, here: str, there: str) ->
 
 
 def migration_of_a_cell_too_slow_to_be_listed(world: World, here: str, there: str) -> str:
-    """Nova leaves the cell's rows out of the whole listing with 200.
+    """Nova omits the cell's rows from the whole listing with 200.
 
     The listing by host has them.
     """
@@ -634,7 +634,7 @@ def unshelving_cut_short_and_reset(world: World, here: str, there: str) -> str:
 
 
 def unshelving_that_waits_in_the_queue_of_its_host(world: World, here: str, there: str) -> str:
-    """Conductor has claimed, ended its own part and handed over; the host has not begun."""
+    """Conductor has allocated, ended its own part and handed over; the host has not begun."""
     server = shelved_away(world, here, there)
     world.did(server, "unshelve", NOW, event="schedule_instances")
     return server
@@ -682,7 +682,7 @@ def failed_to_boot_with_unreadable_actions(world: World, here: str, there: str) 
 
 
 def soft_deleted_without_mapping(world: World, here: str, there: str) -> str:
-    """The listing of the deleted also has what can be restored.
+    """The listing of deleted servers also has what can be restored.
 
     Its host has lost its mapping too, so no listing shows it.
     """
@@ -746,7 +746,7 @@ def marked_as_deleted_by_hand_with_unreadable_listing_of_the_deleted(
 
 
 def with_a_lost_mapping_that_no_host_shows(world: World, here: str, there: str) -> str:
-    """Nova tells no actions of it either."""
+    """Nova shows no actions of it either."""
     server = world.server(here, here)
     world.unmapped.add(server)
     world.did(server, "create", NOW)
@@ -778,9 +778,9 @@ def shelved_away_by_a_host_that_never_took_it_up(world: World, here: str, there:
 
 
 def shelved_away_in_vain(world: World, here: str, there: str) -> str:
-    """The part of the host ended with an error, so it proves nothing of what came before.
+    """The part of the host ended with an error, so it proves nothing about earlier actions.
 
-    That is further back than we look.
+    Those are further back than the reading goes.
     """
     server = shelved_away_after_a_long_life(world, here, there)
     newest, *older = world.actions[server]
@@ -792,9 +792,9 @@ def shelved_away_in_vain(world: World, here: str, there: str) -> str:
 def unshelving_that_waits_behind_a_reset_and_a_later_shelve(
     world: World, here: str, there: str
 ) -> str:
-    """It waits in the queue of the host that it claims, which is dead.
+    """It waits in the queue of the host with its allocation, which is dead.
 
-    The server went on elsewhere after a reset, and was shelved there.
+    The server continued elsewhere after a reset, and was shelved there.
     """
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     elsewhere = world.nodes[there].host
@@ -830,7 +830,7 @@ def shelved_away_elsewhere_and_placed_in_times_of_which_nothing_is_told(
 def unshelving_to_a_host_that_is_gone(world: World, here: str, there: str) -> str:
     """Its service was deleted while the unshelve waited in its queue.
 
-    Nova-compute makes another when it starts.
+    Nova-compute creates another when it starts.
     """
     server = shelved_away(world, here, there)
     world.did(server, "unshelve", NOW, event="schedule_instances")
@@ -880,7 +880,7 @@ def moved_in_vain_at_an_unknown_time(world: World, here: str, there: str) -> str
 
 
 def moved_in_vain_and_later_resized_in_place(world: World, here: str, there: str) -> str:
-    """Both ends of that move are one host, so it says nothing of its having been left."""
+    """Both ends of that move are one host, so it does not show that the server left."""
     server = _moved_in_vain_to(world, here, there)
     world.migration(server, here, here, "confirmed", type="resize")
     world.migration(server, there, there, "confirmed", type="resize")
@@ -895,7 +895,7 @@ def unshelved_before_its_newest_move(world: World, here: str, there: str) -> str
 
 
 def unshelved_while_an_older_evacuation_came_to_its_end(world: World, here: str, there: str) -> str:
-    """The evacuation waited for its host, and the host took it up late.
+    """The evacuation waited for its host, which processed it late.
 
     Before that the state was reset, and the server shelved and unshelved. It is `done` before the
     new host is saved, and the guest is there by then.
@@ -909,7 +909,7 @@ def unshelved_while_an_older_evacuation_came_to_its_end(world: World, here: str,
 
 
 def unshelved_elsewhere(world: World, here: str, there: str) -> str:
-    """By its newest unshelve it should be on a third host."""
+    """Its newest unshelve should have placed it on a third host."""
     server = _unshelved_on(world, here, there, here, there)
     world.did(server, "unshelve", NOW, host="compute-3")
     return server
@@ -944,7 +944,7 @@ def unshelved_with_unreadable_actions(world: World, here: str, there: str) -> st
 
 
 def extra_host_whose_service_runs_without_a_node(world: World, here: str, there: str) -> str:
-    """A host that is not discovered."""
+    """The host is not discovered."""
     server = extra_host_that_is_gone(world, here, there)
     world.services.append(Service("nova-compute", "compute-1", "enabled", "up"))
     return server
@@ -984,7 +984,7 @@ def extra_host_that_is_gone_while_its_own_is_hardly_held(
 
 
 def purged_on_a_host_that_is_gone(world: World, here: str, there: str) -> str:
-    """Its host must be named for it to be taken for forgotten."""
+    """Its host must be named for it to be an unknown consumer."""
     world.server(there, there)
     consumer = world.stranger(here)
     world.remove_host(here)
@@ -1063,7 +1063,7 @@ UNDECIDED = [
 
 
 @pytest.mark.parametrize("situation", UNDECIDED, ids=lambda situation: situation.__name__)
-def test_undecided(situation: Situation) -> None:
+def test_consumer_is_undecided(situation: Situation) -> None:
     world, (here, there) = _two_hosts()
 
     finding = _found(world, situation(world, here, there))
@@ -1097,7 +1097,7 @@ HEALTHY = [with_shared_disk, with_children, with_a_share_of_no_host, on_its_iron
 
 
 @pytest.mark.parametrize("situation", HEALTHY, ids=lambda situation: situation.__name__)
-def test_healthy(situation: Situation) -> None:
+def test_consumer_is_healthy(situation: Situation) -> None:
     world, (here, there) = _two_hosts()
     consumer = situation(world, here, there)
 
@@ -1106,7 +1106,7 @@ def test_healthy(situation: Situation) -> None:
     ] == []
 
 
-def test_a_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropped() -> None:
+def test_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropped() -> None:
     world, (here, there) = _two_hosts()
     pool = world.provider("pool", sharing=True)
     child = world.provider("compute-2_pci", there)
@@ -1120,7 +1120,7 @@ def test_a_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropp
 
 
 @pytest.mark.parametrize("excluded", ["compute-1", "uuid of compute-1", "compute-1_pci"])
-def test_excluded_provider(excluded: str) -> None:
+def test_excluded_provider_protects_its_consumers(excluded: str) -> None:
     world, (here, there) = _two_hosts()
     consumer = deleted_with_child(world, here, there)
     policy = Policy(
@@ -1130,7 +1130,7 @@ def test_excluded_provider(excluded: str) -> None:
     assert _found(world, consumer, policy).kind == "excluded"
 
 
-def test_with_a_child_everything_in_its_tree_is_excluded() -> None:
+def test_excluded_child_protects_its_whole_tree() -> None:
     world, (first, second) = _two_hosts()
     world.provider("compute-1_pci", first)
     consumer, other = deleted(world, first, second), extra_host(world, second, first)
@@ -1141,7 +1141,7 @@ def test_with_a_child_everything_in_its_tree_is_excluded() -> None:
     assert _found(world, bystander, policy).kind == "unknown_consumer"
 
 
-def test_excluded_consumer() -> None:
+def test_excluded_consumer_is_protected() -> None:
     world, (here, there) = _two_hosts()
     consumer = deleted(world, here, there)
 
@@ -1160,7 +1160,7 @@ def test_excluded_consumer() -> None:
         (Scope(), "unknown_consumer", "undecided"),
     ],
 )
-def test_what_holds_of_a_host_that_is_gone_is_forgotten_where_that_host_is_named(
+def test_consumer_on_a_deleted_host_is_unknown_where_that_host_is_named(
     scope: Scope, kind: str, verdict: str
 ) -> None:
     world, (here, there) = _two_hosts()
@@ -1180,7 +1180,7 @@ def test_what_holds_of_a_host_that_is_gone_is_forgotten_where_that_host_is_named
     assert (found.kind, found.verdict) == (kind, verdict), found.reason
 
 
-def test_a_host_that_is_gone_and_is_not_marked_by_nova_is_somebody_elses() -> None:
+def test_deleted_host_without_the_nova_trait_belongs_to_somebody_else() -> None:
     world, (here, there) = _two_hosts()
     consumer = purged_on_a_host_that_is_gone(world, here, there)
     world.were_novas.clear()
@@ -1193,7 +1193,7 @@ def test_a_host_that_is_gone_and_is_not_marked_by_nova_is_somebody_elses() -> No
     assert (found.kind, found.verdict) == ("foreign_provider", "protected")
 
 
-def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
+def test_allocation_possibly_of_another_nova_is_not_taken_from_a_server() -> None:
     world, (here, there) = _two_hosts()
     server = extra_host_that_is_gone(world, here, there)
     cloud = dataclasses.replace(world.snapshot().cloud, other_novas=("RegionTwo",))
@@ -1222,7 +1222,7 @@ def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
         ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "right region"),
     ],
 )
-def test_without_a_sound_listing_of_hosts_none_is_gone(
+def test_unsound_listing_of_hosts_proves_no_host_deleted(
     changes: dict[str, t.Any], told: str
 ) -> None:
     world, (here, there) = _two_hosts()
@@ -1233,7 +1233,7 @@ def test_without_a_sound_listing_of_hosts_none_is_gone(
     assert not index.is_gone(here) and told in index.find_possible_host(here)
 
 
-def test_it_is_told_that_a_row_was_marked_as_deleted_by_hand() -> None:
+def test_row_marked_as_deleted_by_hand_is_reported() -> None:
     world, (here, there) = _two_hosts()
     alone = _found(world, marked_as_deleted_by_hand(world, here, there))
     asked_for = _found(
@@ -1247,7 +1247,7 @@ def test_it_is_told_that_a_row_was_marked_as_deleted_by_hand() -> None:
     assert "by hand" in asked_for.reason and "user user asked for its deletion" in asked_for.reason
 
 
-def test_nominates_only_what_the_listings_leave_open() -> None:
+def test_only_consumers_that_the_listings_leave_open_are_candidates() -> None:
     world, (here, there) = _two_hosts()
     pool = world.provider("pool", sharing=True)
     plain = world.hold(world.server(here, here), pool, amounts=DISK)

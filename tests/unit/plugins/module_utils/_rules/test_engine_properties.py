@@ -2,12 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds of the judge in every cloud, however wild.
+"""Properties of the rules in every cloud, however strange.
 
-Above all, nothing a live server needs is ever given away.
+Above all, nothing a live server needs is ever removed.
 
-What is true is taken from the `World` here, by the words of the design, and not by asking the code
-under test.
+The truth comes from the `World` here, by the words of the design, and not from the code under test.
 """
 
 from __future__ import annotations
@@ -22,7 +21,10 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import (
     AT_REST,
@@ -36,14 +38,13 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 
 many = hypothesis.settings(max_examples=200)
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in ORPHAN_KINDS])
-def test_these_worlds_hold_orphans_of_every_kind(kind: str) -> None:
-    """Without them the properties below would hold of nothing."""
+def test_generated_worlds_have_orphans_of_every_kind(kind: str) -> None:
+    """Without them the properties below would prove nothing."""
     hypothesis.find(
         worlds(),
         lambda world: any(finding.kind == kind for finding in _changing(world)),
@@ -53,7 +54,7 @@ def test_these_worlds_hold_orphans_of_every_kind(kind: str) -> None:
 
 @many
 @hypothesis.given(worlds())
-def test_a_server_at_rest_keeps_its_own_host_and_what_no_host_owns(world: World) -> None:
+def test_settled_server_keeps_its_own_host_and_foreign_providers(world: World) -> None:
     for finding in _changing(world):
         if home := _home(world, finding.consumer):
             taken = {
@@ -66,12 +67,12 @@ def test_a_server_at_rest_keeps_its_own_host_and_what_no_host_owns(world: World)
 
 @many
 @hypothesis.given(worlds())
-def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
+def test_migration_keeps_what_its_server_lacks_on_its_host(
     world: World,
 ) -> None:
-    """Nor of a shared pool: what only the migration holds may be what the guest lives on.
+    """This includes a shared pool: the guest may use what only the migration has.
 
-    Only a confirmed move says whose is right.
+    Only a confirmed move shows whose it is.
     """
     for finding in _changing(world):
         move = world.migrations.get(finding.consumer)
@@ -88,7 +89,7 @@ def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
 
 @many
 @hypothesis.given(worlds())
-def test_a_migration_gives_up_nothing_while_its_server_holds_nothing_of_its_own_host(
+def test_migration_keeps_everything_while_its_server_has_nothing_on_its_own_host(
     world: World,
 ) -> None:
     for finding in _changing(world):
@@ -108,8 +109,8 @@ def test_nothing_is_changed_while_a_migration_is_under_way(world: World) -> None
 
 @many
 @hypothesis.given(worlds())
-def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World) -> None:
-    """Which is all the protected statuses and every answer that says nothing.
+def test_only_a_settled_or_unhosted_server_or_a_404_proves_an_orphan(world: World) -> None:
+    """This covers all protected statuses and every inconclusive answer.
 
     And a task, and an action that may still run.
     """
@@ -124,7 +125,7 @@ def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World)
 
 @many
 @hypothesis.given(worlds())
-def test_a_404_for_a_server_that_a_host_lists_convicts_nothing(world: World) -> None:
+def test_contradicted_404_proves_nothing(world: World) -> None:
     listed = {
         server for node in world.snapshot().hypervisors.value or () for server in node.servers
     }
@@ -135,7 +136,7 @@ def test_a_404_for_a_server_that_a_host_lists_convicts_nothing(world: World) -> 
 
 @many
 @hypothesis.given(st.data())
-def test_what_the_policy_spares_is_never_changed(data: st.DataObject) -> None:
+def test_consumers_excluded_by_the_policy_are_never_changed(data: st.DataObject) -> None:
     world = data.draw(worlds())
     policy = data.draw(policies(world))
     for finding in _changing(world, policy):
@@ -163,7 +164,7 @@ def test_what_the_policy_spares_is_never_changed(data: st.DataObject) -> None:
 
 @many
 @hypothesis.given(worlds())
-def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_are(
+def test_change_of_an_orphan_drops_whole_providers_and_keeps_the_others(
     world: World,
 ) -> None:
     for finding in _changing(world):
@@ -183,7 +184,7 @@ def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_
 
 @many
 @hypothesis.given(worlds())
-def test_a_change_settles_its_consumer(world: World) -> None:
+def test_change_settles_its_consumer(world: World) -> None:
     for finding in _changing(world):
         assert finding.change is not None
         after = copy.deepcopy(world)
@@ -194,9 +195,9 @@ def test_a_change_settles_its_consumer(world: World) -> None:
 @many
 @hypothesis.given(worlds())
 def test_all_changes_together_settle_everything(world: World) -> None:
-    """The changes of orphans make an orphan of nothing else.
+    """The changes of orphans create no new orphan.
 
-    Those of drifted servers may prove that a migration's claim is one.
+    Changes of drifted servers may prove that a migration's allocation is one.
     """
     for kinds in ({"drifted"}, {"orphaned"}):
         for finding in _changing(world):
@@ -208,16 +209,16 @@ def test_all_changes_together_settle_everything(world: World) -> None:
 
 @many
 @hypothesis.given(worlds(), st.randoms(use_true_random=False))
-def test_the_order_of_reading_changes_nothing(world: World, chance: random.Random) -> None:
-    assert _told(judge(_shuffled(world, chance).snapshot(), HARSH)) == _told(
-        judge(world.snapshot(), HARSH)
+def test_order_of_reading_does_not_matter(world: World, chance: random.Random) -> None:
+    assert _told(judge(_shuffled(world, chance).snapshot(), NO_MINIMUM_AGE)) == _told(
+        judge(world.snapshot(), NO_MINIMUM_AGE)
     )
 
 
 @many
 @hypothesis.given(worlds(), st.data())
-def test_what_is_unrelated_changes_nothing(world: World, data: st.DataObject) -> None:
-    before = _told(judge(world.snapshot(), HARSH))
+def test_unrelated_consumers_do_not_matter(world: World, data: st.DataObject) -> None:
+    before = _told(judge(world.snapshot(), NO_MINIMUM_AGE))
     held = data.draw(st.lists(st.sampled_from(sorted(world.providers)), min_size=1, max_size=3))
     services = sorted({node.host for node in world.nodes.values()})
     new = world.host("compute-new", service=data.draw(st.sampled_from([None, *services])))
@@ -227,40 +228,40 @@ def test_what_is_unrelated_changes_nothing(world: World, data: st.DataObject) ->
         world.server(data.draw(st.sampled_from(sorted(world.nodes))), *held),
     }
 
-    after = _told(judge(world.snapshot(), HARSH))
+    after = _told(judge(world.snapshot(), NO_MINIMUM_AGE))
 
     assert {consumer: told for consumer, told in after.items() if consumer not in added} == before
 
 
 @many
 @hypothesis.given(worlds())
-def test_no_migration_is_taken_for_forgotten_while_the_listing_of_migrations_cannot_be_read(
+def test_unreadable_listing_of_migrations_proves_no_migration_deleted(
     world: World,
 ) -> None:
     hypothesis.assume(not any(question == "marker" for question, _uuid in world.statuses))
     snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
-    assert not {finding.consumer for finding in judge(snapshot, HARSH) if finding.change} & set(
-        world.migrations
-    )
+    assert not {
+        finding.consumer for finding in judge(snapshot, NO_MINIMUM_AGE) if finding.change
+    } & set(world.migrations)
 
 
-def test_nothing_is_forgotten_while_the_listing_of_migrations_cannot_be_read() -> None:
-    """To the marker probe, too, a cell that fails says 400."""
+def test_unreadable_listing_of_migrations_proves_no_consumer_unknown() -> None:
+    """A cell that fails answers 400 to the marker probe, too."""
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     migration = world.migration(world.server(here, there), here, there, "migrating", here)
     world.answers("marker", migration, 400)
     snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
 
-    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[
+    assert {finding.consumer: finding.verdict for finding in judge(snapshot, NO_MINIMUM_AGE)}[
         migration
     ] == "undecided"
 
 
-def test_nothing_is_forgotten_that_the_listing_by_host_would_show() -> None:
+def test_consumer_visible_in_the_listing_of_its_host_is_never_unknown() -> None:
     """A cell too slow for the listing of all can be too slow for the marker probe as well.
 
-    Then Nova says 200 and 400.
+    Nova then answers 200 and 400.
     """
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
@@ -270,12 +271,12 @@ def test_nothing_is_forgotten_that_the_listing_by_host_would_show() -> None:
     world.left_out_migrations.add(parked)
     world.answers("marker", parked, 400)
 
-    assert {finding.consumer: finding.verdict for finding in judge(world.snapshot(), HARSH)}[
-        parked
-    ] == "undecided"
+    assert {
+        finding.consumer: finding.verdict for finding in judge(world.snapshot(), NO_MINIMUM_AGE)
+    }[parked] == "undecided"
 
 
-def test_no_server_is_deleted_while_the_listing_of_hosts_cannot_be_read() -> None:
+def test_unreadable_listing_of_hosts_proves_no_server_deleted() -> None:
     """That listing is what would contradict a 404 for a live server."""
     world = World()
     here = world.host("compute-1")
@@ -284,13 +285,13 @@ def test_no_server_is_deleted_while_the_listing_of_hosts_cannot_be_read() -> Non
     world.deleted[server] = world.servers[server]
     snapshot = world.snapshot(hypervisors=answer("GET /os-hypervisors/detail", 500))
 
-    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[
+    assert {finding.consumer: finding.verdict for finding in judge(snapshot, NO_MINIMUM_AGE)}[
         server
     ] == "undecided"
 
 
-def _changing(world: World, policy: Policy = HARSH) -> list[Finding]:
-    """The findings that would be changed by a user who asks for everything."""
+def _changing(world: World, policy: Policy = NO_MINIMUM_AGE) -> list[Finding]:
+    """Return the findings that a user who chooses all kinds would change."""
     found = [finding for finding in judge(world.snapshot(), policy) if finding.consumer]
     return [
         finding
@@ -304,7 +305,7 @@ def _server_of(world: World, consumer: str) -> str:
 
 
 def _home(world: World, server: str) -> str | None:
-    """The compute node on which `server` lives and rests; None when it does not."""
+    """Return the compute node of a live, settled `server`, else None."""
     found = world.servers.get(server)
     if (
         found is None
@@ -324,9 +325,9 @@ def _home(world: World, server: str) -> str | None:
 
 
 def _has_no_host(world: World, server: str) -> bool:
-    """Say whether `server` failed to boot or is shelved away.
+    """Return whether `server` failed to boot or is offloaded.
 
-    Nothing that was asked of it may still run.
+    No action of it may still run.
     """
     found = world.servers[server]
     if (
@@ -348,8 +349,8 @@ def _has_no_host(world: World, server: str) -> bool:
     )
     shelved = next((number for number, action in enumerate(did) if action.shelving_hosts), None)
     before = len(did) if placed is None else placed
-    # What came before a finished shelve is over, but for what placed it; without that, it has to be
-    # where it was shelved.
+    # Earlier actions than a finished shelve have ended, except the one that placed it; without
+    # that, it must be where it was shelved.
     newest = (
         did[: shelved + 1]
         if shelved is not None and shelved < before
@@ -364,9 +365,9 @@ def _has_no_host(world: World, server: str) -> bool:
 
 
 def _is_of_another_host(world: World, provider: str, server: str, home: str) -> bool:
-    """Say whether `provider` is of a compute node other than `home`.
+    """Return whether `provider` belongs to a compute node other than `home`.
 
-    Or of the named source of a move of `server`.
+    Or to the named source of a move of `server`.
     """
     found = world.providers.get(provider)
     if found is None or found.sharing or found.root == home:
@@ -376,7 +377,7 @@ def _is_of_another_host(world: World, provider: str, server: str, home: str) -> 
         found.root in world.providers and world.providers[found.root].name in sources
     ):
         return True
-    # One that is gone: Nova has marked it, and no service of that name is left.
+    # A deleted host: Nova has marked its provider, and no service of that name is left.
     services = {service.host for service in world.services}
     return (
         found.root in world.were_novas
@@ -390,7 +391,7 @@ def _roots(world: World, resources: t.Iterable[str]) -> set[str]:
 
 
 def _names(world: World, uuid: str) -> set[str]:
-    """Every name by which a user may mean this provider: its own and its root's."""
+    """Return every name that a user may give this provider: its own and its root's."""
     known = [
         world.providers[part] for part in (uuid, *_roots(world, [uuid])) if part in world.providers
     ]
@@ -398,7 +399,7 @@ def _names(world: World, uuid: str) -> set[str]:
 
 
 def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
-    """What matters of each finding about a consumer.
+    """Return the relevant parts of each finding about a consumer.
 
     Which of several moves explains it may depend on their order.
     """

@@ -2,17 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A resize within one host: both claims are on the server's own tree.
+"""A resize within one host: both allocations are on the server's own tree.
 
-Which of them the guest lives on is the question.
+The question is which of them the guest uses.
 
-While it lasts the migration holds the old claim and the server the new one. Once it is confirmed,
-the new one is needed. When it fails and is rolled back ("Unable to resize disk down."), Nova first
-saves the migration as `error`, then the server as ACTIVE without a task, and only then moves the
-old claim back, without a look at whether that worked (nova/compute/manager.py, resize_instance,
-prep_resize and _revert_allocation). Where it did not, the server is at rest with the old flavor and
-the new claim, and the one that it needs is the migration's. Amounts, and the providers within the
-tree, show which is which.
+While it lasts the migration has the old allocation and the server the new one. Once it is
+confirmed, the new one is needed. When it fails and is rolled back ("Unable to resize disk down."),
+Nova first saves the migration as `error`, then the server as ACTIVE without a task, and only then
+moves the old allocation back, without checking that it worked (nova/compute/manager.py,
+resize_instance, prep_resize and _revert_allocation). If it did not, the server has the old flavor
+and the new allocation, and the one that it needs is the migration's. Amounts, and the providers
+within the tree, show which is which.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LARGE = {"VCPU": 8, "MEMORY_MB": 16384}
 def _of_a_resize(
     status: str, old: t.Mapping[str, t.Mapping[str, int]], new: t.Mapping[str, t.Mapping[str, int]]
 ) -> Finding:
-    """The finding about the migration, with `old` and `new` claims by name of the provider."""
+    """Return the finding about the migration; `old` and `new` are by provider name."""
     world = World()
     here = world.host("compute-1")
     named = {
@@ -60,7 +60,7 @@ def _of_a_resize(
     [(SMALL, LARGE), (LARGE, SMALL), (SMALL, SMALL)],
     ids=["larger", "smaller", "equal"],
 )
-def test_after_a_confirmed_resize_the_old_claim_goes(
+def test_confirmed_resize_loses_the_old_allocation(
     old: dict[str, int], new: dict[str, int]
 ) -> None:
     finding = _of_a_resize("confirmed", {"compute-1": old}, {"compute-1": new})
@@ -68,7 +68,7 @@ def test_after_a_confirmed_resize_the_old_claim_goes(
     assert (finding.verdict, finding.kind) == ("orphaned", "ended_migration")
 
 
-def test_after_a_confirmed_resize_the_old_device_goes() -> None:
+def test_confirmed_resize_loses_the_old_device() -> None:
     old, new = (
         {"compute-1": SMALL, "gpu-1": {"VGPU": 1}},
         {"compute-1": SMALL, "gpu-2": {"VGPU": 1}},
@@ -80,7 +80,7 @@ def test_after_a_confirmed_resize_the_old_device_goes() -> None:
 @pytest.mark.parametrize(
     ("held", "verdict"), [({}, "undecided"), ({"pool": {"DISK_GB": 10}}, "orphaned")]
 )
-def test_after_a_confirmed_resize_the_old_share_of_a_pool_goes_if_the_server_has_one(
+def test_confirmed_resize_loses_the_old_pool_allocation_if_the_server_has_one(
     held: dict[str, t.Any], verdict: str
 ) -> None:
     finding = _of_a_resize(
@@ -91,7 +91,7 @@ def test_after_a_confirmed_resize_the_old_share_of_a_pool_goes_if_the_server_has
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "reverted", "cancelled"])
-def test_after_a_failed_resize_the_old_claim_goes_if_the_server_holds_as_much(status: str) -> None:
+def test_failed_resize_loses_the_old_allocation_if_the_server_has_as_much(status: str) -> None:
     finding = _of_a_resize(status, {"compute-1": SMALL}, {"compute-1": LARGE})
 
     assert (finding.verdict, finding.kind) == ("orphaned", "ended_migration")
@@ -110,7 +110,7 @@ def test_after_a_failed_resize_the_old_claim_goes_if_the_server_holds_as_much(st
     ],
     ids=["less of the host", "another device", "less of the pool"],
 )
-def test_after_a_failed_resize_the_old_claim_stays_if_the_server_holds_less(
+def test_failed_resize_keeps_the_old_allocation_if_the_server_has_less(
     status: str, old: dict[str, dict[str, int]], new: dict[str, dict[str, int]]
 ) -> None:
     finding = _of_a_resize(status, old, new)

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nothing needed is removed while a cell dies and comes back at any request.
+"""No needed allocation is removed while a cell dies and returns at any request.
 
 Nor while some API workers do not know a cell.
 
-Nova's own operations go on meanwhile, as in `test__nova_races`. All of them are in one cell; a
+Nova's own operations continue meanwhile, as in `test_nova_races`. All of them are in one cell; a
 second cell has a host with an orphan that can be proven without the first.
 """
 
@@ -46,7 +46,7 @@ DOWN, UP = "the cell goes down", "the cell comes back"
 
 
 class TwoCells(Cloud):
-    """A cloud whose first cell is left out of an answer or makes it fail.
+    """A cloud whose first cell is missing from an answer or makes it fail.
 
     The cell has everything of the life.
     """
@@ -72,7 +72,7 @@ class TwoCells(Cloud):
             super().happens()
 
     def lacks_first(self) -> bool:
-        """Tell whether the listing that is asked for now leaves the first cell out."""
+        """Return whether the current listing omits the first cell."""
         return self.is_down
 
     def _is_first(self, server: str) -> bool:
@@ -80,11 +80,11 @@ class TwoCells(Cloud):
         return server not in of_second | {self.orphan, self.second_server}
 
     def _known_to_nova(self, uuid: str) -> bool:
-        """Tell whether there is a mapping of a server to its cell."""
+        """Return whether a server has a mapping to its cell."""
         return uuid in self.world.servers or uuid in self.world.deleted
 
     def _rows(self, found: Answer[t.Any]) -> Answer[t.Any]:
-        """Return a listing of migrations, all of which are of the first cell."""
+        """Return a listing of migrations, all of which are in the first cell."""
         return d.replace(found, value=()) if self.lacks_first() else found
 
     def list_services(self) -> t.Any:
@@ -163,7 +163,7 @@ class TwoCells(Cloud):
 class MixedWorkers(TwoCells):
     """A cloud whose workers answer at random.
 
-    Some of them know the first cell not at all or only for one kind of listing.
+    Some of them do not know the first cell, or only for one kind of listing.
     """
 
     def __init__(self, life: Life, script: t.Mapping[int, str], seed: int, unaware: float) -> None:
@@ -192,13 +192,13 @@ class MixedWorkers(TwoCells):
 
 
 class DeadAndUnaware(MixedWorkers):
-    """A cloud whose first cell goes down and comes back.
+    """A cloud whose first cell goes down and returns.
 
-    Meanwhile some workers do not know it at all, and so do not say that it is down.
+    Meanwhile some workers do not know it, and so do not report that it is down.
     """
 
     def lacks_first(self) -> bool:
-        """Say whether a listing leaves the cell out.
+        """Return whether a listing omits the cell.
 
         It does if the cell is down or if the worker does not know it.
         """
@@ -230,7 +230,7 @@ class DeadAndUnaware(MixedWorkers):
 
 
 class UnawareListings(TwoCells):
-    """A cloud in which an adversary chooses which worker answers a listing.
+    """A cloud in which an adversary chooses the worker that answers a listing.
 
     Some of the workers do not know the first cell.
     """
@@ -266,9 +266,10 @@ class UnawareListings(TwoCells):
 
 
 def run_or_refuse(cloud: TwoCells, but: t.Collection[str] = ()) -> set[str]:
-    """Detect and remediate everything but some kinds.
+    """Detect and remediate all but some kinds.
 
-    Returns the consumers that were written, also when the run ended because it was not sound.
+    Returns the consumers that were written, even if the run ended because the reading was not
+    sound.
     """
     with contextlib.suppress(UnsoundReading):
         run(cloud, but)
@@ -276,9 +277,9 @@ def run_or_refuse(cloud: TwoCells, but: t.Collection[str] = ()) -> set[str]:
 
 
 def _script(draw: st.DrawFn, life: Life) -> dict[int, str]:
-    """Draw how the life goes on.
+    """Draw how the life continues.
 
-    An operation begins at some request, and then makes a step now and then.
+    An operation begins at some request, and then makes a step from time to time.
     """
     first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 2, 4, 8]))
     script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
@@ -289,7 +290,7 @@ def _script(draw: st.DrawFn, life: Life) -> dict[int, str]:
 
 @st.composite
 def dying_cells(draw: st.DrawFn) -> TwoCells:
-    """The cell goes down at some request, and comes back at a later one or never."""
+    """Draw the request at which the cell goes down, and perhaps a later one for its return."""
     life = left_over(*draw(st.sampled_from(leftovers())))
     script = _script(draw, life) if draw(st.booleans()) else {}
     down = draw(st.integers(1, 3 * LONGEST))
@@ -332,7 +333,7 @@ def unaware_listings(draw: st.DrawFn) -> UnawareListings:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the second look at a cell follow the first without a pause."""
+    """Repeat the request to a cell without a pause."""
     monkeypatch.setattr(collector, "_RETRY_PAUSE", 0)
     monkeypatch.setattr(
         answering_cells, "map_parallel", lambda function, items: list(map(function, items))
@@ -346,7 +347,7 @@ SETTINGS = hypothesis.settings(
 
 @SETTINGS
 @hypothesis.given(dying_cells())
-def test_nothing_needed_is_removed_while_a_cell_dies(cloud: TwoCells) -> None:
+def test_needed_allocations_survive_while_a_cell_dies(cloud: TwoCells) -> None:
     written = run_or_refuse(cloud)
 
     assert not cloud.wrong, "\n".join(cloud.wrong)
@@ -355,7 +356,7 @@ def test_nothing_needed_is_removed_while_a_cell_dies(cloud: TwoCells) -> None:
 
 @SETTINGS
 @hypothesis.given(mixed_workers())
-def test_nothing_needed_is_removed_while_workers_do_not_know_a_cell(cloud: MixedWorkers) -> None:
+def test_needed_allocations_survive_while_workers_do_not_know_a_cell(cloud: MixedWorkers) -> None:
     run_or_refuse(cloud)
 
     assert not cloud.wrong, "\n".join(cloud.wrong)
@@ -363,7 +364,7 @@ def test_nothing_needed_is_removed_while_workers_do_not_know_a_cell(cloud: Mixed
 
 @SETTINGS
 @hypothesis.given(dead_and_unaware())
-def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know(
+def test_needed_allocations_survive_while_an_unknown_cell_is_down(
     cloud: DeadAndUnaware,
 ) -> None:
     run_or_refuse(cloud)
@@ -373,7 +374,7 @@ def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know
 
 @SETTINGS
 @hypothesis.given(unaware_listings())
-def test_what_rests_on_presence_holds_whichever_listings_lack_a_cell(
+def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(
     cloud: UnawareListings,
 ) -> None:
     """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
@@ -384,8 +385,8 @@ def test_what_rests_on_presence_holds_whichever_listings_lack_a_cell(
     hypothesis.event(f"{len(written)} changes")
 
 
-def test_no_move_that_ended_half_way_is_overlooked_where_no_migration_is_listed() -> None:
-    """A live guest has arrived where an evacuation was cut.
+def test_halfway_moves_are_noticed_where_no_migration_is_listed() -> None:
+    """A live guest has arrived where an evacuation was interrupted.
 
     Nova still has the server elsewhere, and each listing lacks the migration.
     """
@@ -401,7 +402,7 @@ def test_no_move_that_ended_half_way_is_overlooked_where_no_migration_is_listed(
 
 
 @pytest.mark.parametrize("down", [1, 5, 9, 13])
-def test_what_is_provable_in_the_cell_that_answers_goes_all_the_same(down: int) -> None:
+def test_provable_orphans_of_the_answering_cell_are_removed(down: int) -> None:
     cloud = TwoCells(left_over(*leftovers()[0]), {down: DOWN})
     written = {change.consumer for change in run(cloud)}
 
@@ -409,7 +410,7 @@ def test_what_is_provable_in_the_cell_that_answers_goes_all_the_same(down: int) 
     assert all(not cloud._is_first(consumer) for consumer in written) or down > 1
 
 
-def test_workers_that_all_know_the_cell_let_everything_go() -> None:
+def test_workers_that_know_all_cells_remove_all_orphans() -> None:
     cloud = MixedWorkers(left_over(*leftovers()[0]), {}, 1, 0.0)
 
     assert {cloud.orphan, cloud.second_server} <= {change.consumer for change in run(cloud)}

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lives in which a share is needed though all that Nova says speaks against it.
+"""Lives in which an allocation is needed although everything that Nova shows speaks against it.
 
-Each is as short as it can be.
+Each is as short as possible.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def _nova() -> Nova:
     return Nova(strict=True)
 
 
-def test_a_build_that_waits_for_a_second_host_keeps_its_claim(nova: Nova) -> None:
-    """The first host has ended its event, so the action looks over.
+def test_build_that_waits_for_a_second_host_keeps_its_allocation(nova: Nova) -> None:
+    """The first host has ended its event, so the action looks finished.
 
-    The second starts, finds the claim of a server that it does not have
+    The second starts, finds the allocation of a server that it does not have
     (_error_out_instances_whose_build_was_interrupted) and sets it to ERROR; then it takes the build
-    from its queue and makes it.
+    from its queue and runs it.
     """
     first, second, _third = nova.hosts
     life = Life(nova)
@@ -63,13 +63,11 @@ def test_a_build_that_waits_for_a_second_host_keeps_its_claim(nova: Nova) -> Non
 
 
 @pytest.mark.parametrize("how", ["volumes stay attached", "reset meanwhile"])
-def test_a_revert_that_ended_half_way_keeps_the_claim_where_the_last_disk_is(
-    nova: Nova, how: str
-) -> None:
+def test_halfway_revert_keeps_the_allocation_where_the_last_disk_is(nova: Nova, how: str) -> None:
     """The destination has destroyed the guest, and the migration is in error.
 
-    By an exception after driver.destroy (revert_resize, _terminate_volume_connections), or because
-    the source no longer finds the task that it expects (finish_revert_resize).
+    The cause is an exception after driver.destroy (revert_resize, _terminate_volume_connections),
+    or the source no longer finds the task that it expects (finish_revert_resize).
     """
     first, _second, third = nova.hosts
     life = booted(nova)
@@ -91,13 +89,13 @@ def test_a_revert_that_ended_half_way_keeps_the_claim_where_the_last_disk_is(
     assert _lost(life) == []
 
 
-def test_an_evacuation_that_failed_at_its_end_keeps_the_claim_where_the_guest_runs(
+def test_evacuation_that_failed_at_its_end_keeps_the_allocation_where_the_guest_runs(
     nova: Nova,
 ) -> None:
-    """The guest is made and the server ACTIVE when an exception comes.
+    """An exception comes when the guest exists and the server is ACTIVE.
 
-    That is at the end of _do_rebuild_instance; `failed` is saved, and what Placement refuses is
-    only logged (delete_allocation_for_evacuated_instance). The operator then resets the server to
+    That is at the end of _do_rebuild_instance; `failed` is saved, and Placement's refusal is only
+    logged (delete_allocation_for_evacuated_instance). The operator then resets the server to
     ACTIVE.
     """
     first, second, _third = nova.hosts

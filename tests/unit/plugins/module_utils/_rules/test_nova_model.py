@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""No sequence of Nova's own operations makes a needed share a removable one.
+"""No sequence of Nova's own operations makes a needed allocation removable.
 
-Each operation may be cut at any step.
+Each operation may be interrupted at any step.
 
-First every operation with one interruption and everything that may be done after it, without
-chance; then whole lives, by chance.
+First every operation with one interruption and every possible operation after it, systematically;
+then whole lives, at random.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ AFTERMATHS = (
 
 @pytest.fixture(name="watch", scope="module")
 def _watch() -> Watch:
-    """Judges each state once, whichever life it is of, and remembers what was seen."""
+    """Judges each state once, whichever life it belongs to, and remembers what it has seen."""
     return Watch()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("placement", ["answers", "refuses"])
-def test_no_operation_cut_at_any_step_lets_a_needed_share_go(
+def test_needed_allocations_survive_any_operation_cut_at_any_step(
     watch: Watch, operation: str, placement: str
 ) -> None:
     watch.complete.add((operation, placement))
@@ -115,7 +115,7 @@ def _interrupted(
     steps: int,
     aftermath: tuple[str, ...],
 ) -> bool:
-    """Returns whether the operation was still under way after so many steps."""
+    """Return whether the operation was still under way after so many steps."""
     life, begun = begun_with(Nova(pooled=True, devices=True), operation, home)
     life.go(begun, steps)
     if begun not in life.running:
@@ -131,30 +131,30 @@ def _interrupted(
 @pytest.mark.parametrize(
     "kind", [kind.name for kind in KINDS if kind in ORPHAN_KINDS or kind.by_default == REMEDIATE]
 )
-def test_these_lives_reach_every_kind_of_orphan_and_all_that_is_changed_by_default(
-    watch: Watch, kind: str
-) -> None:
-    """Only of what is reached anything is shown."""
+def test_lives_reach_every_kind_of_orphan_and_every_default_change(watch: Watch, kind: str) -> None:
+    """The properties only hold for what is reached."""
     _all_seen(watch)
     assert watch.kinds[kind]
 
 
 @pytest.mark.parametrize("name", half_way)
-def test_these_lives_reach_every_move_that_ends_half_way(watch: Watch, name: str) -> None:
+def test_lives_reach_every_halfway_move(watch: Watch, name: str) -> None:
     _all_seen(watch)
     assert watch.moves[name]
 
 
 def _all_seen(watch: Watch) -> None:
-    """Where only one of these tests is run, nothing was seen before it."""
+    """If only one of these tests is run, nothing was seen before it."""
     for operation, placement in itertools.product(OPERATIONS, ("answers", "refuses")):
         if (operation, placement) not in watch.complete:
-            test_no_operation_cut_at_any_step_lets_a_needed_share_go(watch, operation, placement)
+            test_needed_allocations_survive_any_operation_cut_at_any_step(
+                watch, operation, placement
+            )
 
 
 @hypothesis.settings(max_examples=1500)
 @hypothesis.given(st.data())
-def test_no_life_ends_with_a_needed_share_among_the_removable(
+def test_needed_allocations_are_never_removable_after_any_life(
     watch: Watch, data: st.DataObject
 ) -> None:
     data.draw(lives(watch=watch, clean=watch.clean))

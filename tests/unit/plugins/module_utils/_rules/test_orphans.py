@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What each proof rests on.
+"""The answers that each proof rests on.
 
-Take any single answer away, or contradict it, and nothing may be convicted.
+Without any single one of them, or with a contradiction, nothing may be proven.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    HARSH,
     Cloud,
     deleted_migration,
     deleted_server,
@@ -48,7 +50,7 @@ RESTS_ON = {
 @pytest.mark.parametrize(
     "situation", [*RESTS_ON, ended_migration], ids=lambda situation: situation.__name__
 )
-def test_with_every_answer_it_is_proven(situation: Situation) -> None:
+def test_complete_evidence_proves_an_orphan(situation: Situation) -> None:
     cloud = Cloud()
 
     finding = cloud.found(situation(cloud))
@@ -65,9 +67,7 @@ def test_with_every_answer_it_is_proven(situation: Situation) -> None:
         for question in questions
     ],
 )
-def test_without_one_of_its_answers_nothing_is_proven(
-    situation: Situation, question: str, status: int
-) -> None:
+def test_missing_answer_proves_nothing(situation: Situation, question: str, status: int) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
     cloud.answers(question, consumer, status)
@@ -77,7 +77,7 @@ def test_without_one_of_its_answers_nothing_is_proven(
 
 @pytest.mark.parametrize("status", [403, 500, 503])
 @pytest.mark.parametrize("question", ["server", "migrations"])
-def test_without_an_answer_about_its_server_no_migration_is_ended(
+def test_migration_has_not_ended_without_an_answer_about_its_server(
     question: str, status: int
 ) -> None:
     cloud = Cloud()
@@ -88,7 +88,7 @@ def test_without_an_answer_about_its_server_no_migration_is_ended(
 
 
 def seen_on_a_host(cloud: Cloud, consumer: str) -> None:
-    """As if the hypervisor listing showed it."""
+    """Let the hypervisor listing show it."""
     cloud.nodes[cloud.here] = d.replace(cloud.nodes[cloud.here], servers=(consumer,))
 
 
@@ -113,7 +113,7 @@ def moved_once(cloud: Cloud, consumer: str) -> None:
     ],
     ids=lambda part: part.__name__,
 )
-def test_a_404_that_is_contradicted_proves_nothing(
+def test_contradicted_404_proves_nothing(
     situation: Situation, sighting: Callable[[Cloud, str], None]
 ) -> None:
     cloud = Cloud()
@@ -124,7 +124,7 @@ def test_a_404_that_is_contradicted_proves_nothing(
     assert cloud.found(consumer).change is None
 
 
-def test_a_migration_of_a_server_that_is_deleted_and_seen_on_a_host_is_not_ended() -> None:
+def test_migration_of_a_deleted_server_seen_on_a_host_has_not_ended() -> None:
     cloud = Cloud()
     server = deleted_server(cloud)
     migration = cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
@@ -134,8 +134,8 @@ def test_a_migration_of_a_server_that_is_deleted_and_seen_on_a_host_is_not_ended
 
 
 @pytest.mark.parametrize("listed", ["everywhere", "for the server"])
-def test_a_consumer_that_a_migration_names_is_not_forgotten(listed: str) -> None:
-    """Whichever of the two listings has it."""
+def test_consumer_named_by_a_migration_is_not_unknown(listed: str) -> None:
+    """Either of the two listings may have it."""
     cloud = Cloud()
     consumer = unknown_consumer(cloud)
     migration = cloud.migration(consumer, cloud.here, cloud.there, "completed")
@@ -154,14 +154,14 @@ def test_a_consumer_that_a_migration_names_is_not_forgotten(listed: str) -> None
     assert cloud.found(consumer, **changes).verdict == "undecided"
 
 
-def test_what_holds_of_a_shared_pool_alone_is_not_forgotten() -> None:
-    """The pool is no host's: nothing says that it is this Nova's."""
+def test_consumer_on_a_shared_pool_alone_is_not_unknown() -> None:
+    """The pool belongs to no host, so nothing shows that it is this Nova's."""
     cloud = Cloud()
 
     assert cloud.found(cloud.stranger(cloud.pool)).verdict == "undecided"
 
 
-def test_what_holds_of_somebody_elses_provider_as_well_is_not_forgotten() -> None:
+def test_consumer_on_a_foreign_provider_too_is_not_unknown() -> None:
     cloud = Cloud()
 
     assert (
@@ -169,7 +169,7 @@ def test_what_holds_of_somebody_elses_provider_as_well_is_not_forgotten() -> Non
     )
 
 
-def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
+def test_migration_that_ends_during_its_lookup_has_not_ended_yet() -> None:
     """The listing had it, the server's own migrations no longer do."""
     cloud = Cloud()
     migration = ended_migration(cloud)
@@ -185,7 +185,7 @@ def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
     )
 
 
-def test_a_forgotten_migration_is_proven_by_the_listing_of_a_host_that_it_holds() -> None:
+def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
     cloud = Cloud()
     migration = deleted_migration(cloud)
     del cloud.allocations[migration]
@@ -205,7 +205,9 @@ def test_a_forgotten_migration_is_proven_by_the_listing_of_a_host_that_it_holds(
         ("migration", "done", "extra_host"),
     ],
 )
-def test_only_a_finished_evacuation_is_told_as_one(type: str, status: str, kind: str) -> None:
+def test_only_a_finished_evacuation_is_an_evacuated_source(
+    type: str, status: str, kind: str
+) -> None:
     cloud = Cloud()
     server = extra_host(cloud)
     cloud.migration(server, cloud.here, cloud.there, status, type=type)
@@ -215,9 +217,7 @@ def test_only_a_finished_evacuation_is_told_as_one(type: str, status: str, kind:
 
 @pytest.mark.parametrize("evacuated", [True, False])
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
-def test_a_host_to_which_a_running_guest_was_moved_in_vain_is_kept(
-    move: str, evacuated: bool
-) -> None:
+def test_host_of_a_failed_move_of_a_running_guest_is_kept(move: str, evacuated: bool) -> None:
     cloud = Cloud()
     server = extra_host(cloud)
     if evacuated:
@@ -228,9 +228,7 @@ def test_a_host_to_which_a_running_guest_was_moved_in_vain_is_kept(
 
 
 @pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "extra_host")])
-def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(
-    evacuated: bool, kind: str
-) -> None:
+def test_several_other_hosts_must_all_have_been_evacuated(evacuated: bool, kind: str) -> None:
     cloud = Cloud()
     third = cloud.host("compute-3")
     server = cloud.server(cloud.there, cloud.here, third, cloud.there)
@@ -245,10 +243,10 @@ def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(
 
 
 @pytest.mark.parametrize("evacuations", [0, 1, 2])
-def test_disk_of_another_host_alone_is_no_claim_on_it(evacuations: int) -> None:
-    """It may be something that the host shares, or once shared.
+def test_disk_alone_is_no_allocation_on_another_host(evacuations: int) -> None:
+    """The host may share the disk, or may once have shared it.
 
-    One such share leaves all of them undecided.
+    One such allocation leaves all of them undecided.
     """
     cloud = Cloud()
     third = cloud.host("compute-3")
@@ -263,7 +261,7 @@ def test_disk_of_another_host_alone_is_no_claim_on_it(evacuations: int) -> None:
 @pytest.mark.parametrize(
     ("age", "verdict"), [(86399, "protected"), (86400, "orphaned"), (None, "protected")]
 )
-def test_a_forgotten_consumer_must_be_as_old_as_asked(age: int | None, verdict: str) -> None:
+def test_unknown_consumer_must_have_its_own_minimum_age(age: int | None, verdict: str) -> None:
     cloud = Cloud()
     stranger = cloud.stranger(cloud.here, age=age)
     (finding,) = judge(cloud.snapshot(), Policy(min_age=0, unknown_min_age=86400))
@@ -281,7 +279,7 @@ def test_a_forgotten_consumer_must_be_as_old_as_asked(age: int | None, verdict: 
         (None, 0, "orphaned"),
     ],
 )
-def test_an_orphan_must_be_as_old_as_asked(age: int | None, min_age: int, verdict: str) -> None:
+def test_orphan_must_have_the_minimum_age(age: int | None, min_age: int, verdict: str) -> None:
     cloud = Cloud()
     server = cloud.hold(deleted_server(cloud), cloud.here, age=age)
     (finding,) = judge(cloud.snapshot(), Policy(min_age=min_age))
@@ -292,9 +290,9 @@ def test_an_orphan_must_be_as_old_as_asked(age: int | None, min_age: int, verdic
 def _beside(
     allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None
 ) -> Finding:
-    """Judge a forgotten consumer in a cloud with these services in its catalogue.
+    """Judge an unknown consumer in a cloud with these services in its catalogue.
 
-    Somebody says of some of them that they hold nothing.
+    The user says that some of them allocate nothing.
     """
     cloud = Cloud()
     consumer = unknown_consumer(cloud)
@@ -309,7 +307,7 @@ def _beside(
     )
     return next(
         finding
-        for finding in judge(there, d.replace(HARSH, ignore_allocators=frozenset(ignored)))
+        for finding in judge(there, d.replace(NO_MINIMUM_AGE, ignore_allocators=frozenset(ignored)))
         if finding.consumer == consumer
     )
 
@@ -333,7 +331,7 @@ def _beside(
         ),
     ],
 )
-def test_a_forgotten_consumer_is_told_with_who_else_may_claim(
+def test_unknown_consumer_lists_other_possible_owners(
     allocators: tuple[str, ...], ignored: tuple[str, ...], told: str
 ) -> None:
     finding = _beside(allocators, ignored)
@@ -353,7 +351,7 @@ def test_a_forgotten_consumer_is_told_with_who_else_may_claim(
         (("container", "reservation"), ("container",), "reservation"),
     ],
 )
-def test_a_forgotten_consumer_without_a_type_may_be_that_of_another_service(
+def test_unknown_consumer_without_a_type_may_belong_to_another_service(
     allocators: tuple[str, ...], ignored: tuple[str, ...], suspect: str
 ) -> None:
     finding = _beside(allocators, ignored)
@@ -370,14 +368,14 @@ def test_a_forgotten_consumer_without_a_type_may_be_that_of_another_service(
 
 
 @pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
-def test_a_forgotten_consumer_that_says_what_it_is_belongs_to_no_other_service(
+def test_unknown_consumer_with_a_type_belongs_to_no_other_service(
     consumer_type: str,
 ) -> None:
     assert _beside(("container",), consumer_type=consumer_type).verdict == "orphaned"
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "SHUTOFF"])
-def test_a_server_that_lost_its_host_is_undecided_until_it_is_deleted_or_set_to_error(
+def test_server_that_lost_its_host_is_undecided_until_deleted_or_set_to_error(
     status: str,
 ) -> None:
     cloud = Cloud()

@@ -4,7 +4,7 @@
 
 """Whether the answers of a reading contradict each other.
 
-Each contradiction by itself, and what looks like one and is not.
+Each contradiction by itself, and lookalikes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _told(snapshot: Snapshot) -> str:
     return sentence
 
 
-def test_a_whole_answer_contradicts_nothing() -> None:
+def test_complete_answers_agree() -> None:
     assert list_disagreements(Site().snapshot()) == ()
 
 
@@ -70,7 +70,7 @@ def test_services_that_differ_before_and_after_are_named() -> None:
     )
 
 
-def test_a_cell_that_goes_down_meanwhile_is_no_contradiction() -> None:
+def test_cell_that_goes_down_meanwhile_is_not_a_contradiction() -> None:
     site = Site()
     silent = answer(
         "GET /os-services",
@@ -82,7 +82,7 @@ def test_a_cell_that_goes_down_meanwhile_is_no_contradiction() -> None:
 
 
 def test_compute_nodes_without_a_service_are_named() -> None:
-    """One list of cells of a worker is newer than its other one."""
+    """One of a worker's two lists of cells is newer than the other."""
     site = Site()
     services = site.services_with(HERE)
 
@@ -91,14 +91,14 @@ def test_compute_nodes_without_a_service_are_named() -> None:
     )
 
 
-def test_a_host_that_is_found_directly_and_listed_nowhere_is_named() -> None:
+def test_host_found_directly_and_never_listed_is_named() -> None:
     told = _told(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}))
 
     assert f"compute nodes on {NEW} (GET /os-hosts), which its listings leave out" in told
     assert "nova-manage cell_v2 delete_host" in told
 
 
-def test_a_host_that_is_found_directly_and_has_only_a_service_in_the_listings_is_named() -> None:
+def test_host_found_directly_and_listed_only_as_a_service_is_named() -> None:
     site = Site()
     services = site.services_with(HERE, THERE, NEW)
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
@@ -109,7 +109,7 @@ def test_a_host_that_is_found_directly_and_has_only_a_service_in_the_listings_is
 
 
 @pytest.mark.parametrize(("status", "doubtful"), [(404, []), (403, [NEW]), (500, [NEW])])
-def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on_absence(
+def test_failed_lookup_of_an_aggregate_host_closes_proofs_by_absence(
     status: int, doubtful: list[str]
 ) -> None:
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status)}
@@ -123,7 +123,7 @@ def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on
 
 
 @pytest.mark.parametrize("status", [404, 403, 500])
-def test_a_host_that_is_not_found_contradicts_nothing(status: int) -> None:
+def test_host_that_is_not_found_is_not_a_contradiction(status: int) -> None:
     assert (
         list_disagreements(
             Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", status)})
@@ -135,9 +135,7 @@ def test_a_host_that_is_not_found_contradicts_nothing(status: int) -> None:
 @pytest.mark.parametrize(
     ("status", "agrees"), [(None, False), (403, False), (500, False), (200, False), (404, True)]
 )
-def test_a_server_on_a_host_that_is_not_listed_is_looked_into(
-    status: int | None, agrees: bool
-) -> None:
+def test_server_on_an_unlisted_host_is_looked_up(status: int | None, agrees: bool) -> None:
     site = Site()
     server = site.server(site.here)
     site.servers[server] = d.replace(site.servers[server], host=NEW, node=NEW)
@@ -148,7 +146,7 @@ def test_a_server_on_a_host_that_is_not_listed_is_looked_into(
     assert list_hosts_to_look_up(snapshot) == [NEW]
 
 
-def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
+def test_marker_known_and_then_unknown_is_a_contradiction() -> None:
     site = Site()
     forgotten = site.stranger(site.here)
     known, unknown = (
@@ -160,7 +158,7 @@ def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
     assert f"knew {forgotten} as a migration's" in _told(site.snapshot(evidence=evidence_by_uuid))
 
 
-def test_a_migration_that_is_listed_and_then_not_is_a_contradiction() -> None:
+def test_migration_listed_and_then_missing_is_a_contradiction() -> None:
     site = Site()
     evidence_by_uuid = site.evidence_with(
         site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ())
@@ -171,7 +169,7 @@ def test_a_migration_that_is_listed_and_then_not_is_a_contradiction() -> None:
     )
 
 
-def test_a_migration_that_goes_with_its_server_is_no_contradiction() -> None:
+def test_migration_deleted_with_its_server_is_not_a_contradiction() -> None:
     site = Site()
     gone = {
         "server": answer("GET /servers", 404),
@@ -181,7 +179,7 @@ def test_a_migration_that_goes_with_its_server_is_no_contradiction() -> None:
     assert list_disagreements(site.snapshot(evidence=site.evidence_with(site.live, **gone))) == ()
 
 
-def test_hosts_of_aggregates_that_are_not_listed_are_looked_up() -> None:
+def test_unlisted_hosts_of_aggregates_are_looked_up() -> None:
     aggregates = (Aggregate("uuid", "racks", None, (HERE, NEW)),)
 
     assert list_hosts_to_look_up(Site().snapshot(aggregates=aggregates)) == [NEW]
@@ -194,7 +192,7 @@ def test_hosts_of_aggregates_that_are_not_listed_are_looked_up() -> None:
         ("compute-1.example.org", ("compute-1.example.org", "compute-1")),
     ],
 )
-def test_a_host_may_go_by_the_name_of_its_node_or_by_that_without_its_domain(
+def test_host_names_of_a_provider_include_the_one_without_domain(
     provider: str, names: tuple[str, ...]
 ) -> None:
     assert list_host_names(provider) == names

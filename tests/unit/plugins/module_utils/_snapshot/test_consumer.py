@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""When a server rests on its host, so that a migration of it may give up its claim.
+"""When a server is settled on its host, so that a migration of it may lose its allocation.
 
-And what the server must hold itself before that.
+And what the server must have itself before that.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if t.TYPE_CHECKING:
     ],
     ids=str,
 )
-def test_a_server_that_is_not_at_rest_on_a_known_host_loses_nothing(
+def test_unsettled_server_or_unknown_host_keeps_everything(
     situation: Situation, state: dict[str, t.Any]
 ) -> None:
     cloud = Cloud()
@@ -81,7 +81,7 @@ def test_a_server_that_is_not_at_rest_on_a_known_host_loses_nothing(
     ],
     ids=str,
 )
-def test_a_migration_keeps_what_its_server_lacks(
+def test_migration_keeps_what_its_server_lacks(
     servers: tuple[str, ...], migrations: tuple[str, ...], status: str
 ) -> None:
     cloud = Cloud()
@@ -100,7 +100,7 @@ def test_a_migration_keeps_what_its_server_lacks(
     assert cloud.found(migration).verdict == "undecided"
 
 
-def test_a_server_of_no_known_host_does_not_hold_its_own_by_holding_what_is_not_listed() -> None:
+def test_server_on_an_unknown_host_does_not_have_its_own_tree() -> None:
     cloud = Cloud()
     cloud.host("compute-2")
     gone = cloud.provider("gone")
@@ -112,7 +112,7 @@ def test_a_server_of_no_known_host_does_not_hold_its_own_by_holding_what_is_not_
 
 
 @pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
-def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_extra_host(
+def test_server_not_where_its_newest_move_ended_is_not_on_the_extra_host(
     status: str,
 ) -> None:
     cloud = Cloud()
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_extra_ho
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
-def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status: str) -> None:
+def test_move_that_changed_nothing_does_not_locate_the_server(status: str) -> None:
     cloud = Cloud()
     server = extra_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, status)
@@ -134,7 +134,7 @@ def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status:
     )
 
 
-def test_only_the_newest_move_says_where_the_server_is() -> None:
+def test_only_the_newest_move_locates_the_server() -> None:
     cloud = Cloud()
     server = extra_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, "completed")

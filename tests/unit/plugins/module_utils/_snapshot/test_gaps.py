@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is still proven while a cell does not answer, and what is not: decided for each consumer."""
+"""What is still proven while a cell does not answer, and what is not, decided for each consumer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
 )
@@ -21,14 +23,20 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps imp
     list_touched_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    PLENTY,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 SILENT = "dead-1"
 
 
@@ -42,7 +50,7 @@ class Site(World):
         )
 
     def partial(self, **changes: t.Any) -> Snapshot:
-        """What is read then.
+        """Return what is read then.
 
         These are the services of all hosts, and the compute nodes of those that answer.
         """
@@ -61,7 +69,7 @@ class Site(World):
     def finding(self, consumer: str, **changes: t.Any) -> Finding:
         return next(
             finding
-            for finding in judge(self.partial(**changes), HARSH)
+            for finding in judge(self.partial(**changes), NO_MINIMUM_AGE)
             if finding.consumer == consumer
         )
 
@@ -71,7 +79,7 @@ def _site() -> Site:
     return Site()
 
 
-def test_a_deleted_server_of_a_cell_that_answers_is_proven(site: Site) -> None:
+def test_deleted_server_of_an_answering_cell_is_proven(site: Site) -> None:
     server = site.server(site.here, site.here)
     site.delete(server)
 
@@ -82,7 +90,7 @@ def test_a_deleted_server_of_a_cell_that_answers_is_proven(site: Site) -> None:
 
 
 @pytest.mark.parametrize("kind", ["evacuated_source", "extra_host", "ended_migration"])
-def test_what_nova_shows_of_a_cell_that_answers_is_proven(site: Site, kind: str) -> None:
+def test_presence_in_an_answering_cell_is_proven(site: Site, kind: str) -> None:
     server = site.server(site.here, site.here)
     consumer = server
     if kind == "ended_migration":
@@ -95,7 +103,7 @@ def test_what_nova_shows_of_a_cell_that_answers_is_proven(site: Site, kind: str)
     assert (site.finding(consumer).kind, site.finding(consumer).verdict) == (kind, "orphaned")
 
 
-def test_a_consumer_that_also_holds_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
+def test_consumer_also_on_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
     server = site.server(site.here, site.here, site.dead)
     site.delete(server)
     finding = site.finding(server)
@@ -104,7 +112,7 @@ def test_a_consumer_that_also_holds_a_host_of_the_dead_cell_is_undecided(site: S
     assert f"it touches {SILENT}, whose cell does not answer" in finding.reason
 
 
-def test_a_server_that_once_moved_from_the_dead_cell_is_undecided(site: Site) -> None:
+def test_server_that_once_left_the_dead_cell_is_undecided(site: Site) -> None:
     server = site.server(site.here, site.here, site.there)
     site.migration(server, site.dead, site.here, "confirmed")
 
@@ -115,7 +123,7 @@ def test_a_server_that_once_moved_from_the_dead_cell_is_undecided(site: Site) ->
     ("status", "verdict"),
     [(404, "orphaned"), (500, "undecided"), (403, "undecided"), (200, "undecided")],
 )
-def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_host_was_looked_up(
+def test_provider_without_a_compute_node_may_be_in_the_dead_cell_until_looked_up(
     site: Site, status: int, verdict: str
 ) -> None:
     nameless = site.provider("gone-1")
@@ -126,7 +134,7 @@ def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_hos
     assert site.finding(server, host_lookups=lookups).verdict == verdict
 
 
-def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(  # noqa: E501
+def test_consumer_on_a_provider_named_like_a_host_of_the_dead_cell_is_undecided(
     site: Site,
 ) -> None:
     node = site.provider(f"{SILENT}.example.org")
@@ -149,26 +157,33 @@ def test_absence_proves_nothing_while_a_cell_is_silent(site: Site, what: str) ->
 
 
 @pytest.mark.parametrize("kind", ["misplaced_allocation", "missing_allocation"])
-def test_nothing_is_written_onto_a_compute_node_that_nova_did_not_list_itself(
-    site: Site, kind: str
-) -> None:
+def test_unlisted_compute_node_is_never_written_to(site: Site, kind: str) -> None:
     server = site.server(site.here, *([site.there] if kind == "misplaced_allocation" else []))
     finding = site.finding(server)
 
     assert (finding.kind, finding.verdict, finding.change) == (kind, "undecided", None)
 
 
-def test_a_provider_without_a_compute_node_is_not_a_ghost_then(site: Site) -> None:
+def test_provider_without_a_compute_node_is_not_orphaned_while_a_cell_is_silent(site: Site) -> None:
     site.server(site.here, site.here)
+    orphaned = site.provider("compute-9")
+    looks_like_a_host = ProviderDetails(
+        {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
+    )
+    details = dict.fromkeys((orphaned, site.dead), looks_like_a_host)
 
-    assert not [
-        finding
-        for finding in judge(site.partial(), HARSH)
-        if finding.kind in ("orphaned_provider", "name_conflict")
-    ]
+    def orphaned_providers(snapshot: Snapshot) -> list[str]:
+        return [
+            finding.subject
+            for finding in judge(snapshot, NO_MINIMUM_AGE)
+            if finding.kind in ("orphaned_provider", "name_conflict")
+        ]
+
+    assert orphaned_providers(site.snapshot(details=details)) == [orphaned]
+    assert orphaned_providers(site.partial(details=details)) == []
 
 
-def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:
+def test_cell_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:
     server = site.server(site.dead, site.dead, site.here)
     listed = site.snapshot()
     finding = site.finding(server, services=listed.services, hypervisors=listed.hypervisors)
@@ -176,7 +191,7 @@ def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: S
     assert finding.verdict == "undecided"
 
 
-def test_without_a_silent_cell_there_is_no_gap(site: Site) -> None:
+def test_answering_cells_leave_no_gap(site: Site) -> None:
     server = site.server(site.here, site.here, site.there)
     site.migration(server, site.dead, site.here, "confirmed")
     (view,) = _build_views(SnapshotIndex(site.snapshot(candidates=(server,))))

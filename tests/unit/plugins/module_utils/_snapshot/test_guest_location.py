@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A live server whose failed cold migration holds its host.
+"""A live server whose failed cold migration has the allocation on its host.
 
-It is given that back only where its guest is proven to be there.
+The server gets it back only if its guest is proven to be there.
 
-First all that proves it, then the attacks: servers whose guest, or disk, may be on the host that
-would be freed.
+First everything that proves it, then the attacks: servers whose guest, or disk, may be on the host
+that would be freed.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ MUCH_LATER = "2026-11-20T14:00:00.000000"
 
 
 class Cloud(World):
-    """A server on the host `here` that holds `there`.
+    """A server on the host `here` with an allocation on `there`.
 
-    A move from here to there is over and holds `here`.
+    A move from here to there has ended and has the allocation on `here`.
     """
 
     def __init__(self, status: str = "error", type: str = "migration") -> None:
@@ -49,7 +49,7 @@ class Cloud(World):
         self.move = self.moved(status, self.here, type=type)
 
     def moved(self, status: str, *holds: str, dest: str = "", type: str = "migration") -> str:
-        """Another move of the server, away from `here`."""
+        """Add another move of the server, away from `here`."""
         move = self.migration(
             self.subject, self.here, dest or self.there, status, *holds, type=type
         )
@@ -59,7 +59,7 @@ class Cloud(World):
         return move
 
     def copied(self, result: str, move: str = "", in_copy: bool = False) -> None:
-        """The move came to the source."""
+        """The move reached the source."""
         events = (
             ("compute_prep_resize", self.there, "Success"),
             ("compute_resize_instance", self.here, result),
@@ -144,9 +144,7 @@ def started_between_two_attempts(cloud: Cloud) -> None:
     ],
     ids=lambda proof: proof.__name__,
 )
-def test_a_guest_that_is_proven_to_be_at_the_source_gets_its_host_back(
-    proof: Situation, type: str
-) -> None:
+def test_guest_proven_at_the_source_gets_its_host_back(proof: Situation, type: str) -> None:
     cloud = Cloud(type=type)
     proof(cloud)
     finding = cloud.finding
@@ -160,7 +158,7 @@ def test_a_guest_that_is_proven_to_be_at_the_source_gets_its_host_back(
     assert finding.change.partner and finding.change.partner.after["allocations"] == {}
 
 
-def test_a_reverted_move_has_destroyed_what_was_at_the_destination() -> None:
+def test_reverted_move_has_destroyed_the_guest_on_the_destination() -> None:
     assert Cloud("reverted").finding.change
 
 
@@ -174,9 +172,9 @@ def failed_after_the_copy(cloud: Cloud) -> None:
 
 
 def came_to_the_destination(cloud: Cloud) -> None:
-    """Somebody has put the source into Nova's database.
+    """Somebody has written the source into Nova's database.
 
-    The guest was made at the destination.
+    The guest was created on the destination.
     """
     cloud.recorded(
         cloud.move,
@@ -204,7 +202,7 @@ def cut_while_it_copied(cloud: Cloud) -> None:
 def went_to_another_cell(cloud: Cloud) -> None:
     """A resize between cells has other steps.
 
-    The guest may be made before the last of them fails.
+    The guest may be created before the last of them fails.
     """
     cloud.recorded(
         cloud.move, ("compute_finish_snapshot_based_resize_at_dest", cloud.there, "Success")
@@ -222,7 +220,7 @@ def failed_to_start(cloud: Cloud) -> None:
 
 
 def stopped_only(cloud: Cloud) -> None:
-    """A guest that is shut off can be stopped without its disk."""
+    """A shut off guest can be stopped without its disk."""
     cloud.copied("Error")
     cloud.recorded_later(cloud.subject, "stop", "compute_stop_instance", cloud.here)
 
@@ -239,7 +237,7 @@ def started_before_it_began(cloud: Cloud) -> None:
 
 
 def reverted_to_an_earlier_host(cloud: Cloud) -> None:
-    """The revert of an earlier move from the same destination."""
+    """This is the revert of an earlier move from the same destination."""
     cloud.recorded_later(
         cloud.subject, "revertResize", "compute_revert_resize", cloud.there, at=EARLIER
     )
@@ -259,20 +257,20 @@ def tried_again_and_failed_after_the_copy(cloud: Cloud) -> None:
 
 
 def moved_since(cloud: Cloud) -> None:
-    """Away and back: what the move holds may be of an earlier flavor."""
+    """It moved away and back: the move's allocation may be of an earlier flavor."""
     gave_up_the_copy(cloud)
     cloud.migration(cloud.subject, cloud.here, cloud.there, "confirmed")
     cloud.migration(cloud.subject, cloud.there, cloud.here, "confirmed")
 
 
 def live_migrated_in_vain_since(cloud: Cloud) -> None:
-    """The hypervisors may have gone on without Nova, to where the server holds nothing."""
+    """The hypervisors may have continued without Nova, to where the server has no allocation."""
     gave_up_the_copy(cloud)
     cloud.moved("error", dest=cloud.third, type="live-migration")
 
 
 def live_migrated_in_vain_before(cloud: Cloud) -> None:
-    """The guest may run where the server holds its allocation."""
+    """The guest may run where the server has its allocation."""
     older = cloud.moved("error", type="live-migration")
     cloud.migrations[older] = d.replace(cloud.migrations[older], created_at=EARLIER)
     gave_up_the_copy(cloud)
@@ -327,7 +325,7 @@ def an_action_is_refused(cloud: Cloud) -> None:
     ],
     ids=lambda attack: attack.__name__,
 )
-def test_a_guest_that_may_be_elsewhere_keeps_what_it_holds_there(attack: Situation) -> None:
+def test_guest_possibly_elsewhere_keeps_its_allocation_there(attack: Situation) -> None:
     cloud = Cloud()
     attack(cloud)
     finding = cloud.finding
@@ -340,7 +338,7 @@ def test_a_guest_that_may_be_elsewhere_keeps_what_it_holds_there(attack: Situati
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
-def test_after_a_live_migration_it_is_only_reported(status: str) -> None:
+def test_failed_live_migration_is_only_reported(status: str) -> None:
     """Of two guests the one at the source may be the one that was started.
 
     This is so whatever was recorded since.
@@ -357,7 +355,7 @@ def test_after_a_live_migration_it_is_only_reported(status: str) -> None:
     assert "virsh list" in finding.reason
 
 
-def test_what_has_to_be_done_is_told() -> None:
+def test_finding_says_what_to_do() -> None:
     cloud = Cloud()
     cloud.copied("Error")
 
@@ -367,7 +365,7 @@ def test_what_has_to_be_done_is_told() -> None:
     )
 
 
-def test_the_request_that_began_a_move_is_asked_for_though_two_clocks_differ() -> None:
+def test_request_of_a_move_is_found_although_two_clocks_differ() -> None:
     """The API's clock is ahead of conductor's.
 
     By its time the request came after the migration that it began.
@@ -389,7 +387,7 @@ def test_the_request_that_began_a_move_is_asked_for_though_two_clocks_differ() -
     ]
 
 
-def test_of_a_server_with_a_long_life_not_everything_is_asked() -> None:
+def test_few_actions_of_a_long_lived_server_are_read() -> None:
     actions = [Action("reboot", f"req-{number}", None, LATER, None) for number in range(100)]
 
     assert len(list_relevant_request_ids(actions, EARLIER)) == 20

@@ -24,7 +24,10 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 
 def _found(**versions: tuple[int, int]) -> t.Any:
-    """A deleted server and a consumer that nobody knows, in a cloud with these versions."""
+    """Return the findings about a deleted server and an unknown consumer.
+
+    The cloud has these versions.
+    """
     world = World()
     here = world.host("compute-1")
     world.server(here, here)
@@ -42,7 +45,7 @@ def _verdicts(found: t.Any) -> dict[str, str]:
     }
 
 
-def test_of_services_that_are_new_enough_everything_is_proven() -> None:
+def test_new_enough_services_prove_everything() -> None:
     found = _found()
 
     assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "orphaned"}
@@ -74,7 +77,7 @@ def test_of_services_that_are_new_enough_everything_is_proven() -> None:
     ],
     ids=str,
 )
-def test_what_every_proof_needs_leaves_all_undecided_and_nothing_to_change(
+def test_missing_common_requirement_leaves_everything_undecided(
     versions: dict[str, tuple[int, int]], said: str
 ) -> None:
     found = _found(**versions)
@@ -85,7 +88,7 @@ def test_what_every_proof_needs_leaves_all_undecided_and_nothing_to_change(
     assert all("everything is undecided." in entry["reason"] for entry in found["undecided"])
 
 
-def test_what_one_kind_needs_leaves_that_undecided() -> None:
+def test_missing_requirement_of_one_kind_leaves_that_undecided() -> None:
     found = _found(placement_version=(1, 37))
 
     assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "undecided"}
@@ -101,7 +104,7 @@ def test_what_one_kind_needs_leaves_that_undecided() -> None:
     ("version", "sentences"),
     [((2, 100), 0), ((2, 69), 0), ((2, 68), 1), ((2, 59), 1), ((2, 58), 2), ((2, 53), 2)],
 )
-def test_each_missing_version_is_told_once(version: tuple[int, int], sentences: int) -> None:
+def test_each_missing_version_is_reported_once(version: tuple[int, int], sentences: int) -> None:
     cloud = d.replace(World().snapshot().cloud, compute_version=version)
 
     assert (

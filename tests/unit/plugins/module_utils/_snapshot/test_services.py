@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which service is meant, and what must be changed of it."""
+"""Which service is selected, and what must be changed about it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _wish(**given: t.Any) -> dict[str, t.Any]:
     }
 
 
-def test_services_come_by_host_and_binary() -> None:
+def test_services_are_ordered_by_host_and_binary() -> None:
     assert [entry["id"] for entry in describe_services(ALL)] == [ONE, THREE, TWO]
 
 
@@ -62,13 +62,13 @@ def test_services_come_by_host_and_binary() -> None:
         (["compute"], None, set()),
     ],
 )
-def test_hosts_and_binaries_choose(
+def test_services_are_selected_by_host_and_binary(
     hosts: list[str] | None, binaries: list[str] | None, left: set[str]
 ) -> None:
     assert {service.id for service in filter_services(ALL, hosts, binaries)} == left
 
 
-def test_a_listing_that_failed_is_not_an_empty_one() -> None:
+def test_failed_listing_is_not_an_empty_one() -> None:
     with pytest.raises(CloudError, match="Nova answered 500"):
         get_listed_services(Answer("GET /os-services", "2.90", 500, ""))
 
@@ -83,7 +83,7 @@ def test_a_listing_that_failed_is_not_an_empty_one() -> None:
         ({"host": "compute-3"}, None),
     ],
 )
-def test_one_service_is_meant(wish: dict[str, str], found: Service | None) -> None:
+def test_exactly_one_service_is_selected(wish: dict[str, str], found: Service | None) -> None:
     assert find_service(ALL, _wish(**wish)) == found
 
 
@@ -91,22 +91,22 @@ def test_one_service_is_meant(wish: dict[str, str], found: Service | None) -> No
     "wish",
     [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}],
 )
-def test_nothing_is_absent_while_a_cell_does_not_answer(wish: dict[str, str]) -> None:
+def test_no_service_is_absent_while_a_cell_is_down(wish: dict[str, str]) -> None:
     with pytest.raises(CloudError, match="could not say anything of compute-9"):
         find_service((*ALL, SILENT), _wish(**wish))
 
 
-def test_a_service_that_answers_is_found_beside_a_silent_cell() -> None:
+def test_answering_service_is_found_beside_a_silent_cell() -> None:
     assert find_service((*ALL, SILENT), _wish(host="compute-1")) == ON
 
 
 @pytest.mark.parametrize("id", ["42", "", "compute-1"])
-def test_an_id_that_is_none_names_no_service_of_a_silent_cell(id: str) -> None:
+def test_id_without_a_match_names_no_service_of_a_silent_cell(id: str) -> None:
     with pytest.raises(InvalidInput, match="is no UUID"):
         find_service([SILENT], _wish(id=id))
 
 
-def test_a_host_of_two_cells_is_not_guessed_at() -> None:
+def test_host_in_two_cells_is_ambiguous() -> None:
     with pytest.raises(InvalidInput, match=f"give the id of one .{ONE}, {TWO}"):
         find_service(
             (ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)),
@@ -137,7 +137,7 @@ def test_a_host_of_two_cells_is_not_guessed_at() -> None:
         (OFF, {"enabled": True}, {"status": "enabled"}),
     ],
 )
-def test_only_what_differs_is_changed(
+def test_only_differences_are_changed(
     service: Service, wish: dict[str, t.Any], body: dict[str, t.Any]
 ) -> None:
     assert build_update(service, _wish(**wish)) == body
@@ -145,12 +145,12 @@ def test_only_what_differs_is_changed(
 
 
 @pytest.mark.parametrize("enabled", [None, True])
-def test_a_reason_is_of_a_disabled_service(enabled: bool | None) -> None:
+def test_reason_requires_a_disabled_service(enabled: bool | None) -> None:
     with pytest.raises(InvalidInput, match="enabled=false"):
         build_update(OFF, _wish(enabled=enabled, disabled_reason="rusty"))
 
 
-def test_a_change_is_foretold() -> None:
+def test_change_is_predicted() -> None:
     down = apply_update(OFF, {"status": "enabled", "forced_down": True})
 
     assert (down.status, down.disabled_reason, down.forced_down, down.state) == (

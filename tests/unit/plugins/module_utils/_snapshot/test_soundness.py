@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a reading is sound: each gate with its cause, and what must not close one."""
+"""Whether a reading is sound: each soundness check with its cause, and what must not fail one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _sound() -> Snapshot:
     return world.snapshot()
 
 
-def test_a_sound_reading_closes_no_gate() -> None:
+def test_sound_reading_passes_every_check() -> None:
     assert list_failed_checks(_sound()) == ()
 
 
@@ -138,7 +138,7 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("view", CLOSED)
-def test_a_gate_closes_and_names_its_cause(view: str) -> None:
+def test_failed_check_names_its_cause(view: str) -> None:
     changes, cause = CLOSED[view]
 
     (sentence,) = list_failed_checks(d.replace(_sound(), **changes))
@@ -146,7 +146,7 @@ def test_a_gate_closes_and_names_its_cause(view: str) -> None:
     assert cause in sentence
 
 
-def test_every_closed_gate_is_told() -> None:
+def test_every_failed_check_is_reported() -> None:
     snapshot = d.replace(
         _sound(),
         services=answer("", 500),
@@ -163,7 +163,7 @@ def test_every_closed_gate_is_told() -> None:
     ]
 
 
-def test_an_empty_cloud_closes_the_gate_of_the_region() -> None:
+def test_empty_cloud_fails_the_check_of_the_region() -> None:
     (sentence,) = list_failed_checks(World().snapshot())
 
     assert "0 of 0 hypervisors are providers here" in sentence
@@ -173,7 +173,7 @@ def test_an_empty_cloud_closes_the_gate_of_the_region() -> None:
     ("here", "elsewhere", "closed"),
     [(1, 0, False), (1, 1, False), (1, 2, True), (2, 2, False), (2, 3, True)],
 )
-def test_the_region_is_right_when_half_of_the_hosts_are_here(
+def test_region_check_passes_when_half_of_the_hosts_are_known(
     here: int, elsewhere: int, closed: bool
 ) -> None:
     world = World()
@@ -202,13 +202,13 @@ def test_the_region_is_right_when_half_of_the_hosts_are_here(
         "one of our own gone meanwhile",
     ],
 )
-def test_credentials_that_see_a_server_on_its_host_will_do(
+def test_credentials_that_see_a_server_on_its_host_pass(
     samples: tuple[Answer[Server], ...],
 ) -> None:
     assert list_failed_checks(d.replace(_sound(), samples=samples)) == ()
 
 
-def test_one_server_of_our_own_that_lost_its_mapping_says_nothing_of_the_credentials() -> None:
+def test_one_own_server_without_mapping_does_not_fail_the_credentials() -> None:
     """Its neighbours answer, and the listing says that it is ours."""
     samples = (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT))
 
@@ -220,7 +220,7 @@ def test_one_server_of_our_own_that_lost_its_mapping_says_nothing_of_the_credent
     )
 
 
-def test_credentials_that_may_look_at_none_of_several_projects_close_it() -> None:
+def test_credentials_denied_in_several_projects_fail() -> None:
     samples = (_sample(PROJECT, status=404), _sample(OUR_PROJECT))
     (sentence,) = list_failed_checks(
         d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT))
@@ -229,10 +229,10 @@ def test_credentials_that_may_look_at_none_of_several_projects_close_it() -> Non
     assert "list servers that they may not look at" in sentence
 
 
-def test_credentials_that_see_no_server_with_its_host_close_it() -> None:
-    """The host of a server has a policy of its own.
+def test_credentials_that_see_no_host_of_any_server_fail() -> None:
+    """The host of a server has a policy rule of its own.
 
-    Hidden from us, every server seems to have none.
+    Without that right, every server seems to have no host.
     """
     world = World()
     here = world.host("compute-1")
@@ -243,24 +243,24 @@ def test_credentials_that_see_no_server_with_its_host_close_it() -> None:
     assert told.startswith("These credentials see no server together with its host")
 
 
-def test_a_cloud_without_any_server_needs_nobody_to_look_at() -> None:
+def test_cloud_without_servers_needs_no_check_of_the_credentials() -> None:
     world = World()
     world.host("compute-1")
 
     assert list_failed_checks(world.snapshot()) == ()
 
 
-def test_a_service_that_is_down_or_disabled_closes_nothing() -> None:
+def test_service_down_or_disabled_fails_no_check() -> None:
     services = answer("GET /os-services", 200, (UP, DOWN))
 
     assert list_failed_checks(d.replace(_sound(), services=services, services_after=services)) == ()
 
 
-def test_without_a_live_server_there_is_none_that_could_be_listed_as_deleted() -> None:
+def test_cloud_without_a_live_server_needs_no_check_of_the_deleted_listing() -> None:
     assert list_failed_checks(d.replace(_sound(), control=None)) == ()
 
 
-def test_silent_hosts_are_named_once_and_in_order() -> None:
+def test_silent_hosts_are_named_once_in_order() -> None:
     assert list_down_cell_hosts(_silent("compute-2", "compute-1", "compute-2")) == [
         "compute-1",
         "compute-2",
@@ -275,7 +275,7 @@ def test_silent_hosts_are_named_once_and_in_order() -> None:
         (4, "of compute-1, compute-2, compute-3 and 1 more."),
     ],
 )
-def test_of_many_silent_hosts_three_are_named_and_the_others_counted(
+def test_three_of_many_silent_hosts_are_named_and_the_others_counted(
     count: int, named: str
 ) -> None:
     silent = _silent(*(f"compute-{number}" for number in range(1, count + 1)))
@@ -287,7 +287,7 @@ def test_of_many_silent_hosts_three_are_named_and_the_others_counted(
 
 
 @pytest.mark.parametrize("when", ["services", "services_after", "both"])
-def test_a_cell_that_does_not_answer_closes_only_what_rests_on_absence(when: str) -> None:
+def test_silent_cell_closes_only_proofs_by_absence(when: str) -> None:
     both = {"services": _silent("compute-1"), "services_after": _silent("compute-1")}
     snapshot = d.replace(_sound(), **(both if when == "both" else {when: both[when]}))
 
@@ -298,13 +298,13 @@ def test_a_cell_that_does_not_answer_closes_only_what_rests_on_absence(when: str
     )
 
 
-def test_an_unreadable_answer_names_no_silent_host() -> None:
+def test_unreadable_answer_names_no_silent_host() -> None:
     unreadable: Answer[t.Any] = answer("GET /os-services", 500)
 
     assert list_down_cell_hosts(unreadable) == []
 
 
-def test_a_cell_that_was_away_only_while_the_compute_nodes_were_listed_closes_it() -> None:
+def test_cell_silent_only_during_the_listing_of_nodes_fails_the_check() -> None:
     """Its compute nodes are missing, and no answer about services says so."""
     snapshot = _sound()
     made_up = d.replace(snapshot.hypervisors, request=LISTED_BY_SERVERS)

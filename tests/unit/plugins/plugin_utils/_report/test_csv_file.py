@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""CSV as a spreadsheet opens it: a row a finding, and no cell that is more than its text."""
+"""CSV as a spreadsheet opens it: one row per finding, and every cell is only text."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ def _rows(report: Report) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_cell_begins_a_formula(name: str) -> None:
+def test_no_cell_starts_a_formula(name: str) -> None:
     cells = [cell for row in _rows(hostile_report(name)) for cell in row.values()]
 
+    assert cells
     assert not [cell for cell in cells if cell.lstrip(" ").startswith(FORMULA)]
     assert all(cell.isprintable() for cell in cells)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_adds_neither_rows_nor_cells_and_can_be_read_back(name: str) -> None:
+def test_hostile_name_adds_no_rows_or_cells_and_can_be_read_back(name: str) -> None:
     rows = _rows(hostile_report(name))
 
     assert len(rows) == len(_rows(Report(told(hostile("x"))))) == 4
@@ -52,7 +53,7 @@ def test_a_hostile_name_adds_neither_rows_nor_cells_and_can_be_read_back(name: s
     }
 
 
-def test_lines_and_quotes_are_those_of_the_standard() -> None:
+def test_line_ends_and_quotes_follow_the_standard() -> None:
     lines = render(Report(told(hostile('a"b')))).split("\r\n")
 
     assert lines[-1] == "" and len(lines) == 6
@@ -62,7 +63,7 @@ def test_lines_and_quotes_are_those_of_the_standard() -> None:
     assert '"a""b"' in lines[1]
 
 
-def test_a_row_tells_what_would_be_free_and_what_became_of_it() -> None:
+def test_row_shows_freed_amounts_and_outcome() -> None:
     findings = told(hostile("x"), known={"nothing/else": "2026-01-01T00:00:00Z"})
     findings["findings"][0] |= {
         "new": False,
@@ -99,7 +100,7 @@ def test_a_row_tells_what_would_be_free_and_what_became_of_it() -> None:
     ]
 
 
-def test_in_check_mode_the_outcome_is_what_would_be() -> None:
+def test_check_mode_outcome_is_a_prediction() -> None:
     findings = told(hostile("x"))
 
     assert (

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A page that is safe whatever is in it, before any browser sees it.
+"""A page that is safe whatever it contains, before any browser sees it.
 
-How it looks and works is for tests/browser.
+tests/browser checks its look and function.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ print(hashlib.sha256(render(reports.remediated()).encode()).hexdigest())
 class Page(HTMLParser):
     """The elements of a page with their attributes, and all text.
 
-    The text of those that hold no others is kept apart.
+    The text of elements without children is kept separately.
     """
 
     def __init__(self, text: str) -> None:
@@ -93,7 +93,7 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> None:
+def test_policy_allows_only_the_pages_own_style_and_script() -> None:
     page = Page(render(reports.remediated()))
     [style], [script] = page.raw["style"], page.raw["script"]
     assert page.policy == (
@@ -102,7 +102,7 @@ def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> 
     )
 
 
-def test_the_policy_comes_before_all_that_it_is_for() -> None:
+def test_policy_comes_before_everything_it_governs() -> None:
     names = [
         attrs.get("http-equiv") or tag for tag, attrs in Page(render(reports.remediated())).elements
     ]
@@ -111,8 +111,11 @@ def test_the_policy_comes_before_all_that_it_is_for() -> None:
     )
 
 
-def test_nothing_is_fetched_and_no_attribute_holds_style_or_script() -> None:
-    for tag, attrs in Page(render(reports.remediated())).elements:
+def test_page_fetches_nothing_and_has_no_style_or_script_attributes() -> None:
+    elements = Page(render(reports.remediated())).elements
+
+    assert elements
+    for tag, attrs in elements:
         assert not {"src", "srcset", "style", "action", "formaction", "srcdoc"} & set(attrs), (
             tag,
             attrs,
@@ -122,7 +125,7 @@ def test_nothing_is_fetched_and_no_attribute_holds_style_or_script() -> None:
 
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
-def test_a_hostile_name_makes_no_element_and_ends_none(name: str) -> None:
+def test_hostile_name_creates_and_closes_no_element(name: str) -> None:
     text = render(reports.named(reports.HOSTILE[name]))
     text.encode("utf-8")
     page, harmless = Page(text), Page(render(reports.named("x")))
@@ -137,7 +140,7 @@ def test_a_hostile_name_makes_no_element_and_ends_none(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
-def test_data_is_plain_ascii_to_html_and_spelled_out_to_its_reader(name: str) -> None:
+def test_data_is_ascii_in_html_and_escaped_for_the_reader(name: str) -> None:
     page = Page(render(reports.named(reports.HOSTILE[name])))
     for text in page.raw["script application/json"]:
         assert not set("<>&\u2028\u2029") & set(text)
@@ -146,19 +149,19 @@ def test_data_is_plain_ascii_to_html_and_spelled_out_to_its_reader(name: str) ->
     assert sum(make_printable(reports.HOSTILE[name]) in text for text in found) >= 50
 
 
-def test_text_of_a_page_is_spelled_out() -> None:
+def test_text_of_a_page_is_escaped() -> None:
     page = Page(render(reports.named("a\u202eb\x00c\x1b[2Jd")))
     assert "a\\u202eb\\x00c\\x1b[2Jd" in page.text
     assert all(char.isprintable() or char == "\n" for char in page.text)
 
 
-def test_what_only_looks_like_an_escape_stays_as_it_is() -> None:
+def test_text_that_only_looks_like_an_escape_is_unchanged() -> None:
     name = "C:\\new\\u0041"
     page = Page(render(reports.named(name)))
     assert name in page.text and name in {row["server"] for row in page.data[0]}
 
 
-def test_the_same_report_is_the_same_page() -> None:
+def test_same_report_gives_the_same_page() -> None:
     paths = os.pathsep.join(path for path in sys.path if path)
     digests = {
         subprocess.run(
@@ -182,7 +185,7 @@ def test_each_row_has_its_details() -> None:
     assert [row["id"] for row in listed] == [dict(told["known"])["Finding"] for told in details]
 
 
-def test_what_may_be_written_is_told_of_each_finding() -> None:
+def test_finding_shows_whether_it_may_be_changed() -> None:
     def states(report: Report) -> dict[str, str]:
         return {row["kind"]: row["state"] for row in Page(render(report)).data[0]}
 
@@ -201,7 +204,7 @@ def test_what_may_be_written_is_told_of_each_finding() -> None:
     assert states(Report(unselected))["deleted_server"] == "could be removed"
 
 
-def test_a_run_in_check_mode_does_not_say_that_it_wrote() -> None:
+def test_check_mode_report_does_not_claim_any_write() -> None:
     report = reports.remediated()
     proven = Report(
         report.findings, report.kinds, report.plan, {**report.remediation, "check_mode": True}
@@ -215,7 +218,7 @@ def test_a_run_in_check_mode_does_not_say_that_it_wrote() -> None:
     }
 
 
-def test_a_narrow_reading_tells_no_shares() -> None:
+def test_narrow_reading_shows_no_fractions() -> None:
     report = reports.planned()
     summary = report.findings["summary"]
     stranded = {**summary["stranded"], "share_of_claimed": {}}
@@ -237,7 +240,7 @@ def test_a_narrow_reading_tells_no_shares() -> None:
     assert "6.5 GiB" in page.text and "%" not in page.text
 
 
-def test_without_a_script_a_long_list_is_cut_and_says_so() -> None:
+def test_long_list_without_a_script_is_cut_and_says_so() -> None:
     page = Page(render(reports.many(600)))
     assert (
         page.text.count("(orphaned)")
@@ -249,13 +252,13 @@ def test_without_a_script_a_long_list_is_cut_and_says_so() -> None:
     assert "and 112 more in findings.json" in page.text
 
 
-def test_complaints_without_a_finding_are_told() -> None:
+def test_complaints_without_a_finding_are_shown() -> None:
     assert "Complaints of hosts without a finding" in Page(render(reports.remediated())).text
     assert "Complaints of hosts without a finding" not in Page(render(reports.planned())).text
 
 
 @pytest.mark.parametrize("key", ["findings", "protected", "undecided"])
-def test_what_holds_nothing_and_is_no_service_has_a_row_too(key: str) -> None:
+def test_finding_without_allocations_or_service_has_a_row(key: str) -> None:
     report = reports.planned()
     bare = {
         **reports.entries_of(report)[0],

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""JUnit XML as a reader of test results takes it."""
+"""JUnit XML as a reader of test results accepts it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile
     told,
 )
 
-# The children in their order and the attributes that each element has by the schema of Ant's JUnit
-# task.
+# The children in their order and the attributes of each element, by the schema of Ant's JUnit task.
 CHILDREN = {
     "testsuites": r"(testsuite )*",
     "testsuite": r"properties (testcase )*system-out system-err ",
@@ -56,7 +55,7 @@ def _read(report: Report) -> ET.Element:
 
 
 def _results(report: Report) -> dict[str, list[str]]:
-    """By suite what became of its cases."""
+    """Return the results of the test cases by suite."""
     return {
         suite.attrib["name"]: [
             view[0].tag if len(view) else "passed" for view in suite.iter("testcase")
@@ -66,7 +65,7 @@ def _results(report: Report) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_is_text_and_nothing_else(name: str) -> None:
+def test_hostile_name_is_text_only(name: str) -> None:
     root = _read(hostile_report(name))
 
     assert _results(hostile_report(name)) == {
@@ -91,8 +90,11 @@ def test_every_element_is_where_readers_expect_it(name: str) -> None:
         assert set(element.attrib) == ATTRIBUTES.get(element.tag, set())
 
 
-def test_the_counts_are_those_of_the_cases() -> None:
-    for suite in _read(hostile_report("script")):
+def test_counts_match_the_test_cases() -> None:
+    suites = list(_read(hostile_report("script")))
+
+    assert suites
+    for suite in suites:
         cases = list(suite.iter("testcase"))
         found = [view[0].tag for view in cases if len(view)]
         counts = {
@@ -106,7 +108,7 @@ def test_the_counts_are_those_of_the_cases() -> None:
         assert counts == {"tests": len(cases), **told_of}
 
 
-def test_a_sound_reading_without_findings_is_one_test_that_passed() -> None:
+def test_sound_reading_without_findings_is_one_passed_test() -> None:
     world = hostile("x")
     findings = {**told(world), "findings": [], "protected": [], "undecided": []}
     findings["summary"]["coverage"]["failed_checks"] = []
@@ -123,7 +125,7 @@ def test_a_sound_reading_without_findings_is_one_test_that_passed() -> None:
         ("failed", False, "failure"),
     ],
 )
-def test_what_was_put_right_has_passed(outcome: str, check_mode: bool, result: str) -> None:
+def test_remediated_finding_is_a_passed_test(outcome: str, check_mode: bool, result: str) -> None:
     findings = told(hostile("x"))
     results = _results(
         Report(findings, remediation=remediation_of(findings, outcome, check_mode=check_mode))

@@ -37,7 +37,7 @@ if t.TYPE_CHECKING:
 
 READER = MarkdownIt("gfm-like")
 
-# What may come out of a document of ours.
+# The elements that our documents may render to.
 OURS = {"text", "code_inline", "strong_open", "strong_close"}
 
 
@@ -47,7 +47,7 @@ def _inline(document: str) -> Iterator[t.Any]:
 
 
 def _rows(document: str) -> list[list[str]]:
-    """The cells of all rows, each with what a reader sees of it."""
+    """Return the cells of all rows, with the text that a reader sees."""
     rows: list[list[str]] = []
     for token in READER.parse(document):
         if token.type == "tr_open":
@@ -60,7 +60,7 @@ def _rows(document: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_in_a_hostile_name_is_markup(name: str) -> None:
+def test_hostile_name_contains_no_markup(name: str) -> None:
     document = render(hostile_report(name))
 
     assert {token.type for token in _inline(document)} <= OURS
@@ -75,15 +75,15 @@ def test_nothing_in_a_hostile_name_is_markup(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_adds_neither_rows_nor_cells(name: str) -> None:
+def test_hostile_name_adds_no_rows_or_cells(name: str) -> None:
     rows, usual = _rows(render(hostile_report(name))), _rows(render(hostile_report("quotes")))
 
     assert [len(row) for row in rows] == [len(row) for row in usual]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_name_is_seen_as_it_is(name: str) -> None:
-    """But for one more backslash where a bar comes behind an odd number of them."""
+def test_name_is_displayed_exactly(name: str) -> None:
+    """A bar behind an odd number of backslashes gets one more backslash."""
     shown = make_printable(HOSTILE[name], 80)
     seen = _rows(
         format_table(
@@ -96,8 +96,8 @@ def test_a_name_is_seen_as_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_mention_is_left_outside_of_code(name: str) -> None:
-    """GitHub and GitLab look for them in what a reader sees, whatever was escaped."""
+def test_no_mention_remains_outside_of_code(name: str) -> None:
+    """GitHub and GitLab search the displayed text for mentions, whatever was escaped."""
     seen = "\n".join(
         token.content for token in _inline(render(hostile_report(name))) if token.type == "text"
     )
@@ -105,7 +105,7 @@ def test_no_mention_is_left_outside_of_code(name: str) -> None:
     assert not re.search(r"[@#!%&]\w|:[a-z]\w*:|www\.\w", seen)
 
 
-def test_a_finding_is_told_with_what_it_frees_and_what_became_of_it() -> None:
+def test_finding_shows_freed_amounts_and_outcome() -> None:
     findings = told(hostile("x"))
     findings["findings"][0] |= {"new": False, "first_seen": "2026-01-02T03:04:05Z"}
     rows = _rows(render(Report(findings, remediation=remediation_of(findings, "removed"))))
@@ -122,7 +122,7 @@ def test_a_finding_is_told_with_what_it_frees_and_what_became_of_it() -> None:
     assert [row[1] for row in rows if row[0] == "extra_host"] == [f"new, {findings['finished_at']}"]
 
 
-def test_of_many_findings_the_others_are_counted() -> None:
+def test_remaining_findings_are_counted() -> None:
     findings = told(hostile("x"))
     findings["findings"] = findings["findings"][:1] * (MAX_ROWS + 3)
 
@@ -130,7 +130,7 @@ def test_of_many_findings_the_others_are_counted() -> None:
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_outcome_says_whether_anything_was_written(check_mode: bool) -> None:
+def test_outcome_says_whether_anything_was_written(check_mode: bool) -> None:
     findings = told(hostile("x"))
     document = render(
         Report(

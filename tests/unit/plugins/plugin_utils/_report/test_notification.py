@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Notices for chats.
+"""Notifications for chats.
 
-They come only when there is something to say, and have no name in them that the chat would obey.
+They are sent only for news, and contain no name that the chat would interpret.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _notice(report: Report | None, failure: str = "", remediation: t.Any = None)
 
 
 def _known() -> t.Any:
-    """A sound reading in which nothing is new."""
+    """Return a sound reading in which nothing is new."""
     findings = told(hostile("x"))
     findings["summary"]["coverage"] |= {"complete": True, "failed_checks": []}
     for entry in findings["findings"]:
@@ -45,12 +45,12 @@ def _known() -> t.Any:
     return findings
 
 
-def test_nothing_new_is_no_news() -> None:
+def test_unchanged_findings_send_no_notification() -> None:
     assert not _notice(Report(_known())).notable
 
 
 @pytest.mark.parametrize("what", ["new", "gate", "failure", "change", "no reading"])
-def test_what_is_new_or_failed_is_worth_a_notice(what: str) -> None:
+def test_new_findings_and_failures_send_a_notification(what: str) -> None:
     findings, failure, remediation = _known(), "", None
     if what == "new":
         findings["findings"][0]["new"] = True
@@ -68,7 +68,7 @@ def test_what_is_new_or_failed_is_worth_a_notice(what: str) -> None:
 
 
 @pytest.mark.parametrize("product", NOTICE_FORMATTERS)
-def test_a_notice_has_the_cloud_the_trouble_and_what_is_new(product: str) -> None:
+def test_notification_has_the_cloud_the_problem_and_new_findings(product: str) -> None:
     findings = told(hostile("web-1"))
     findings["summary"]["coverage"]["failed_checks"] = ["Wrong region."]
     text = json.dumps(NOTICE_FORMATTERS[product](_notice(Report(findings))))
@@ -85,14 +85,14 @@ def test_a_notice_has_the_cloud_the_trouble_and_what_is_new(product: str) -> Non
 
 
 @pytest.mark.parametrize("product", NOTICE_FORMATTERS)
-def test_a_run_without_a_reading_is_told_by_its_failure(product: str) -> None:
+def test_run_without_a_reading_is_described_by_its_failure(product: str) -> None:
     assert "The cloud did not answer." in json.dumps(
         NOTICE_FORMATTERS[product](_notice(None, "The cloud did not answer."))
     )
 
 
 @pytest.mark.parametrize("product", NOTICE_FORMATTERS)
-def test_of_many_new_findings_the_others_are_counted(product: str) -> None:
+def test_remaining_new_findings_are_counted(product: str) -> None:
     findings = told(hostile("web-1"))
     findings["findings"] = findings["findings"][:1] * (MAX_NEW_FINDINGS + 3)
     text = json.dumps(NOTICE_FORMATTERS[product](_notice(Report(findings))), ensure_ascii=False)
@@ -110,14 +110,14 @@ def test_of_many_new_findings_the_others_are_counted(product: str) -> None:
 
 @pytest.mark.parametrize("product", NOTICE_FORMATTERS)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_notice_can_be_sent_whatever_the_names(product: str, name: str) -> None:
+def test_notification_can_be_sent_with_any_name(product: str, name: str) -> None:
     body = NOTICE_FORMATTERS[product](_notice(hostile_report(name)))
 
     assert json.loads(json.dumps(body).encode()) == body
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_slack_finds_no_markup_in_a_name(name: str) -> None:
+def test_slack_message_has_no_markup_from_a_name(name: str) -> None:
     """Every mention, link and date of Slack's begins with a less-than sign."""
     text = NOTICE_FORMATTERS["slack"](_notice(hostile_report(name)))["text"]
 
@@ -130,7 +130,7 @@ def test_slack_finds_no_markup_in_a_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_mattermost_finds_no_markup_in_a_name(name: str) -> None:
+def test_mattermost_message_has_no_markup_from_a_name(name: str) -> None:
     tokens = MarkdownIt("gfm-like").parse(
         NOTICE_FORMATTERS["mattermost"](_notice(hostile_report(name)))["text"]
     )
@@ -143,7 +143,7 @@ def test_mattermost_finds_no_markup_in_a_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_teams_has_names_only_where_no_markup_is_known(name: str) -> None:
+def test_teams_message_has_names_only_in_fields_without_markup(name: str) -> None:
     (attachment,) = NOTICE_FORMATTERS["teams"](_notice(hostile_report(name)))["attachments"]
     title, *lines = attachment["content"]["body"]
 
@@ -159,7 +159,7 @@ def test_teams_has_names_only_where_no_markup_is_known(name: str) -> None:
     assert all(run["text"].isprintable() for line in lines for run in line["inlines"])
 
 
-def test_the_generic_notice_is_data() -> None:
+def test_generic_notification_is_data() -> None:
     body = NOTICE_FORMATTERS["json"](_notice(hostile_report("script")))
 
     assert body["new"][0]["server"] == HOSTILE["script"]

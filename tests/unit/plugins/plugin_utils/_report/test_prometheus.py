@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
 
 
 def _series(text: str) -> Series:
-    """Every sample by its metric and labels, without those that all have."""
+    """Return every sample by its metric and labels, without the labels that all have."""
     read: Series = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation and family.type == "gauge"
@@ -60,7 +60,7 @@ def _later(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_is_a_label_and_nothing_else(name: str) -> None:
+def test_hostile_name_is_a_label_and_nothing_else(name: str) -> None:
     text = render(hostile_report(name))
 
     assert len(_series(text)) == len(_series(render(hostile_report("quotes"))))
@@ -69,7 +69,7 @@ def test_a_hostile_name_is_a_label_and_nothing_else(name: str) -> None:
     )
 
 
-def test_names_that_look_alike_are_one_series() -> None:
+def test_indistinguishable_names_are_one_series() -> None:
     findings = told(hostile("x"))
     findings["summary"]["stranded"]["providers"] = {"a\nb": {"VCPU": 1}, "a\\nb": {"VCPU": 2}}
 
@@ -78,7 +78,7 @@ def test_names_that_look_alike_are_one_series() -> None:
     )
 
 
-def test_every_kind_has_a_number_so_that_nothing_is_seen_as_zero() -> None:
+def test_every_kind_has_a_value_so_that_zero_is_visible() -> None:
     read = _series(render(Report(told(hostile("x")))))
     kinds = {dict(labels)["kind"] for name, labels in read if name == "placement_orphan_findings"}
 
@@ -94,7 +94,7 @@ def test_every_kind_has_a_number_so_that_nothing_is_seen_as_zero() -> None:
     )
 
 
-def test_the_numbers_are_those_of_the_findings() -> None:
+def test_values_match_the_findings() -> None:
     findings = _sound(silent_hosts=3)
     findings["findings"][0]["new"] = False
     findings["summary"]["new"] = {"extra_host": 1}
@@ -111,9 +111,7 @@ def test_the_numbers_are_those_of_the_findings() -> None:
 
 
 @pytest.mark.parametrize(("check_mode", "left", "made"), [(False, 0, 2), (True, 1, None)])
-def test_only_what_was_really_made_is_counted_as_changed(
-    check_mode: bool, left: int, made: int | None
-) -> None:
+def test_only_verified_changes_are_counted(check_mode: bool, left: int, made: int | None) -> None:
     findings = _sound()
     text = render(
         Report(findings, remediation=remediation_of(findings, "removed", check_mode=check_mode))
@@ -123,7 +121,7 @@ def test_only_what_was_really_made_is_counted_as_changed(
     assert _value(text, "changes", outcome="removed") == made
 
 
-def test_a_run_that_succeeded_says_so_with_its_time() -> None:
+def test_successful_run_has_its_time() -> None:
     text = render(Report(_sound(), metrics=None))
 
     assert _value(text, "last_success_timestamp_seconds") == _value(
@@ -133,7 +131,7 @@ def test_a_run_that_succeeded_says_so_with_its_time() -> None:
 
 
 @pytest.mark.parametrize("how", ["a gate", "a task", "a change"])
-def test_a_run_that_failed_keeps_the_time_of_the_last_that_did_not(how: str) -> None:
+def test_failed_run_keeps_the_time_of_the_last_success(how: str) -> None:
     before, findings = render(Report(_sound())), _later(_sound())
     if how == "a gate":
         findings["summary"]["coverage"] |= {"complete": False, "failed_checks": ["Wrong region."]}
@@ -174,7 +172,7 @@ def test_a_run_that_failed_keeps_the_time_of_the_last_that_did_not(how: str) -> 
         'placement_orphan_last_success_timestamp_seconds{cloud="elsewhere",region=""} 7',
     ],
 )
-def test_without_a_success_before_a_failed_run_tells_of_none(before: str | None) -> None:
+def test_failed_run_without_an_earlier_success_has_no_time(before: str | None) -> None:
     assert (
         _value(
             render(Report(_sound(), failure="It broke.", metrics=before)),

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Amounts as people say them."""
+"""Amounts in the form that people use."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
         ("CUSTOM_PCI_X", 4096, "4 096"),
     ],
 )
-def test_amounts_have_the_largest_unit_that_fits(
+def test_amounts_use_the_largest_unit_that_fits(
     resource_class: str, amount: int, told: str
 ) -> None:
     assert humanize_amount(resource_class, amount) == told
 
 
-def test_thousands_are_set_apart() -> None:
+def test_thousands_are_separated() -> None:
     assert [format_number(number) for number in (7, 999, 1000, 20009, -1000)] == [
         "7",
         "999",
@@ -48,12 +48,12 @@ def test_thousands_are_set_apart() -> None:
     ]
 
 
-def test_amounts_are_told_in_their_usual_order_and_others_after_them() -> None:
+def test_usual_classes_come_first_in_their_order() -> None:
     assert (
         format_amounts({"VF": 1, "DISK_GB": 3, "CUSTOM_A\n": 9, "VCPU": 1})
         == "1 VCPU, 3 DISK_GB, 9 CUSTOM_A\\n, 1 VF"
     )
 
 
-def test_of_no_amounts_nothing_is_told() -> None:
+def test_empty_amounts_give_no_text() -> None:
     assert format_amounts({}) == ""

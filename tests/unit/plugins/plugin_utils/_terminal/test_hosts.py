@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Hosts and what hypervisors have left over, as lines for a terminal."""
+"""Hosts, and leftovers on hypervisors, as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
-    """A host on which everything has that name.
-
-    A server holds it back, and something is left over.
-    """
+    """Return a host with a blocking server and a leftover, all with that name."""
     provider = {"uuid": CONSUMER, "name": name}
     return {
         "name": name,
@@ -58,9 +55,12 @@ def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_of_a_host_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
+def test_host_output_has_no_terminal_escapes(name: str) -> None:
     for host in (_host(HOSTILE[name]), _host(HOSTILE[name], known=False)):
-        for line in format_host(host, 100):
+        lines = format_host(host, 100)
+
+        assert lines
+        for line in lines:
             assert line.isprintable()
             line.encode("utf-8")
 
@@ -75,7 +75,7 @@ def test_no_line_about_a_host_is_wider_than_the_terminal(name: str) -> None:
     assert max(map(len, format_host(_host(HOSTILE[name]), 80))) <= 80
 
 
-def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
+def test_host_is_shown_with_its_contents_and_blockers() -> None:
     assert format_host(_host(), 1000) == [
         "",
         "compute-17",
@@ -94,12 +94,12 @@ def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
     ]
 
 
-def test_a_host_that_nothing_holds_back_says_so() -> None:
+def test_host_without_blockers_says_so() -> None:
     assert format_host(_host(blockers=[], left_over=[]), 100)[-1] == "Nothing holds it back."
     assert "Nothing holds it back." not in format_host(_host(), 100)
 
 
-def test_a_host_without_service_and_one_that_nobody_knows_are_told_as_such() -> None:
+def test_host_without_service_and_unknown_host_are_shown_as_such() -> None:
     assert "    service  none" in format_host(_host(service=None), 100)
     assert format_host(_host(known=False), 100) == [
         "",
@@ -107,7 +107,7 @@ def test_a_host_without_service_and_one_that_nobody_knows_are_told_as_such() -> 
     ]
 
 
-def test_of_many_things_that_hold_a_host_back_a_hundred_are_shown() -> None:
+def test_hundred_of_many_blockers_are_shown() -> None:
     lines = format_host(_host(blockers=_host()["blockers"] * 103), 100)
 
     assert sum(line.startswith("server ") for line in lines) == 100
@@ -115,9 +115,9 @@ def test_of_many_things_that_hold_a_host_back_a_hundred_are_shown() -> None:
 
 
 def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
-    """A domain and a directory of a server with that name.
+    """Return a domain and a directory of a server with that name.
 
-    They are on a host and under names that are the same.
+    Their host and their own names are the same.
     """
     entry = {
         "uuid": CONSUMER,
@@ -147,7 +147,7 @@ def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
     return {**found, **changes}
 
 
-def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> None:
+def test_leftovers_on_hypervisors_are_shown_with_the_planned_change() -> None:
     assert format_guests(_guests(), PATH, ["leftover_domain"], 1000) == [
         "",
         "Left over on 1 hypervisors at 2026-10-25T20:13:51Z",
@@ -174,7 +174,7 @@ def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> N
     ]
 
 
-def test_failed_checks_are_told_after_what_is_on_hypervisors() -> None:
+def test_failed_checks_follow_the_leftovers_on_hypervisors() -> None:
     found = _guests()
     found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
@@ -185,7 +185,7 @@ def test_failed_checks_are_told_after_what_is_on_hypervisors() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_of_hypervisors_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
+def test_hypervisor_output_has_no_terminal_escapes(name: str) -> None:
     lines = format_guests(_guests(HOSTILE[name]), PATH, [], 10_000)
 
     assert all(line.isprintable() for line in lines)

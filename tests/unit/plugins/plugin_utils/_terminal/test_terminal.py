@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a terminal is shown: everything that matters, and nothing that the terminal would obey."""
+"""The output on a terminal: everything important, and nothing that the terminal would interpret."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _lines(found: t.Any, kinds: list[str] | None = None, width: int = 100) -> li
 
 
 def _words(lines: list[str]) -> str:
-    """The lines as one, however they were wrapped."""
+    """Return the lines as one, without the line breaks of wrapping."""
     return " ".join(" ".join(lines).split())
 
 
@@ -64,22 +64,25 @@ def _orphans(count: int) -> World:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
-    for line in _lines(_found(hostile(HOSTILE[name]))):
+def test_output_has_no_terminal_escapes(name: str) -> None:
+    lines = _lines(_found(hostile(HOSTILE[name])))
+
+    assert lines
+    for line in lines:
         assert line.isprintable()
         line.encode("utf-8")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_adds_no_lines(name: str) -> None:
-    """But for what is wrapped: with room enough the table is that of a harmless name."""
+def test_hostile_name_adds_no_lines(name: str) -> None:
+    """Wrapping adds lines: with enough room the table is that of a harmless name."""
     assert len(_lines(_found(hostile(HOSTILE[name])), width=10_000)) == len(
         _lines(_found(hostile("x")), width=10_000)
     )
 
 
 @pytest.mark.parametrize("name", ["template", "quotes", "script", "formula"])
-def test_what_is_harmless_on_a_terminal_is_shown_as_it_is(name: str) -> None:
+def test_harmless_characters_are_shown_unchanged(name: str) -> None:
     assert sum(HOSTILE[name] in line for line in _lines(_found(hostile(HOSTILE[name])))) >= 4
 
 
@@ -96,7 +99,7 @@ def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
     assert max(map(len, _lines(_found(world, services_after=silent), width=width))) <= width
 
 
-def test_on_a_narrow_terminal_all_that_explains_is_wrapped_to_it() -> None:
+def test_explanations_are_wrapped_on_a_narrow_terminal() -> None:
     explaining = [
         line
         for line in _lines(_found(hostile("x" * 255)), width=80)
@@ -107,7 +110,7 @@ def test_on_a_narrow_terminal_all_that_explains_is_wrapped_to_it() -> None:
     assert max(map(len, explaining)) <= 80
 
 
-def test_a_path_is_never_cut() -> None:
+def test_path_is_never_cut() -> None:
     path = f"/{'deep/' * 30}findings.json"
     lines = format_findings(_found(_orphans(101)), path, None, 80)
     told = format_remediation(_remediation(("removed", "")), path, 80)
@@ -115,7 +118,7 @@ def test_a_path_is_never_cut() -> None:
     assert path in lines and path in told
 
 
-def test_what_was_known_before_is_told_with_since_when() -> None:
+def test_known_finding_shows_since_when() -> None:
     found = _found(_orphans(2))
     found["findings"][0] |= {"new": False, "first_seen": "2026-01-02T03:04:05Z"}
     found["summary"]["new"] = {"deleted_server": 1}
@@ -125,7 +128,7 @@ def test_what_was_known_before_is_told_with_since_when() -> None:
     assert "2 orphaned, 0 not as they should be (1 of them new);" in _words(lines)
 
 
-def test_lines_have_the_tone_of_what_they_tell() -> None:
+def test_lines_have_the_colour_of_their_meaning() -> None:
     found = _found(hostile("x"))
     found["summary"]["coverage"]["failed_checks"] = ["Wrong region."]
     tones = {str(line).split()[0]: line.tone for line in _lines(found) if isinstance(line, Line)}
@@ -143,7 +146,7 @@ def test_lines_have_the_tone_of_what_they_tell() -> None:
     ("outcome", "tones"),
     [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])],
 )
-def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
+def test_outcome_has_its_colour(outcome: str, tones: list[str]) -> None:
     lines = format_remediation(
         _remediation((outcome, "" if outcome == "removed" else "It is gone.")), None, 80
     )
@@ -151,7 +154,7 @@ def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
     assert [line.tone for line in lines if isinstance(line, Line)] == tones
 
 
-def test_a_tree_that_was_to_be_restored_is_named_by_its_root() -> None:
+def test_tree_to_restore_is_named_by_its_root() -> None:
     told = _remediation(("skipped", "It does not exist."))
     told["outcomes"][0] |= {
         "consumer": None,
@@ -164,13 +167,13 @@ def test_a_tree_that_was_to_be_restored_is_named_by_its_root() -> None:
     assert all(line.isprintable() for line in map(str, format_remediation(told, None, 80)))
 
 
-def test_lines_of_one_tone_are_printed_together() -> None:
+def test_lines_of_one_colour_are_printed_together() -> None:
     lines = ["a", Line("b", "wrong"), Line("c", "wrong"), Line("d", "fine"), "", "e"]
 
     assert group_by_tone(lines) == [(None, "a"), ("wrong", "b\nc"), ("fine", "d"), (None, "\ne")]
 
 
-def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
+def test_orphan_is_shown_with_host_amounts_reason_and_write() -> None:
     world = _orphans(1)
     (entry,) = _found(world)["findings"]
     lines = _lines(_found(world), width=1000)
@@ -187,7 +190,7 @@ def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
     ]
 
 
-def test_of_a_share_the_host_is_told_that_goes_and_the_provider_that_is_kept() -> None:
+def test_partial_removal_shows_the_dropped_host_and_the_kept_provider() -> None:
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     world.server(there, here, there)
@@ -197,7 +200,7 @@ def test_of_a_share_the_host_is_told_that_goes_and_the_provider_that_is_kept() -
     assert "at generation 1, keeping compute-2" in told
 
 
-def test_several_hosts_and_shares_are_told_in_order() -> None:
+def test_several_hosts_and_allocations_are_shown_in_order() -> None:
     world = World()
     third, second, here = world.host("compute-3"), world.host("compute-2"), world.host("compute-1")
     world.server(here, here, third, second)
@@ -205,7 +208,7 @@ def test_several_hosts_and_shares_are_told_in_order() -> None:
     assert "host compute-2, compute-3 frees" in _words(_lines(_found(world)))
 
 
-def test_a_kind_that_may_not_be_changed_is_told_as_what_could_be() -> None:
+def test_forbidden_kind_is_shown_as_a_possible_change() -> None:
     told = _words(_lines(_found(_orphans(1)), kinds=["extra_host"]))
 
     assert " write " not in told
@@ -214,11 +217,11 @@ def test_a_kind_that_may_not_be_changed_is_told_as_what_could_be() -> None:
     )
 
 
-def test_a_kind_that_may_be_changed_is_told_as_what_would_be() -> None:
+def test_allowed_kind_is_shown_as_a_planned_change() -> None:
     assert " write POST " in _words(_lines(_found(_orphans(1)), kinds=["deleted_server"]))
 
 
-def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> None:
+def test_chosen_drift_is_shown_with_both_consumers_of_its_write() -> None:
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     server = world.server(here, there)
@@ -232,7 +235,7 @@ def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> Non
     ) in told
 
 
-def test_a_claim_that_is_to_be_created_is_told_as_new() -> None:
+def test_allocation_to_create_is_shown_as_new() -> None:
     world = World()
     here = world.host("compute-1")
     server = world.server(here)
@@ -242,7 +245,7 @@ def test_a_claim_that_is_to_be_created_is_told_as_new() -> None:
     assert f"write POST /allocations of {server}, new, giving it compute-1" in told
 
 
-def test_drift_that_was_not_chosen_is_told_as_what_could_be() -> None:
+def test_unchosen_drift_is_shown_as_a_possible_change() -> None:
     world = World()
     world.server(world.host("compute-1"))
     told = _words(_lines(_grown_old(world), kinds=["deleted_server"]))
@@ -255,7 +258,7 @@ def test_drift_that_was_not_chosen_is_told_as_what_could_be() -> None:
 
 
 @pytest.mark.parametrize("chosen", [True, False])
-def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None:
+def test_deletable_tree_is_shown_children_first(chosen: bool) -> None:
     world = World()
     ghost = world.provider("gone-1")
     child = world.provider("gone-1_port", ghost)
@@ -280,7 +283,7 @@ def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None
     assert ("could be put right; not now, for orphaned_provider is not among" in told) != chosen
 
 
-def test_orphans_come_by_kind_host_and_consumer() -> None:
+def test_orphans_are_ordered_by_kind_host_and_consumer() -> None:
     world = World()
     second, first = world.host("compute-2"), world.host("compute-1")
     late, early = world.server(second, second), world.server(first, first)
@@ -292,7 +295,7 @@ def test_orphans_come_by_kind_host_and_consumer() -> None:
     assert sorted((wrong, late, early), key=told.index) == [early, late, wrong]
 
 
-def test_protected_and_undecided_are_told_with_their_reasons() -> None:
+def test_protected_and_undecided_consumers_are_shown_with_their_reasons() -> None:
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     building, astray = (
@@ -311,7 +314,7 @@ def test_protected_and_undecided_are_told_with_their_reasons() -> None:
     ) in told
 
 
-def test_without_findings_there_is_no_table() -> None:
+def test_no_findings_give_no_table() -> None:
     told = _words(_lines(_found(_orphans(0))))
 
     assert "CONSUMER" not in told
@@ -322,7 +325,7 @@ def test_without_findings_there_is_no_table() -> None:
     ) in told
 
 
-def test_the_totals_are_the_last_line() -> None:
+def test_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
         "Total: 2 orphaned, 0 not as they should be (2 of them new); "
         "2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are "
@@ -332,7 +335,7 @@ def test_the_totals_are_the_last_line() -> None:
     )
 
 
-def test_failed_checks_are_told_after_the_totals() -> None:
+def test_failed_checks_follow_the_totals() -> None:
     found = _found(_orphans(1))
     found["summary"]["coverage"]["failed_checks"] = [
         "A cell is not\x1b answering.",
@@ -348,7 +351,7 @@ def test_failed_checks_are_told_after_the_totals() -> None:
 @pytest.mark.parametrize(
     ("count", "shown", "more"), [(100, 100, []), (101, 100, [f"… and 1 more in {PATH}"])]
 )
-def test_of_many_orphans_a_hundred_are_shown_and_the_others_counted(
+def test_hundred_of_many_orphans_are_shown_and_the_others_counted(
     count: int, shown: int, more: list[str]
 ) -> None:
     lines = _lines(_found(_orphans(count)))
@@ -361,7 +364,7 @@ def test_of_many_orphans_a_hundred_are_shown_and_the_others_counted(
 @pytest.mark.parametrize(
     ("count", "shown", "more"), [(20, 20, []), (23, 20, [f"… and 3 more in {PATH}"])]
 )
-def test_of_what_is_left_alone_twenty_are_shown_and_the_others_counted(
+def test_twenty_of_many_kept_consumers_are_shown_and_the_others_counted(
     verdict: str, count: int, shown: int, more: list[str]
 ) -> None:
     world = World()
@@ -391,7 +394,7 @@ def _remediation(*outcomes: tuple[str, str], check_mode: bool = False) -> dict[s
     }
 
 
-def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
+def test_made_changes_are_counted_and_the_others_explained() -> None:
     lines = format_remediation(
         _remediation(("removed", ""), ("skipped", "It is healthy\x1b now."), ("removed", "")),
         "/j\x07.jsonl",
@@ -408,7 +411,7 @@ def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["skipped", "failed"])
-def test_a_tree_that_was_not_deleted_is_explained_by_its_root(outcome: str) -> None:
+def test_kept_tree_is_explained_by_its_root(outcome: str) -> None:
     told = _remediation((outcome, "It is gone."))
     told["outcomes"] = [
         {
@@ -432,14 +435,14 @@ def test_check_mode_says_that_nothing_was_written() -> None:
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_an_empty_remediation_says_so(check_mode: bool) -> None:
+def test_empty_remediation_says_so(check_mode: bool) -> None:
     assert format_remediation(_remediation(check_mode=check_mode), None, 100) == [
         "",
         "Nothing to remediate.",
     ]
 
 
-def test_of_many_changes_that_were_not_made_a_hundred_are_explained() -> None:
+def test_hundred_of_many_failed_changes_are_explained() -> None:
     lines = format_remediation(_remediation(*[("skipped", "It is healthy now.")] * 103), None, 100)
 
     assert sum(line.startswith("skipped") for line in lines) == 100
@@ -464,7 +467,7 @@ def _with_complaints(world: World, *complaints: dict[str, t.Any], width: int = 1
     return format_findings(_found(world), PATH, None, width, complaints)
 
 
-def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
+def test_complaints_are_shown_with_their_finding() -> None:
     world = _orphans(1)
     (entry,) = _found(world)["findings"]
     lines = _with_complaints(
@@ -481,7 +484,7 @@ def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
     assert [line for line in lines if line != told] == without
 
 
-def test_also_what_is_left_alone_is_told_with_its_complaints() -> None:
+def test_complaints_about_kept_consumers_are_shown_too() -> None:
     world = hostile("x")
     found = _found(world)
     spared = [entry for key in ("protected", "undecided") for entry in found[key]]
@@ -495,7 +498,7 @@ def test_also_what_is_left_alone_is_told_with_its_complaints() -> None:
     ) == len(spared)
 
 
-def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
+def test_complaints_without_a_finding_follow_all_findings() -> None:
     complaints = [
         _complaint(CONSUMER, "not_in_database", last_seen=None, count=1),
         _complaint(CONSUMER, "moved_away", other_host="compute-2"),
@@ -528,7 +531,7 @@ def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
     assert lines[-1].startswith("Total: ")
 
 
-def test_of_many_complaints_some_are_shown_and_the_others_counted() -> None:
+def test_some_of_many_complaints_are_shown_and_the_others_counted() -> None:
     world = _orphans(1)
     (entry,) = _found(world)["findings"]
     many = [
@@ -546,7 +549,7 @@ def test_of_many_complaints_some_are_shown_and_the_others_counted() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_complaints_are_spelled_out_on_lines_of_their_own(name: str) -> None:
+def test_hostile_complaints_are_escaped_on_their_own_lines(name: str) -> None:
     hostile = HOSTILE[name]
     complaints = [
         _complaint(

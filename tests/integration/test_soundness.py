@@ -33,8 +33,8 @@ def orphan(minicloud: Minicloud) -> None:
     minicloud.scenario("healthy", "deleted_server", "second_nova")
 
 
-def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
-    """Another Nova's region has the same Placement: none of the hosts with claims is its own."""
+def test_wrong_region_fails_the_soundness_check(ansible: Ansible, placement: Placement) -> None:
+    """Another Nova's region has the same Placement: no host with allocations is its own."""
     before = placement.everything()
 
     run = ansible.playbook(
@@ -62,7 +62,7 @@ def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
     ],
     ids=["hosts unknown to Placement", "no hosts"],
 )
-def test_a_nova_that_is_not_the_one_of_this_placement(
+def test_wrong_nova_fails_the_soundness_check(
     ansible: Ansible,
     placement: Placement,
     minicloud: Minicloud,
@@ -72,7 +72,7 @@ def test_a_nova_that_is_not_the_one_of_this_placement(
     said: str,
 ) -> None:
     before = placement.everything()
-    node = minicloud.truth("second_nova")["shares"][0]["provider"]
+    node = minicloud.truth("second_nova")["allocations"][0]["provider"]
     variables = {
         "orphan_cleanup_cloud": "minicloud-second",
         "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
@@ -88,7 +88,7 @@ def test_a_nova_that_is_not_the_one_of_this_placement(
 
 
 @pytest.mark.parametrize("cloud", ["minicloud-demo", "minicloud-reader"])
-def test_credentials_that_see_too_little(
+def test_insufficient_permissions_fail_the_soundness_check(
     ansible: Ansible, placement: Placement, cloud: str
 ) -> None:
     before = placement.everything()
@@ -109,7 +109,7 @@ def test_credentials_that_see_too_little(
         long("placement", "1.27", "1.28 is needed to see the generations of consumers"),
     ],
 )
-def test_services_that_are_too_old_for_a_proof(
+def test_too_old_services_leave_unprovable_consumers_alone(
     ansible: Ansible,
     placement: Placement,
     minicloud: Minicloud,
@@ -118,12 +118,12 @@ def test_services_that_are_too_old_for_a_proof(
     newest: str,
     said: str,
 ) -> None:
-    """They are asked for nothing that they do not offer.
+    """Requests that they do not offer are not sent.
 
-    What they cannot prove is said and left alone.
+    What they cannot prove is reported and left alone.
     """
     before = placement.everything()
-    server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
+    server = minicloud.truth("deleted_server")["allocations"][0]["consumer"]
     getattr(wires, service).offer(newest)
 
     run = ansible.playbook("cleanup_orphans")
@@ -148,15 +148,15 @@ def test_services_that_are_too_old_for_a_proof(
 
 
 @pytest.mark.long
-def test_a_placement_without_consumer_types(
+def test_placement_without_consumer_types_leaves_unknown_consumers_undecided(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires
 ) -> None:
-    """Whose consumer it is cannot be seen.
+    """The owner of a consumer is not visible.
 
-    What Nova forgot is undecided, and what is proven otherwise goes.
+    An unknown consumer is undecided, and other proofs still hold.
     """
     wires.placement.offer("1.37")
-    server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
+    server = minicloud.truth("deleted_server")["allocations"][0]["consumer"]
 
     run = ansible.playbook(
         "cleanup_orphans", "--check", variables={"orphan_cleanup_consumers": [server]}

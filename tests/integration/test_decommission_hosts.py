@@ -4,7 +4,7 @@
 
 """`decommission_host` and its role on real hosts.
 
-What holds them back, and that nothing of them is left.
+What blocks a host, and that nothing of it remains.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _living(minicloud: Minicloud) -> None:
 
 
 class Retirement:
-    """`decommission_host`, as it is run on a host."""
+    """`decommission_host`, run on one host."""
 
     def __init__(self, ansible: Ansible) -> None:
         self._ansible = ansible
@@ -89,7 +89,7 @@ def _is_gone(world: World, placement: Placement, *hosts: str) -> None:
 
 
 @pytest.mark.acceptance
-def test_an_empty_host_goes_once_and_its_name_is_free(
+def test_empty_host_is_decommissioned_once_and_its_name_is_free(
     retire: Retirement, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
@@ -114,10 +114,10 @@ def test_an_empty_host_goes_once_and_its_name_is_free(
 
 
 @pytest.mark.long
-def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
+def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     ansible: Ansible, retire: Retirement, world: World, placement: Placement
 ) -> None:
-    """One host from which moves go and one to which they do, both dead."""
+    """Moves go from one host and to the other, and both are dead."""
     here, there = _new_host(world), _new_host(world)
     guest, parked, moving = world.boot(here), world.boot(here), world.boot(here)
     resize = servers.migrate(world.cloud, parked, there)
@@ -168,7 +168,7 @@ def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
         stray: "claim",
         foreign: "claim",
     }
-    # The host that never answered is not yet named by the migration.
+    # The migration does not yet name the host that never answered.
     assert kinds(there) == {parked: "server", resize: "resize", moving: "claim"}
     assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
         resize: ("migration", "confirm or reve"),
@@ -185,14 +185,14 @@ def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
     assert "consumer type CONTAINER" in one_by_one[0].told or "CONTAINER" in one_by_one[0].told
     for run in (*one_by_one, foretold):
         assert run.changed == 0
-    # Nova deletes no service with moves that are not over.
+    # Nova does not delete a service with unfinished moves.
     world.sql(CELL1, "UPDATE migrations SET status = 'error' WHERE uuid IN (?, ?)", move, resize)
 
 
 def _leave_something(world: World, placement: Placement, host: str) -> dict[str, str]:
-    """Kill a host and leave on it what three servers held, and a child.
+    """Kill a host with leftovers of three servers, and a child provider.
 
-    One was deleted, one evacuated, one migrated. Returns kinds by consumer.
+    One server was deleted, one evacuated, one migrated. Returns kinds by consumer.
     """
     deleted, evacuated, moved = world.boot(host), world.boot(host), world.boot(host)
     migration = servers.migrate(world.cloud, moved, "compute-1")
@@ -214,7 +214,7 @@ def _leave_something(world: World, placement: Placement, host: str) -> dict[str,
 
 
 @pytest.mark.long
-def test_two_hosts_with_leftovers_and_children_go_as_foretold(
+def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
     retire: Retirement, world: World, placement: Placement
 ) -> None:
     hosts = [_new_host(world), _new_host(world)]
@@ -250,10 +250,8 @@ def test_two_hosts_with_leftovers_and_children_go_as_foretold(
 
 
 @pytest.mark.long
-def test_of_two_hosts_neither_is_touched_when_one_is_held_back(
-    retire: Retirement, world: World
-) -> None:
-    """The one that nothing holds back is named first."""
+def test_one_blocked_host_keeps_both_unchanged(retire: Retirement, world: World) -> None:
+    """The host without blockers is named first."""
     free, held = _dead_host(world), _new_host(world)
     name = "{{ 7 * 7 }} <b>=c()|"
     server = world.boot(held, name=name)
@@ -268,7 +266,7 @@ def test_of_two_hosts_neither_is_touched_when_one_is_held_back(
 
 
 @pytest.mark.long
-def test_a_ghost_with_what_a_deleted_server_left_is_retired_by_its_name(
+def test_orphaned_provider_with_leftovers_is_decommissioned_by_its_name(
     retire: Retirement, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
@@ -284,12 +282,12 @@ def test_a_ghost_with_what_a_deleted_server_left_is_retired_by_its_name(
     assert foretold.changed == done.changed
     _is_gone(world, placement, host)
     for consumer, kind in left.items():
-        # What evacuated servers left, Nova removes with the service.
+        # Nova removes leftovers of evacuated servers together with the service.
         assert (f"{kind} {consumer}" in foretold.told) == (kind != "evacuated_source")
 
 
 @pytest.mark.long
-def test_a_host_that_was_installed_anew_goes_with_the_tree_that_kept_its_name(
+def test_reinstalled_host_is_decommissioned_with_the_tree_that_held_its_name(
     retire: Retirement, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
@@ -308,7 +306,7 @@ def test_a_host_that_was_installed_anew_goes_with_the_tree_that_kept_its_name(
 
 
 def _course(run: Run) -> set[str]:
-    """The tasks that were carried out."""
+    """Return the tasks that were run."""
     found = set()
     for part in run.output.split("\nTASK [")[1:]:
         name, _bracket, rest = part.partition("]")
@@ -317,7 +315,7 @@ def _course(run: Run) -> set[str]:
     return found
 
 
-def test_a_folder_of_a_host_lies_below_the_one_of_all(retire: Retirement, world: World) -> None:
+def test_folder_of_a_host_is_inside_the_folder_of_the_run(retire: Retirement, world: World) -> None:
     run = retire.done("..", "--tags", "check")
 
     (folder,) = (run.folder / "host-decommission").iterdir()
@@ -325,7 +323,7 @@ def test_a_folder_of_a_host_lies_below_the_one_of_all(retire: Retirement, world:
 
 
 @pytest.mark.long
-def test_what_an_earlier_run_left_and_cannot_be_read_is_an_error(
+def test_unreadable_files_of_an_earlier_run_are_an_error(
     ansible: Ansible, retire: Retirement, world: World
 ) -> None:
     host = _new_host(world)
@@ -336,7 +334,7 @@ def test_what_an_earlier_run_left_and_cannot_be_read_is_an_error(
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["the service's", "its own"])
-def test_a_retirement_that_was_interrupted_after_the_service_was_deleted_is_finished(
+def test_decommissioning_interrupted_after_the_service_deletion_is_finished(
     retire: Retirement, world: World, placement: Placement, wires: Wires, name: str
 ) -> None:
     host = _dead_host(world)
@@ -350,7 +348,7 @@ def test_a_retirement_that_was_interrupted_after_the_service_was_deleted_is_fini
         placement.change("PUT", f"/resource_providers/{provider}", {"name": full})
     stray = str(uuid.uuid4())
 
-    # What is claimed in the last moment, Nova leaves behind.
+    # Nova leaves behind what is allocated at the last moment.
     wires.nova.on("DELETE", "/os-services/", before=lambda: world.hold(stray, {child: {"VCPU": 1}}))
     stopped = retire.refused(host)
     assert host not in world.cloud.compute_services() and provider in placement.providers().values()
@@ -366,7 +364,7 @@ def test_a_retirement_that_was_interrupted_after_the_service_was_deleted_is_fini
 
 
 @pytest.mark.long
-def test_each_stage_does_its_part_by_tag_and_by_entry_point(
+def test_each_stage_runs_by_tag_and_by_entry_point(
     ansible: Ansible, retire: Retirement, world: World, placement: Placement
 ) -> None:
     by_tag, by_entry_point = _new_host(world), _new_host(world)
@@ -443,7 +441,7 @@ BAD_TARGETS = {
 }
 
 
-def test_what_names_no_host_is_an_error(ansible: Ansible, world: World) -> None:
+def test_target_without_a_host_is_an_error(ansible: Ansible, world: World) -> None:
     before = world.picture()
     attempt = {"ansible.builtin.include_role": {"name": "osops.placement.host_decommission"}}
 
@@ -463,7 +461,7 @@ def test_what_names_no_host_is_an_error(ansible: Ansible, world: World) -> None:
 
 
 @pytest.mark.long
-def test_a_forgotten_limit_stops_before_anything_is_touched(
+def test_unset_limit_stops_before_any_change(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
@@ -497,7 +495,7 @@ def test_a_forgotten_limit_stops_before_anything_is_touched(
 
 
 @pytest.mark.long
-def test_a_server_that_lands_between_check_and_disable_stops_it(
+def test_server_arriving_between_check_and_disable_stops_the_run(
     retire: Retirement, world: World, wires: Wires
 ) -> None:
     host = _new_host(world)
@@ -513,7 +511,7 @@ def test_a_server_that_lands_between_check_and_disable_stops_it(
 
 
 @pytest.mark.long
-def test_a_living_host_is_disabled_and_not_deleted_before_it_is_stopped(
+def test_live_host_is_disabled_but_not_deleted_until_stopped(
     retire: Retirement, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
@@ -530,7 +528,7 @@ def test_a_living_host_is_disabled_and_not_deleted_before_it_is_stopped(
 
 
 @pytest.mark.long
-def test_without_nova_telling_of_servers_a_host_is_held_back(
+def test_host_is_blocked_when_nova_does_not_list_servers(
     retire: Retirement, world: World, wires: Wires
 ) -> None:
     host = _dead_host(world)
@@ -543,7 +541,7 @@ def test_without_nova_telling_of_servers_a_host_is_held_back(
 
 
 @pytest.mark.long
-def test_the_nodes_of_one_service_go_one_by_one_and_together(
+def test_nodes_of_one_service_are_decommissioned_singly_and_together(
     retire: Retirement, world: World, placement: Placement
 ) -> None:
     host = _new_host(world, driver="minicloud_ironic.TwoNodes")
@@ -574,7 +572,7 @@ def test_the_nodes_of_one_service_go_one_by_one_and_together(
 
 
 @pytest.mark.long
-def test_an_old_service_that_holds_back_the_rpc_version_is_listed_and_retired(
+def test_old_service_that_limits_the_rpc_version_is_listed_and_decommissioned(
     ansible: Ansible, retire: Retirement, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
@@ -601,7 +599,7 @@ def test_an_old_service_that_holds_back_the_rpc_version_is_listed_and_retired(
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", ["clean-up", "return"])
-def test_an_evacuated_host_that_comes_back_and_our_clean_up_do_not_collide(
+def test_evacuated_host_that_returns_does_not_collide_with_the_cleanup(
     ansible: Ansible, world: World, placement: Placement, first: str
 ) -> None:
     host = _new_host(world)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Nova does not know, or not yet.
+"""Consumers that Nova does not know, or not yet.
 
-A container on one of its hosts, and a host that it has still to discover.
+A container on one of its hosts, and an undiscovered host.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ def healthy(minicloud: Minicloud) -> None:
 def zun(world: World) -> Iterator[None]:
     """A container service in the catalogue.
 
-    It claims untyped, and on Nova's own providers where it shares Nova's hosts.
+    It allocates without a consumer type, on Nova's own providers if it shares Nova's hosts.
     """
     with world.service("container", "http://127.0.0.1:9"):
         yield
 
 
 @pytest.mark.usefixtures("zun")
-def test_a_container(ansible: Ansible, placement: Placement, world: World) -> None:
+def test_container_is_undecided_and_kept(
+    ansible: Ansible, placement: Placement, world: World
+) -> None:
     container = world.claim(HOST)
     before = placement.everything()
 
@@ -66,7 +68,7 @@ def test_a_container(ansible: Ansible, placement: Placement, world: World) -> No
 
 
 @pytest.mark.usefixtures("zun")
-def test_a_stray_when_somebody_looked_that_it_is_no_container(
+def test_stray_consumer_is_removed_when_other_allocators_are_ignored(
     ansible: Ansible, placement: Placement, world: World
 ) -> None:
     stray = world.claim(HOST)
@@ -92,7 +94,7 @@ def test_a_stray_when_somebody_looked_that_it_is_no_container(
     ) in run.told
 
 
-def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:
+def test_ignored_service_that_does_not_allocate_is_refused(ansible: Ansible) -> None:
     run = ansible.playbook(
         "detect_orphans", variables={"orphan_cleanup_ignore_allocators": ["containers"]}
     )
@@ -106,9 +108,9 @@ def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:
 
 @pytest.fixture
 def undiscovered(world: World) -> Iterator[None]:
-    """A host whose nova-compute runs, and that is in no cell yet.
+    """A host whose nova-compute runs, and that is not in a cell yet.
 
-    Nova leaves it out of its listing without a word.
+    Nova silently omits it from its listing.
     """
     world.provider(HOST)
     world.sql(
@@ -120,7 +122,7 @@ def undiscovered(world: World) -> Iterator[None]:
     )
 
 
-def test_a_host_that_is_not_discovered(
+def test_undiscovered_host_keeps_its_allocations(
     ansible: Ansible, placement: Placement, world: World, request: pytest.FixtureRequest
 ) -> None:
     server, stray = world.boot(HOST), world.claim(HOST)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Claims of live servers that are put right, most of them by choice.
+"""Wrong allocations of live servers, most of which are remediated by choice.
 
-And the servers of which it is not known what is right.
+And servers whose correct allocation is unknown.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ TINY = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 @d.dataclass(frozen=True)
 class Story:
-    """The server of each kind, the migration that has the claim of one, the special ones.
+    """The server of each kind, the migration with the allocation of one, and special servers.
 
-    And what was held at each stage.
+    With the allocations at each stage.
     """
 
     servers: dict[str, str]
@@ -106,8 +106,8 @@ def story(
         after=placement.everything(),
         again=play("again", variables=chosen),
     )
-    # The claims of the scenarios are wrong again, as others expect them; first those are emptied
-    # that hold more than they did.
+    # The scenarios' allocations are damaged again, as other tests expect them; those that now have
+    # more than before are emptied first.
     for consumer in sorted(documents, key=lambda known: known == migration):
         world.hold(consumer, {})
     for consumer, held in documents.items():
@@ -121,7 +121,7 @@ def story(
 
 
 def special_flavor(world: World) -> str:
-    """A flavor that overrides what its servers claim; its name."""
+    """Create a flavor that overrides the resources of its servers, and return its name."""
     name = f"special-{uuid.uuid4()}"
     reference = world.cloud.nova(
         "POST", "/flavors", {"flavor": {"name": name, "vcpus": 2, "ram": 512, "disk": 1}}
@@ -132,7 +132,7 @@ def special_flavor(world: World) -> str:
     return name
 
 
-def test_nothing_else_is_put_right_unless_it_is_chosen(story: Story) -> None:
+def test_other_kinds_are_remediated_only_when_chosen(story: Story) -> None:
     by_choice = {server: name for name, server in story.servers.items() if name != BY_DEFAULT}
     found = {
         entry["consumer"]: entry["kind"]
@@ -143,7 +143,7 @@ def test_nothing_else_is_put_right_unless_it_is_chosen(story: Story) -> None:
     assert {server: found[server] for server in by_choice} == by_choice
 
 
-def test_check_mode_tells_it_and_changes_nothing(story: Story) -> None:
+def test_check_mode_shows_the_changes_and_makes_none(story: Story) -> None:
     assert story.checked.status == 0 and story.checked.changed
     assert story.after_check == story.before
     assert (
@@ -154,7 +154,9 @@ def test_check_mode_tells_it_and_changes_nothing(story: Story) -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_holds_what_its_flavor_says_on_its_own_host(story: Story, world: World, kind: str) -> None:
+def test_server_gets_the_amounts_of_its_flavor_on_its_own_host(
+    story: Story, world: World, kind: str
+) -> None:
     server = servers.get(world.cloud, story.servers[kind])
     held = story.after[server["id"]]
 
@@ -165,18 +167,20 @@ def test_holds_what_its_flavor_says_on_its_own_host(story: Story, world: World, 
     }
 
 
-def test_the_owner_is_that_of_the_server(story: Story, world: World, placement: Placement) -> None:
+def test_consumer_gets_the_owner_of_the_server(
+    story: Story, world: World, placement: Placement
+) -> None:
     for kind in ("wrong_owner", "missing_allocation"):
         server = servers.get(world.cloud, story.servers[kind])
         claim = placement.allocation(server["id"])
         assert (claim["project_id"], claim["user_id"]) == (server["tenant_id"], server["user_id"])
 
 
-def test_the_migration_that_had_the_claim_holds_nothing_more(story: Story) -> None:
+def test_migration_loses_the_allocation_of_its_server(story: Story) -> None:
     assert story.migration in story.before and story.migration not in story.after
 
 
-def test_nobody_else_is_touched_and_again_there_is_nothing_to_do(story: Story) -> None:
+def test_no_other_consumer_changes_and_a_second_run_does_nothing(story: Story) -> None:
     concerned = {*story.servers.values(), story.migration}
 
     assert {
@@ -186,7 +190,7 @@ def test_nobody_else_is_touched_and_again_there_is_nothing_to_do(story: Story) -
 
 
 @pytest.mark.parametrize("kind", ["misplaced_allocation", "missing_allocation"])
-def test_a_special_server_is_left_to_heal_allocations(story: Story, kind: str) -> None:
+def test_special_server_is_left_to_heal_allocations(story: Story, kind: str) -> None:
     entry = story.healed.entry(story.special[kind])
 
     assert (entry["kind"], entry["change"]) == (kind, None)

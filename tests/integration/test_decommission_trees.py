@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Trees of providers behind which no compute node stands are deleted by choice.
+"""Provider trees without a compute node are deleted if their kind is chosen.
 
-Those behind which one may stand are kept.
+Trees that may have a compute node are kept.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _dead_host(world: World) -> str:
 
 
 def _haunted(world: World, host: str) -> str:
-    """Let a host die and Nova delete its service, with a share of a deleted server on it.
+    """Let a host die and Nova delete its service, with an allocation of a deleted server on it.
 
     Its provider stays. Returns the server.
     """
@@ -67,9 +67,9 @@ def _haunted(world: World, host: str) -> str:
 
 
 def _ghost_of(world: World, placement: Placement, host: str) -> tuple[str, str, str]:
-    """Let Nova delete a dead host's service while a consumer holds a share.
+    """Let Nova delete the service of a dead host while a consumer has an allocation.
 
-    Returns the root that stays, a child of it, and that consumer.
+    Returns the remaining root, a child of it, and that consumer.
     """
     root, stray = world.provider(host), world.claim(host)
     world.delete_service(host)
@@ -90,14 +90,14 @@ def _only_finding(run: Run, kind: str) -> dict[str, t.Any]:
 
 
 def _deleted(run: Run) -> dict[str, t.Any]:
-    """What the newest journal says of a deletion before it was made."""
+    """Return the record of a deletion in the newest journal before it was made."""
     newest = max((run.folder / "orphan-cleanup").glob("journal-*.jsonl"))
     (record,) = [record for record in run.records(newest) if record["event"] == "before"]
     return record
 
 
 @pytest.mark.long
-def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
+def test_orphaned_provider_is_deleted_by_a_second_run_when_empty(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     host = f"ghost-{uuid.uuid4().hex[:8]}"
@@ -152,7 +152,7 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
 
 
 @pytest.mark.long
-def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(
+def test_orphaned_provider_changed_after_review_is_kept(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
@@ -198,7 +198,7 @@ def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(
 
 
 @pytest.mark.long
-def test_a_share_claimed_in_the_last_moment_keeps_the_root(
+def test_root_allocated_at_the_last_moment_is_kept(
     ansible: Ansible, world: World, placement: Placement, minicloud: Minicloud
 ) -> None:
     host = _dead_host(world)
@@ -217,14 +217,14 @@ def test_a_share_claimed_in_the_last_moment_keeps_the_root(
 
 
 @pytest.mark.long
-def test_a_conflicting_name_is_freed_for_the_new_compute_node(
+def test_conflicting_name_is_freed_for_the_new_compute_node(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     host = f"ghost-{uuid.uuid4().hex[:8]}"
     world.own_host(host)
     old = world.provider(host)
     server = _haunted(world, host)
-    # What a reinstallation loses: nova-compute makes up a new uuid, and Placement refuses its name.
+    # A reinstallation loses this: nova-compute creates a new uuid, and Placement refuses its name.
     (world.paths.compute(host) / "compute_id").unlink()
     world.own_host(host)
     new = world.cloud.hypervisors()[host]
@@ -245,12 +245,12 @@ def test_a_conflicting_name_is_freed_for_the_new_compute_node(
 
 
 @pytest.mark.long
-def test_the_provider_of_a_host_that_nova_lists_no_more_is_kept_while_its_service_is_there(
+def test_provider_of_an_unlisted_hypervisor_is_kept_while_its_service_exists(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     """Nova does not list a hypervisor without a host mapping.
 
-    Its compute node is there, and its nova-compute is only down.
+    Its compute node exists, and its nova-compute is only down.
     """
     host = _dead_host(world)
     world.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", f"{host}-away", host)

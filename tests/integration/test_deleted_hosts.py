@@ -4,7 +4,7 @@
 
 """Hosts of which only the resource provider is left.
 
-Who has allocations of it is found, and removed where that is proven.
+Consumers with allocations on it are found, and removed where that is proven.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _one_nova(minicloud: Minicloud, world: World) -> Iterator[None]:
 
 @d.dataclass(frozen=True)
 class Gone:
-    """A host that is gone, its provider, and who has allocations of that."""
+    """A deleted host, its provider, and its consumers."""
 
     host: str
     root: str
@@ -65,7 +65,7 @@ def _gone(world: World, minicloud: Minicloud) -> Iterator[Gone]:
     world.own_host(host)
     root = world.provider(host)
     shelved, settled, doubtful = world.boot(host), world.boot("compute-1"), world.boot("compute-2")
-    # A migration to there failed by which a guest may have been left there.
+    # A failed migration to this host may have left a guest there.
     failed = servers.migrate(world.cloud, doubtful, host)
     servers.revert(world.cloud, doubtful)
     holdings.await_providers(world.cloud, doubtful, world.provider("compute-2"))
@@ -104,7 +104,7 @@ def _ghost(run: Run, gone: Gone) -> dict[str, t.Any]:
     return next(entry for entry in entries if entry["id"] == f"orphaned_provider/{gone.root}")
 
 
-def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_proven_goes(
+def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     ansible: Ansible, world: World, placement: Placement, gone: Gone
 ) -> None:
     placement.needs("1.38", "what Nova knows nothing of can be proven")
@@ -144,12 +144,12 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
 
 
 @pytest.mark.parametrize("why", ["not discovered", "no trait"])
-def test_what_may_be_a_host_is_not_taken_for_one_that_is_gone(
+def test_provider_that_may_be_a_host_is_not_a_deleted_host(
     ansible: Ansible, world: World, placement: Placement, gone: Gone, why: str
 ) -> None:
-    """A host that Nova does not list, though its nova-compute is there.
+    """One case is a host that Nova does not list, though its nova-compute exists.
 
-    And a provider that Nova has not marked.
+    The other is a provider without Nova's trait.
     """
     if why == "not discovered":
         world.sql(
