@@ -138,7 +138,7 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
     assert set(placement.held(gone.doubtful)) == {world.provider("compute-2"), gone.root}
     again = ansible.playbook("detect_orphans", variables=named)
     assert (
-        f"1 consumer holds an allocation of its tree ({gone.doubtful})"
+        f"Consumer {gone.doubtful} still has an allocation on this tree"
         in _ghost(again, gone)["reason"]
     )
 

@@ -253,7 +253,7 @@ def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
     for server, number in code.items():
         changed, outcome, reason = told[server]
         assert (changed, outcome) == (number == "7", "failed"), (number, told[server])
-        left = "holds nothing at all." if number == "4" else "It holds nothing."
+        left = "but has no allocation." if number == "4" else "It holds nothing."
         assert said[number] in reason and placement.held(server) == {}
         assert f"{left} nova-manage ended with {number} and said: out of {number}" in reason, reason
     assert told[overtaken][:2] == (False, "skipped")

@@ -166,7 +166,7 @@ def test_a_host_that_is_missed(
     # know.
     assert coverage["complete"] is (how == "vanishes")
     assert (
-        "which is not exactly one compute node that Nova lists"
+        "but Nova does not list exactly one compute node of that name"
         in run.entry(residents.homes[missed])["reason"]
     )
     spared(run, before, placement)

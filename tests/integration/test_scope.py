@@ -172,8 +172,8 @@ def test_more_than_there_is_and_other_than_the_host_reports_is_told(
         "findings"
     ]
 
-    assert "2 VCPU are claimed of a capacity of 1" in entry["reason"]
-    assert "and the hypervisor reports" in entry["reason"]
+    assert "2 VCPU are allocated, but the capacity is 1" in entry["reason"]
+    assert "but the hypervisor reports" in entry["reason"]
     assert entry["change"] is None
     generation = placement.get(path)["resource_provider_generation"]
     placement.change("PUT", path, {**stock, "resource_provider_generation": generation})

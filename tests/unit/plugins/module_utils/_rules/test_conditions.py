@@ -95,8 +95,8 @@ def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site)
 
     assert finding.change is None
     assert (
-        f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it "
-        "cannot be deleted."
+        f"Consumer {holder} still has an allocation on this tree, and as long as it does, the "
+        "tree cannot be deleted."
     ) in finding.reason
 
 
@@ -107,7 +107,7 @@ def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
 
     assert finding.change is None
     assert (
-        f"5 consumers hold allocations of its tree ({', '.join(holders[:3])} and 2 more)"
+        f"5 consumers still have allocations on this tree ({', '.join(holders[:3])} and 2 more)"
         in finding.reason
     )
 
@@ -249,7 +249,7 @@ def test_what_may_be_another_novas_is_not_to_be_deleted(site: Site, kind: str) -
 
 @pytest.mark.parametrize(
     ("allocators", "told"),
-    [((), "it is Nova's."), (("container",), "this cloud has container in its catalogue")],
+    [((), "it may not be Nova's."), (("container",), "the service catalogue has container")],
 )
 def test_without_the_trait_of_nova_a_provider_with_the_name_of_a_host_is_not_to_be_deleted(
     site: Site, allocators: tuple[str, ...], told: str
@@ -262,7 +262,10 @@ def test_without_the_trait_of_nova_a_provider_with_the_name_of_a_host_is_not_to_
     )
 
     assert (finding.verdict, finding.change) == ("undecided", None)
-    assert "it has no trait COMPUTE_NODE" in finding.reason and told in finding.reason
+    assert (
+        "it has neither the trait COMPUTE_NODE nor OWNER_NOVA" in finding.reason
+        and told in finding.reason
+    )
 
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
@@ -301,7 +304,7 @@ def test_a_claim_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
     (finding,) = site.findings(kind)
 
     assert finding.change is None
-    assert f"1 consumer holds an allocation of its tree ({holder})" in finding.reason
+    assert f"Consumer {holder} still has an allocation on this tree" in finding.reason
 
 
 def test_a_conflict_says_what_is_to_be_done_on_the_host(site: Site) -> None:
@@ -309,8 +312,8 @@ def test_a_conflict_says_what_is_to_be_done_on_the_host(site: Site) -> None:
     del site.providers[site.here]
     (finding,) = site.findings("name_conflict")
 
-    assert "When that tree is deleted, restart nova-compute on compute-1." in finding.reason
-    assert f"is {site.here} now" in finding.reason
+    assert "Once that tree is deleted, restart nova-compute on compute-1." in finding.reason
+    assert f"has the UUID {site.here}" in finding.reason
 
 
 def test_what_nova_itself_marked_is_no_containers_host(site: Site) -> None:
@@ -388,13 +391,13 @@ def test_a_node_that_has_its_provider_has_no_conflict(site: Site) -> None:
         (
             {"VCPU": d.replace(PLENTY, total=0, reserved=0)},
             {},
-            "1 VCPU are claimed of a capacity of 0",
+            "1 VCPU are allocated, but the capacity is 0",
         ),
-        ({"VCPU": d.replace(PLENTY, total=1, reserved=1)}, {}, "claimed of a capacity of 0"),
+        ({"VCPU": d.replace(PLENTY, total=1, reserved=1)}, {}, "but the capacity is 0"),
         (
             {"VCPU": d.replace(PLENTY, total=8)},
             {"VCPU": 16},
-            "the inventory has 8 VCPU+PCPU and the hypervisor reports 16",
+            "the inventory has 8 VCPU+PCPU, but the hypervisor reports 16",
         ),
         (
             {"VCPU": d.replace(PLENTY, total=8), "PCPU": d.replace(PLENTY, total=8)},
