@@ -309,9 +309,11 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._resources.candidate_requests import (
+    parse_request,
+)
 from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import (
     find_candidates,
-    parse_request,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -321,10 +323,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Return Placement's answer, with the reasons why a host named in the options does not fit."""
     # Options that Placement would not take fail before anything is asked of the cloud.
-    wanted = parse_request(module.params)
+    request = parse_request(module.params)
     placement = PlacementReader(connect().placement)
     name = module.params["resource_provider"]
-    return {"changed": False, **find_candidates(placement, wanted, name)}
+    return {"changed": False, **find_candidates(placement, request, name)}
 
 
 def main() -> None:

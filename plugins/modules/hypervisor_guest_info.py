@@ -282,7 +282,8 @@ quarantined:
       description: Path of the directory in quarantine.
       returned: success
       type: str
-      sample: /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
+      sample:
+        /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
     moved_at:
       description: When the directory was moved, in UTC.
       returned: success

@@ -224,8 +224,8 @@ def test_a_stale_generation_is_refused_by_name(
             {"resources": {"11111111-2222-4333-8444-555555555555": CLAIM}},
             "11111111-2222-4333-8444-555555555555",
         ),
-        ({"resources": {"compute-1": "all"}}, "whole amounts by resource class"),
-        ({}, "needs resources"),
+        ({"resources": {"compute-1": "all"}}, "whole numbers by resource class"),
+        ({}, "requires resources"),
     ],
 )
 def test_bad_wishes_fail_with_the_reason(

@@ -307,7 +307,7 @@ def test_a_host_fits_with_what_a_pool_lends_it(
         "info-diskless": {"VCPU": 1},
         "info-pool": {"DISK_GB": 9000},
     }
-    assert "lent by info-pool" in result["reason"]
+    assert "together with sharing provider info-pool" in result["reason"]
     assert "its compute service is disabled" in result["reason"]
 
 

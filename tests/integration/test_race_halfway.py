@@ -225,11 +225,15 @@ def test_an_interrupted_move(
     entry = stages[1].run.entry(server)
     assert (
         entry["kind"] == "unreverted_allocation"
-        and f"but migration {migration}, which has ended, still has the allocation" in entry["reason"]
+        and f"but migration {migration}, which has ended, still has the allocation"
+        in entry["reason"]
     )
     # Where the guest of an interrupted live migration is, only the hypervisors know.
     assert (entry["change"] is None) is (name == "live-migrates")
-    assert f"does not itself have an allocation on its own host {source}" in stages[1].run.entry(migration)["reason"]
+    assert (
+        f"does not itself have an allocation on its own host {source}"
+        in stages[1].run.entry(migration)["reason"]
+    )
 
 
 @pytest.mark.long
@@ -258,7 +262,8 @@ def test_an_unshelve_that_was_reset_and_may_still_come(
     stages: tuple[Stage, Stage], cast: Cast
 ) -> None:
     assert (
-        "its last actions may not have finished" in stages[1].run.entry(cast.servers["unshelves"])["reason"]
+        "its last actions may not have finished"
+        in stages[1].run.entry(cast.servers["unshelves"])["reason"]
     )
 
 

@@ -172,7 +172,7 @@ def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
     assert kinds(there) == {parked: "server", resize: "resize", moving: "claim"}
     assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
         resize: ("migration", "confirm or reve"),
-        move: ("migration", "wait for it; wh"),
+        move: ("migration", "wait for it; if"),
     }
     assert [provider["name"] for provider in told[here]["providers"]] == [f"{here} port", here]
     for host, run in zip((here, there), one_by_one, strict=True):
