@@ -14,26 +14,31 @@ class ModuleDocFragment:
 options:
   cloud:
     description:
-      - Name of the cloud in C(clouds.yaml), or a whole cloud configuration as a dictionary.
-      - Without it and without O(auth), the environment variables
-        C(OS_CLOUD) and C(OS_*) decide, as for every OpenStack client.
+      - Name of the cloud in C(clouds.yaml), for example V(admin), or a whole cloud configuration
+        as a dictionary.
+      - If neither O(cloud) nor O(auth) is set, the environment variables C(OS_CLOUD) and C(OS_*)
+        are used, as with every OpenStack client.
     type: raw
   auth:
     description:
-      - Authentication data as the plugin in O(auth_type) takes it, such
-        as C(auth_url), C(username), C(password) and C(project_name).
+      - Authentication data in the form that the plugin in O(auth_type) takes, such as
+        C(auth_url), C(username), C(password) and C(project_name).
     type: dict
   auth_type:
     description:
-      - Name of the keystoneauth plugin that authenticates.
+      - Name of the keystoneauth plugin that authenticates, for example V(password) or
+        V(v3applicationcredential).
+      - If it is not set, the configuration of the cloud decides.
     type: str
   region_name:
     description:
-      - Name of the region.
+      - Name of the region, for example V(RegionOne).
+      - If it is not set, the configuration of the cloud decides.
     type: str
   interface:
     description:
-      - Which of the catalogue's endpoints to use.
+      - Which endpoints of the service catalogue to use.
+      - If it is not set, the configuration of the cloud decides.
     type: str
     choices:
       - public
@@ -43,14 +48,15 @@ options:
       - endpoint_type
   validate_certs:
     description:
-      - Whether the certificates of the API endpoints must be valid.
-        They must, unless the cloud's configuration says otherwise.
+      - Whether to verify the TLS certificates of the API endpoints.
+      - If it is not set, the configuration of the cloud decides, and certificates are verified by
+        default.
     type: bool
     aliases:
       - verify
   ca_cert:
     description:
-      - Path of a CA bundle to verify the API endpoints with.
+      - Path of a CA bundle that verifies the certificates of the API endpoints.
     type: path
     aliases:
       - cacert
@@ -62,19 +68,20 @@ options:
       - cert
   client_key:
     description:
-      - Path of the client certificate's key.
+      - Path of the key of the client certificate.
     type: path
     aliases:
       - key
   api_timeout:
     description:
-      - Seconds to wait for an API's answer.
+      - How many seconds to wait for the answer to one API request.
     type: int
     default: 120
 requirements:
   - python >= 3.11
   - openstacksdk >= 1.0.0
 notes:
-  - Needs Placement 1.28 (Rocky) and compute 2.69 (Stein) or newer microversions, and a role that
-    may read Placement and see the servers, hosts and migrations of all projects (admin by default).
+  - Requires Placement 1.28 (Rocky) and compute 2.69 (Stein) or newer microversions, and a role
+    that can read Placement and see the servers, hosts and migrations of all projects (admin by
+    default).
 """

@@ -14,9 +14,9 @@ class ModuleDocFragment:
 options:
   max_failures:
     description:
-      - After how many failed changes the run gives up.
-        What it has not tried by then is C(skipped), with that reason.
-      - Changes are made a few at a time, so that a few more can fail than are given here.
+      - The run stops after this many failed changes. Changes that were not tried by then are
+        reported as C(skipped), with that reason.
+      - Several changes are made at the same time, so a few more than this number can fail.
     type: int
     default: 5
     version_added: 2.0.0

@@ -14,48 +14,46 @@ class ModuleDocFragment:
 options:
   virsh:
     description:
-      - Command that runs C(virsh) on the hypervisor, with its arguments.
-        It is split like a command line, and no shell sees it.
-      - Where libvirt runs in a container, as with Kolla, the command that runs it there, for
-        example V(docker exec -i nova_libvirt virsh) or V(podman exec -i nova_libvirt virsh).
-        With C(-i), a domain can be defined again.
+      - The command that runs C(virsh) on the hypervisor, with its arguments. The module splits it
+        like a command line and runs it without a shell.
+      - If libvirt runs in a container, as with Kolla, set the command that runs C(virsh) there,
+        for example V(docker exec -i nova_libvirt virsh) or V(podman exec -i nova_libvirt virsh).
+        C(-i) is required to define a domain again.
     type: str
     default: virsh
   uri:
     description:
-      - URI of libvirt.
+      - The connection URI of libvirt.
     type: str
     default: qemu:///system
   virsh_timeout:
     description:
-      - Seconds that one call of O(virsh) may take.
+      - How many seconds one call of O(virsh) may take.
     type: int
     default: 60
   instances_path:
     description:
-      - Folder on the hypervisor in which Nova has the directories
-        of its instances, C(instances_path) in C(nova.conf).
-      - Where Nova runs in a container, the folder as the host sees it.
-        With Kolla it is that of the volume C(nova_compute),
-        V(/var/lib/docker/volumes/nova_compute/_data/instances) or
+      - The directory on the hypervisor in which Nova keeps the directories of its instances
+        (C(instances_path) in C(nova.conf)).
+      - If Nova runs in a container, set the path on the host. With Kolla this is the path of the
+        volume C(nova_compute), V(/var/lib/docker/volumes/nova_compute/_data/instances) or
         V(/var/lib/containers/storage/volumes/nova_compute/_data/instances).
     type: path
     default: /var/lib/nova/instances
   quarantine_path:
     description:
-      - Folder to which directories are moved that are left over.
-        It is made when it is needed, with mode 0700.
-        The folder above it must be there.
-      - It must be on the same file system as O(instances_path), and
-        can be changed by nobody but root and the user of the task.
-      - The default is C(.quarantine) in O(instances_path),
-        which is on that file system for certain.
-        Nova takes no notice of it, for it looks there only for the UUIDs of its own instances.
+      - The directory to which leftover instance directories are moved. The module creates it with
+        mode 0700 when it needs it. Its parent directory must exist.
+      - It must be on the same file system as O(instances_path), and only root and the user of the
+        task may be able to write to it.
+      - The default is C(.quarantine) in O(instances_path), which is always on the same file
+        system. Nova ignores this directory, because it looks there only for the UUIDs of its own
+        instances.
     type: path
 requirements:
   - Python 3.9 or newer on the hypervisor
   - C(virsh), from the client programs of libvirt
 notes:
-  - Runs on the hypervisor and needs neither the cloud nor openstacksdk there.
-    Run it as root, with C(become).
+  - This module runs on the hypervisor, and needs neither access to the cloud nor openstacksdk
+    there. Run it as root, with C(become).
 """

@@ -14,17 +14,18 @@ class ModuleDocFragment:
 options:
   max_changes:
     description:
-      - How many changes one run may make. With more than that planned, none is made.
-      - It is shared out among the shards of a cloud.
-        Of 100 changes and eight shards, the first four may make 13 each and the others 12.
+      - The maximum number of changes in one run. If more are planned, none is made.
+      - The shards of a cloud divide this number among them. With 100 changes and eight shards,
+        the first four shards may make 13 changes each and the others 12.
     type: int
     default: 100
   max_share:
     description:
-      - Which share of all consumers one run may change, as a fraction.
-        With more than that planned, none is made.
-      - Of a shard, those consumers count that were read for it.
-      - Counts only above 20 changes, and not for findings of named hosts or consumers.
+      - The maximum number of changes in one run, as a fraction of all consumers that were read.
+        If more are planned, none is made. V(0.1) allows changes to 10% of the consumers.
+      - In a shard, only the consumers that were read for this shard count.
+      - This limit applies only above 20 changes, and not to findings about hosts or consumers
+        that you named.
     type: float
     default: 0.1
 """

@@ -14,68 +14,72 @@ class ModuleDocFragment:
 options:
   min_age:
     description:
-      - Younger allocations are protected.
-        The age is the time since the newest write of the allocation, by Placement's own clock.
-      - Seconds, or a number with C(s), C(m), C(h) or C(d).
+      - Allocations that are younger than this are protected. The age is the time since the
+        allocation was last written, by the clock of Placement.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 1h
   unknown_min_age:
     description:
-      - The same for V(unknown_consumer), which is convicted by absence.
+      - The minimum age for the kind V(unknown_consumer), which rests on absence of evidence
+        alone.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 24h
   unconfirmed_min_age:
     description:
-      - A resize that has waited for longer to be confirmed or reverted is reported
-        as V(unconfirmed_resize), which only M(osops.placement.orphan_detect) does.
+      - A resize that has waited for longer than this to be confirmed or reverted is reported as
+        V(unconfirmed_resize). Only M(osops.placement.orphan_detect) reports this kind.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 7d
   stuck_min_age:
     description:
-      - A migration under way that has not changed for longer is reported as
-        V(stuck_migration), and a server that has been in BUILD for longer without a host
-        and a task as V(unhosted_server), which only M(osops.placement.orphan_detect) does.
+      - A migration that is under way but has not changed for longer than this is reported as
+        V(stuck_migration). Only M(osops.placement.orphan_detect) reports this kind.
+      - A server that has been in BUILD for longer than this with neither a host nor a task is no
+        longer protected as booting.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 24h
   stale_min_age:
     description:
-      - A compute service that is down, has not reported for longer, and is
-        disabled, forced down or without a compute node is reported as
-        V(stale_service), which only M(osops.placement.orphan_detect) does.
+      - A compute service that is down, has not reported for longer than this, and is disabled,
+        forced down or without a compute node is reported as V(stale_service). Only
+        M(osops.placement.orphan_detect) reports this kind.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 7d
   exclude_consumers:
     description:
-      - UUIDs of consumers that are never touched. They are reported as protected.
-      - An entry is a UUID, or a dictionary with the UUID
-        as C(name) and, optionally, C(until) and C(reason).
-        C(until) is the last day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z).
-        After that the entry excludes nothing any more, and a warning says so.
+      - UUIDs of consumers whose allocations are never changed. They are reported as protected.
+      - An entry is a UUID, or a dictionary with the UUID as C(name) and, optionally, C(until) and
+        C(reason).
+      - C(until) is the last day of the exclusion in UTC, or a time such as
+        V(2026-12-31T18:00:00Z). After that, the entry has no effect and a warning says so.
     type: list
     elements: raw
     default: []
   exclude_providers:
     description:
-      - Names or UUIDs of resource providers that are never touched,
-        with everything that holds a share of them or of their tree.
-      - An entry is a name or a UUID, or a dictionary with it
-        as C(name) and, optionally, C(until) and C(reason).
-        C(until) is the last day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z).
-        After that the entry excludes nothing any more, and a warning says so.
+      - Names or UUIDs of resource providers that are never changed, and neither is any consumer
+        with an allocation on them or on another provider of their trees.
+      - An entry is a name or a UUID, or a dictionary with the name or UUID as C(name) and,
+        optionally, C(until) and C(reason).
+      - C(until) is the last day of the exclusion in UTC, or a time such as
+        V(2026-12-31T18:00:00Z). After that, the entry has no effect and a warning says so.
     type: list
     elements: raw
     default: []
   ignore_allocators:
     description:
-      - Types of services that hold nothing on Nova's hosts, such as
-        V(container) (Zun), V(reservation) (Blazar) or V(accelerator) (Cyborg).
-        Somebody must have looked.
-      - Such a service allocates for itself, and Zun does
-        so on Nova's own hosts and without a consumer type.
-        While the service catalogue has one that is not named
-        here, a V(unknown_consumer) without a type is undecided.
-      - A type that is not known to allocate is an error, and one
-        that the catalogue does not have is reported as a warning.
+      - Types of services that you have checked and that have no allocations on Nova's hosts, such
+        as V(container) (Zun), V(reservation) (Blazar) or V(accelerator) (Cyborg).
+      - Such a service makes allocations itself, and Zun makes them on Nova's own hosts and
+        without a consumer type. While the service catalogue has such a service that is not named
+        here, an V(unknown_consumer) without a type is undecided.
+      - Any other type is an error. A type that is not in the service catalogue is reported as a
+        warning.
     type: list
     elements: str
     default: []

@@ -14,37 +14,38 @@ class ModuleDocFragment:
 options:
   hosts:
     description:
-      - Look only at what is claimed of these hosts, and at the servers on them.
-        Names or UUIDs of hypervisors, hosts of compute services,
-        or of providers that no hypervisor stands behind any more.
-        Empty for all.
-      - Everything about them is looked at closely, whether it looks right or not.
+      - Read only the allocations on these hosts, and the servers on them. If it is empty, all
+        hosts are read.
+      - Each entry is the name or UUID of a hypervisor, the name of the host of a compute service,
+        or the name or UUID of a provider whose compute node no longer exists.
+      - All consumers with allocations on these hosts are looked up directly, whether or not
+        something seems wrong with them.
     type: list
     elements: str
     default: []
   consumers:
     description:
-      - Look only at these consumers, by UUID. That of a server stands for its migrations' too.
-        Empty for all.
-      - They are looked at closely, whether they look right or not.
+      - Read only these consumers, by UUID. The UUID of a server includes its migrations. If it is
+        empty, all consumers are read.
+      - These consumers are looked up directly, whether or not something seems wrong with them.
     type: list
     elements: str
     default: []
   projects:
     description:
-      - Look only at consumers that count for these projects, by UUID. Empty for all.
+      - Read only consumers whose allocations are recorded for these projects, by UUID. If it is
+        empty, the consumers of all projects are read.
     type: list
     elements: str
     default: []
   kinds:
     description:
-      - Report only findings of these kinds.
-        Empty for all.
-        What is protected or undecided is told in any case.
-      - Two kinds are looked for everywhere only when they are named here,
-        for they take a request for each consumer or provider of the cloud.
-        V(wrong_owner) is otherwise found among consumers that are
-        looked at closely, and V(capacity_mismatch) on named O(hosts).
+      - Report only findings of these kinds. If it is empty, all kinds are reported. Protected and
+        undecided consumers are always reported.
+      - Two kinds are searched for everywhere only if you name them here, because they take a
+        request for each consumer or provider of the cloud. Otherwise, V(wrong_owner) is found
+        only among consumers that are looked up directly, and V(capacity_mismatch) only on the
+        named O(hosts) and on the providers of other findings.
     type: list
     elements: str
     choices:
@@ -70,16 +71,15 @@ options:
     default: []
   mode:
     description:
-      - With V(full), Nova is asked for all servers of all
-        hosts, and every consumer is compared with that.
-      - With V(triage), consumers and servers are read only of hosts whose figures
-        of used processors and memory are not what is claimed of them in Placement,
-        of hosts that are not up, and of providers that no hypervisor stands behind.
-        It takes a fraction of the time.
-        It cannot see claims that leave both sums as they are (an orphan beside a
-        missing claim of the same size, claims of disk, child or custom classes
-        alone, a wrong project or user), and it never decides on V(unknown_consumer).
-      - Named O(hosts) and O(consumers) are always looked at in full.
+      - With V(full), Nova is asked for all servers of all hosts, and every consumer is compared
+        with them.
+      - With V(triage), consumers and servers are read only for hosts whose used VCPUs and memory
+        differ from what is allocated in Placement, for hosts that are not up, and for providers
+        without a compute node. This takes a fraction of the time.
+      - 'V(triage) misses wrong allocations that leave both sums unchanged: an orphan beside a
+        missing allocation of the same size; allocations of disk, child providers or custom
+        classes only; and a wrong project or user. It never decides on V(unknown_consumer).'
+      - Named O(hosts) and O(consumers) are always read in full.
     type: str
     choices:
       - full
@@ -87,12 +87,11 @@ options:
     default: full
   shard:
     description:
-      - Read one part of a very large cloud, such as V(2/8) for the second of eight.
-        All parts together find what one run over the whole cloud
-        does, and each finding is told by exactly one of them.
-      - Hosts are dealt out by a hash of the UUID of their root provider.
-        Claims are listed only of the hosts of this part; whoever is
-        looked at closely is judged over everything that it holds.
-      - Cannot go with O(hosts), O(consumers) or O(mode=triage).
+      - Read one part of a very large cloud, for example V(2/8) for the second of eight parts. All
+        parts together find the same as one run on the whole cloud, and exactly one part reports
+        each finding.
+      - The hosts are divided by a hash of the UUID of their root provider. Only allocations on
+        the hosts of this part are listed, but each candidate is judged by all its allocations.
+      - This option cannot be combined with O(hosts), O(consumers) or O(mode=triage).
     type: str
 """

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: allocation_candidate_info
-short_description: Ask Placement who has room for an allocation, and why a host has not
+short_description: Show which hosts have room for an allocation, and why a host has not
 version_added: 1.0.0
 description:
-  - Returns where Placement would put an allocation of certain amounts, as it tells Nova when a
-    server is created or moved.
-  - Asked about one host that it would not put it on, the module also returns why not.
-    This is for the operator who is told that no valid host was found.
-  - Whether something fits is Placement's own answer. Why it does not is worked out by this module,
-    from what the host's resource providers have in that moment.
+  - Returns where Placement would make an allocation of the given amounts, as Placement answers
+    Nova when a server is created or moved.
+  - If you ask about one host that does not fit, the module also returns why not. Use it to find
+    the cause of C(No valid host was found).
+  - Placement decides whether an allocation fits. The module works out why it does not fit, from
+    the present inventories and usages of the providers of the host.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -26,23 +26,23 @@ extends_documentation_fragment:
 options:
   resources:
     description:
-      - The amounts asked for, by resource class.
+      - 'The requested amounts by resource class, for example V({"VCPU": 2, "MEMORY_MB": 2048}).'
     type: dict
     required: true
   resource_provider:
     description:
-      - Name or UUID of a host, or of any resource provider in its tree. Only this host may be the
-        answer.
-      - One that Placement does not know fails the task.
-      - Without it, every host may be.
+      - Name or UUID of a host, or of any resource provider in its tree. Only this host is
+        considered.
+      - If Placement does not know it, the task fails.
+      - Without it, all hosts are considered.
     type: str
   required:
     description:
-      - Traits that the providers of the allocation must have together, or, with V(!) before them,
-        that none of them may have.
-      - Nova forbids V(COMPUTE_STATUS_DISABLED) in all that it asks,
-        the trait of a host with a disabled compute service.
-        This module does so only when told, but see RV(disabled) and RV(candidates[].disabled).
+      - 'Traits that the providers of the allocation must have together. A trait with V(!) before
+        it is forbidden: none of the providers may have it.'
+      - All requests of Nova forbid V(COMPUTE_STATUS_DISABLED), the trait of a host with a
+        disabled compute service. This module forbids it only if you name it here, but see
+        RV(disabled) and RV(candidates[].disabled).
     type: list
     elements: str
   member_of:
@@ -53,24 +53,22 @@ options:
     elements: str
   limit:
     description:
-      - The most candidates to return. Which ones is up to Placement, which may be configured to
-        choose by chance.
-      - Without it, all of them are.
+      - The maximum number of candidates to return. Placement decides which ones, and can be
+        configured to choose them at random.
+      - Without it, all candidates are returned.
     type: int
 notes:
-  - Placement 1.31 (Stein) or newer is needed.
-  - A host that Placement offers need not be one that Nova takes.
-    Nova's own filters come after Placement's answer, such as those for services that are down,
-    host aggregates, availability zones, affinity and NUMA.
-  - Nova asks for all that a server needs, which can be more than the amounts of its flavor,
-    such as traits, ports and devices.
-    Each request group of such a request is not known to this module,
-    which asks for one group of them all.
-  - A host may take a resource class from a provider that shares it through an aggregate,
-    such as a storage pool.
-    Nova does not find this when it is told which host to use,
-    as by C(openstack server migrate --host); RV(reason) says so then.
-    With O(resource_provider), at least one class must come of the host itself.
+  - Requires Placement 1.31 (Stein) or newer.
+  - Nova does not necessarily use a host that Placement offers. After Placement's answer, Nova
+    applies its own filters, such as those for services that are down, host aggregates,
+    availability zones, affinity and NUMA.
+  - 'Nova requests everything that a server needs, which can be more than the amounts of its
+    flavor: traits, ports and devices, in several request groups. This module sends only one
+    request group.'
+  - A host may use a resource class of a sharing provider, such as a storage pool. Nova does not
+    find such a host if it is named in the request, as with C(openstack server migrate --host);
+    RV(reason) says so then. With O(resource_provider), at least one resource class must come from
+    the host itself.
 seealso:
   - module: osops.placement.placement_provider_info
   - module: osops.placement.placement_allocation_info
@@ -81,7 +79,7 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Ask whether a host has room for a server
+- name: Find out whether a host has room for a server
   osops.placement.allocation_candidate_info:
     cloud: admin
     resource_provider: compute-17
@@ -91,12 +89,12 @@ EXAMPLES = r"""
       DISK_GB: 1638
   register: room
 
-- name: Say why it has not
+- name: Show why it has not
   ansible.builtin.debug:
     msg: "{{ room.reason }}"
   when: not room.fits
 
-- name: List the hosts with room whose compute service is enabled
+- name: List the hosts that have room and an enabled compute service
   osops.placement.allocation_candidate_info:
     cloud: admin
     resources:
@@ -113,25 +111,24 @@ EXAMPLES = r"""
 
 RETURN = r"""
 fits:
-  description: Whether Placement offers any candidate.
+  description: Whether Placement offers at least one candidate.
   returned: success
   type: bool
   sample: false
 reason:
-  description: The answer in one sentence. For a host without room it says what stands against it.
+  description: The answer in one sentence. For a host that does not fit, it says why.
   returned: success
   type: str
-  sample: "compute-17 cannot take 30 VCPU, 741376 MEMORY_MB, 1638 DISK_GB: 0 of 30 VCPU are free."
+  sample: 'compute-17 cannot take 30 VCPU, 741376 MEMORY_MB, 1638 DISK_GB: 0 of 30 VCPU are free.'
 candidates:
-  description:
-    - The ways in which Placement would grant the allocation, by name of the root. A host with
-      nested providers can have several.
+  description: The allocations that Placement offers, sorted by the name of the root. A host with
+    child providers can have several.
   returned: success
   type: list
   elements: dict
   contains:
     root:
-      description: UUID of the root of the tree. That of a compute node is also the ID of its
+      description: UUID of the root of the tree. For a compute node, it is also the ID of the
         hypervisor.
       returned: success
       type: str
@@ -142,13 +139,13 @@ candidates:
       type: str
       sample: compute-17
     disabled:
-      description: Whether the root has the trait V(COMPUTE_STATUS_DISABLED), so that Nova passes
-        over it.
+      description: Whether the root has the trait V(COMPUTE_STATUS_DISABLED), so that Nova does
+        not select it.
       returned: success
       type: bool
       sample: false
     providers:
-      description: What would be claimed, by provider.
+      description: The offered allocation, by provider.
       returned: success
       type: list
       elements: dict
@@ -164,40 +161,40 @@ candidates:
           type: str
           sample: compute-17
         root:
-          description: UUID of the root of the provider's tree, another than RV(candidates[].root)
-            for one that shares what it has.
+          description: UUID of the root of the provider's tree. For a sharing provider, it differs
+            from RV(candidates[].root).
           returned: success
           type: str
           sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
         resources:
-          description: The amounts that would be claimed, by resource class.
+          description: The offered amounts, by resource class.
           returned: success
           type: dict
           sample:
             VCPU: 2
         capacity:
-          description: How much of these classes can be claimed in all.
+          description: The capacities of these resource classes.
           returned: success
           type: dict
           sample:
             VCPU: 120
         used:
-          description: How much of these classes is claimed.
+          description: The allocated amounts of these resource classes.
           returned: success
           type: dict
           sample:
             VCPU: 30
 disabled:
-  description: Whether the host's root has the trait V(COMPUTE_STATUS_DISABLED), so that Nova passes
-    over it.
+  description: Whether the root of the host has the trait V(COMPUTE_STATUS_DISABLED), so that Nova
+    does not select the host.
   returned: with O(resource_provider)
   type: bool
   sample: false
 lacking:
   description:
-    - The resource classes that no provider of the host can give in the amount asked for,
-      with each provider that has the class, those that share it with the host included.
-    - Empty when the host fits.
+    - The resource classes of which no provider of the host has the requested amount. There is one
+      entry for each provider that has the class, including sharing providers.
+    - Empty if the host fits.
   returned: with O(resource_provider)
   type: list
   elements: dict
@@ -208,25 +205,25 @@ lacking:
       type: str
       sample: VCPU
     asked:
-      description: The amount asked for.
+      description: The requested amount.
       returned: success
       type: int
       sample: 30
     uuid:
-      description: UUID of the resource provider, V(null) when none has the class.
+      description: UUID of the resource provider; V(null) if no provider has the class.
       returned: success
       type: str
       sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
     name:
-      description: Name of the resource provider, V(null) when none has the class.
+      description: Name of the resource provider; V(null) if no provider has the class.
       returned: success
       type: str
       sample: compute-17
     violates:
       description:
-        - What the amount asked for runs into.
-        - V(inventory) when there is no such inventory, V(free) when less than that is free, else
-          the limit of that name.
+        - Why the requested amount does not fit.
+        - V(inventory) if there is no inventory of the class, V(free) if less than the amount is
+          free, or the name of the limit.
       returned: success
       type: list
       elements: str
@@ -239,61 +236,62 @@ lacking:
       sample:
         - free
     total:
-      description: How much there is. This and the following are V(null) without an inventory.
+      description: Total amount. This field and the following are V(null) without an inventory.
       returned: success
       type: int
       sample: 30
     reserved:
-      description: How much of the total is kept from consumers.
+      description: Amount of the total that is reserved and cannot be allocated.
       returned: success
       type: int
       sample: 0
     min_unit:
-      description: The least that one allocation can have.
+      description: Minimum amount of one allocation.
       returned: success
       type: int
       sample: 1
     max_unit:
-      description: The most that one allocation can have.
+      description: Maximum amount of one allocation.
       returned: success
       type: int
       sample: 30
     step_size:
-      description: Allocations have a multiple of this.
+      description: The amount of an allocation must be a multiple of this.
       returned: success
       type: int
       sample: 1
     allocation_ratio:
-      description: How many times what there is can be claimed.
+      description: Overcommit ratio.
       returned: success
       type: float
       sample: 1.0
     capacity:
-      description: How much can be claimed in all, (total - reserved) * allocation_ratio, cut to a
-        whole number.
+      description: 'Amount that can be allocated in all: (total - reserved) * allocation_ratio,
+        rounded down.'
       returned: success
       type: int
       sample: 30
     used:
-      description: How much is claimed.
+      description: Allocated amount.
       returned: success
       type: int
       sample: 30
     free:
-      description: How much can still be claimed. Below zero where more is claimed than there is.
+      description: Amount that can still be allocated. It is negative if more is allocated than
+        the capacity.
       returned: success
       type: int
       sample: 0
 missing_traits:
-  description: The traits of O(required) that no provider has which could give any of O(resources).
-    Empty when the host fits.
+  description: The traits in O(required) that no provider has which could supply any of
+    O(resources). Empty if the host fits.
   returned: with O(resource_provider)
   type: list
   elements: str
   sample: []
 forbidden_traits:
-  description: The traits that O(required) forbids and that stand against a resource class. Empty
-    when the host fits.
+  description: The traits that O(required) forbids and that exclude providers of a requested
+    resource class. Empty if the host fits.
   returned: with O(resource_provider)
   type: list
   elements: str
@@ -311,9 +309,11 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._resources.candidate_requests import (
+    parse_request,
+)
 from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import (
     find_candidates,
-    parse_request,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -323,10 +323,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Return Placement's answer, with the reasons why a host named in the options does not fit."""
     # Options that Placement would not take fail before anything is asked of the cloud.
-    wanted = parse_request(module.params)
+    request = parse_request(module.params)
     placement = PlacementReader(connect().placement)
     name = module.params["resource_provider"]
-    return {"changed": False, **find_candidates(placement, wanted, name)}
+    return {"changed": False, **find_candidates(placement, request, name)}
 
 
 def main() -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_info
-short_description: Show what holds compute hosts back from being retired
+short_description: Show what blocks the decommissioning of compute hosts
 version_added: 1.0.0
 description:
-  - Looks at everything that Nova and Placement have of compute hosts, and says what must be gone
-    before a host can be retired without anything staying behind.
-  - What is provably left over, by the same proofs as in M(osops.placement.orphan_detect), is told
-    apart from what is not.
+  - Reads everything that Nova and Placement have about compute hosts, and returns what must be
+    removed before a host can be decommissioned without leaving anything behind.
+  - Allocations that are provably left over, by the same proofs as in
+    M(osops.placement.orphan_detect), are returned separately from everything else.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -25,16 +25,17 @@ extends_documentation_fragment:
 options:
   hosts:
     description:
-      - The hosts, each by the name of its compute service, or by the name or UUID of its only
-        compute node.
-      - The several compute nodes of one service, as ironic has them, can only be retired together.
+      - The hosts to read. Each entry is the name of the host of a compute service, or the name or
+        UUID of its only compute node.
+      - 'If a service has several compute nodes, as with ironic, they can only be decommissioned
+        together: name the host of the service.'
     type: list
     elements: str
     required: true
   kinds:
     description:
-      - The kinds of findings that may be counted as left over, see
-        O(osops.placement.orphan_plan#module:kinds).
+      - The kinds of findings that count as left over, see
+        O(osops.placement.orphan_plan#module:kinds). Findings of other kinds are blockers.
     type: list
     elements: str
     choices:
@@ -60,14 +61,14 @@ options:
       - unreverted_allocation
   providers:
     description:
-      - UUIDs of root providers that an earlier look found. What is left of them is told with the
-        one host, whatever their names are.
+      - UUIDs of root providers that an earlier task returned. Those that still exist are returned
+        with the only host in O(hosts), whatever their names are.
     type: list
     elements: str
     default: []
   dest:
     description:
-      - Where to write all that was found, with mode 0600.
+      - Path of the file to which all results are written, as JSON with mode 0600.
     type: path
 seealso:
   - module: osops.placement.compute_service
@@ -76,53 +77,96 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: See what holds a host back
+- name: Find out what blocks the decommissioning of a host
   osops.placement.compute_host_info:
     cloud: admin
     hosts:
       - compute-17
-  register: seen
+  register: found
 
-- name: Say it
+- name: Show the blockers
   ansible.builtin.debug:
-    msg: "{{ seen.hosts[0].blockers | map(attribute='reason') }}"
+    msg: "{{ found.hosts[0].blockers | map(attribute='reason') }}"
 """
 
 RETURN = r"""
 hosts:
-  description: The hosts, in the order in which they were named.
+  description: The hosts, in the order of O(hosts).
   returned: success
   type: list
   elements: dict
   contains:
     name:
-      description: The host as it was named.
+      description: The name of the host in O(hosts).
       returned: success
       type: str
       sample: compute-17.example.org
     host:
-      description: The host as its service is named.
+      description: The name of the host of its compute service.
       returned: success
       type: str
       sample: compute-17
     known:
-      description: Whether Nova or Placement has anything of it.
+      description: Whether Nova or Placement has anything about the host.
       returned: success
       type: bool
       sample: true
     service:
-      description:
-        - Its compute service, with C(id), C(host), C(binary), C(zone), C(status), C(state),
-          C(forced_down), C(disabled_reason) and C(updated_at) as
-          M(osops.placement.compute_service_info) returns them. V(null) without one.
+      description: Its compute service; V(null) without one.
       returned: success
       type: dict
       sample:
         id: e3c18c2d-9488-4863-b728-f3f292ec5da8
         state: down
+      contains:
+        id:
+          description: ID of the service; V(null) while its cell does not answer.
+          returned: success
+          type: str
+          sample: e3c18c2d-9488-4863-b728-f3f292ec5da8
+        host:
+          description: Name of the host on which the service runs.
+          returned: success
+          type: str
+          sample: compute-17
+        binary:
+          description: Binary of the service.
+          returned: success
+          type: str
+          sample: nova-compute
+        zone:
+          description: Availability zone of the host; V(null) while its cell does not answer.
+          returned: success
+          type: str
+          sample: nova
+        status:
+          description: V(enabled) or V(disabled); V(UNKNOWN) while its cell does not answer.
+          returned: success
+          type: str
+          sample: disabled
+        state:
+          description: V(up) or V(down) by its last report, and V(down) if it is forced down;
+            V(null) while its cell does not answer.
+          returned: success
+          type: str
+          sample: down
+        forced_down:
+          description: Whether an operator has forced the service down.
+          returned: success
+          type: bool
+          sample: false
+        disabled_reason:
+          description: Why the service is disabled, or V(null).
+          returned: success
+          type: str
+          sample: replaced by compute-41
+        updated_at:
+          description: When the service last reported, in UTC, or V(null).
+          returned: success
+          type: str
+          sample: '2026-10-25T20:13:51.000000'
     nodes:
-      description: Its compute nodes, each with C(uuid), C(name), C(state), C(status) and
-        C(running_vms). Several with ironic.
+      description: Its compute nodes; with ironic there can be several.
       returned: success
       type: list
       elements: dict
@@ -132,10 +176,36 @@ hosts:
           state: down
           status: disabled
           running_vms: 0
+      contains:
+        uuid:
+          description: UUID of the compute node.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Name of the compute node.
+          returned: success
+          type: str
+          sample: compute-17.example.org
+        state:
+          description: V(up) or V(down).
+          returned: success
+          type: str
+          sample: down
+        status:
+          description: V(enabled) or V(disabled).
+          returned: success
+          type: str
+          sample: disabled
+        running_vms:
+          description: Number of servers that the compute node reports.
+          returned: success
+          type: int
+          sample: 0
     providers:
       description:
-        - Its resource providers, children first, each with C(uuid), C(name), C(root) and C(parent).
-          For a host without a compute node, the tree with its name.
+        - Its resource providers, children first. For a host without a compute node, the tree with
+          its name.
       returned: success
       type: list
       elements: dict
@@ -144,30 +214,147 @@ hosts:
           name: compute-17.example.org
           root: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
           parent: null
+      contains:
+        uuid:
+          description: UUID of the provider.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Name of the provider.
+          returned: success
+          type: str
+          sample: compute-17.example.org
+        root:
+          description: UUID of the root of its tree.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        parent:
+          description: UUID of its parent provider; V(null) for the root.
+          returned: success
+          type: str
     aggregates:
-      description: The aggregates that it is in, each with C(uuid), C(name) and C(zone). Nova takes
-        it out of them with its service.
+      description: The host aggregates of the host. Nova removes the host from them when it
+        deletes its service.
       returned: success
       type: list
       elements: dict
       sample: []
+      contains:
+        uuid:
+          description: UUID of the aggregate.
+          returned: success
+          type: str
+          sample: 0d2a9c1e-6f0b-4c83-9b1f-2f5c8d1e7a64
+        name:
+          description: Name of the aggregate.
+          returned: success
+          type: str
+          sample: ssd
+        zone:
+          description: Its availability zone; V(null) without one.
+          returned: success
+          type: str
     servers:
-      description: The servers on it, each with C(uuid), C(name), C(status) and C(task_state).
+      description: The servers on the host.
       returned: success
       type: list
       elements: dict
       sample: []
+      contains:
+        uuid:
+          description: UUID of the server.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        name:
+          description: Name of the server.
+          returned: success
+          type: str
+          sample: web-7
+        status:
+          description: Status of the server, as Nova returns it.
+          returned: success
+          type: str
+          sample: ACTIVE
+        task_state:
+          description: Its task; V(null) without one.
+          returned: success
+          type: str
     migrations:
       description:
-        - The migrations from it or to it that are under way or wait to be confirmed, as
+        - The migrations from or to the host that have not ended, as
           M(osops.placement.migration_info) returns them.
       returned: success
       type: list
       elements: dict
       sample: []
+      contains:
+        uuid:
+          description: UUID of the migration, which is also the UUID of the consumer of its
+            allocation.
+          returned: success
+          type: str
+          sample: 0b0c1a7e-93b5-4d0e-9d57-1f6f0b9b0a55
+        server:
+          description: UUID of the server.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        type:
+          description: V(migration), V(resize), V(live-migration) or V(evacuation).
+          returned: success
+          type: str
+          sample: evacuation
+        status:
+          description: Status of the migration, as Nova returns it.
+          returned: success
+          type: str
+          sample: done
+        source_compute:
+          description: Name of the source host.
+          returned: success
+          type: str
+          sample: compute-17
+        source_node:
+          description: Name of the source compute node.
+          returned: success
+          type: str
+          sample: compute-17.example.org
+        dest_compute:
+          description: Name of the destination host; V(null) before one is chosen.
+          returned: success
+          type: str
+          sample: compute-18
+        dest_node:
+          description: Name of the destination compute node; V(null) before one is chosen.
+          returned: success
+          type: str
+          sample: compute-18.example.org
+        created_at:
+          description: When the migration began, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-02T03:00:00.000000'
+        updated_at:
+          description: When the migration last changed, in UTC; V(null) if it has not changed
+            since it began.
+          returned: success
+          type: str
+          sample: '2026-11-02T03:04:05.000000'
+        age_seconds:
+          description: Seconds since the migration last changed, by the clock of Nova.
+          returned: success
+          type: int
+          sample: 86400
+        advice:
+          description: What to do about the migration.
+          returned: success
+          type: str
+          sample: confirm or revert the resize
     left_over:
-      description: What is provably left over of others, each with the C(id), C(kind), C(consumer)
-        and C(reason) of its finding.
+      description: The findings about allocations on the host that are provably left over.
       returned: success
       type: list
       elements: dict
@@ -176,47 +363,67 @@ hosts:
           kind: evacuated_source
           consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
           reason: Server 6f7a1f5c-… left compute-17 by evacuation …
+      contains:
+        id:
+          description: Id of the finding.
+          returned: success
+          type: str
+          sample: evacuated_source/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        kind:
+          description: Kind of the finding.
+          returned: success
+          type: str
+          sample: evacuated_source
+        consumer:
+          description: UUID of the consumer.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        reason:
+          description: The reason for the verdict.
+          returned: success
+          type: str
+          sample: 'Server 6f7a1f5c-… is settled on compute-18, but still has an allocation on each
+            host that it left: compute-17, by evacuation …'
     blockers:
-      description: What holds it back and is not provably left over.
+      description: Everything that blocks the decommissioning and is not provably left over.
       returned: success
       type: list
       elements: dict
       contains:
         kind:
-          description: >-
-            V(server), V(migration), V(resize) (waits to be confirmed), V(claim) (any other
-            consumer), V(excluded) (the host or one of its providers is named in
-            O(exclude_providers)), V(service_up), or V(unsound_reading) when so little could be read
-            that nothing is sure.
+          description: V(server), V(migration), V(resize) (which waits to be confirmed), V(claim)
+            (an allocation of any other consumer), V(excluded) (the host or one of its providers
+            is in O(exclude_providers)), V(service_up), or V(unsound_reading) if the reading is
+            not sound and therefore nothing is certain.
           returned: success
           type: str
           sample: server
         subject:
-          description: UUID of the server, migration, consumer or service, the name of the host, or
-            what is excluded.
+          description: UUID of the server, migration, consumer or service, name of the host, or
+            the excluded name.
           returned: success
           type: str
           sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
         name:
-          description: Name of the server or of what is excluded, or empty.
+          description: Name of the server or of the excluded provider; otherwise empty.
           returned: success
           type: str
           sample: web-7
         reason:
-          description: What it is, and what to do about it.
+          description: What blocks the host, and what to do about it.
           returned: success
           type: str
-          sample: "Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 (ACTIVE) is on compute-17: move,
-            evacuate or delete it."
+          sample: 'Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 (ACTIVE) is on compute-17: move,
+            evacuate or delete it.'
         stops:
-          description: >-
-            V(disable) for what must be gone before anything is done to the host, V(delete) for what
-            must be gone before its service is deleted.
+          description: V(disable) if it must be removed before anything is done to the host, or
+            V(delete) if it must be removed before the service is deleted.
           returned: success
           type: str
           sample: disable
 dest:
-  description: Path of the file with all that was found, or V(null).
+  description: Path of the file with all results, or V(null).
   returned: success
   type: str
   sample: /var/lib/placement/hosts.json

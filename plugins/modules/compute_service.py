@@ -10,14 +10,14 @@ module: compute_service
 short_description: Enable, disable and delete services of Nova
 version_added: 1.0.0
 description:
-  - Enables and disables a compute service, and tells Nova that its host is down.
-  - Deletes a service so that nothing of its host stays behind. When Nova deletes a compute service,
-    it deletes the resource providers of its compute nodes, too, but only those of which nobody
-    holds a share. The others it leaves behind without a word. This module refuses instead, and says
-    who it is that holds them.
-  - A compute node that has no resource provider, as a conflict of names leaves it, makes Nova fail
-    with 500. This module lets an empty provider stand in for it, which Nova then deletes with the
-    service.
+  - Enables, disables and forces down a compute service.
+  - Deletes a service without leaving anything of its host behind. When Nova deletes a compute
+    service, it also deletes the resource providers of its compute nodes, but only those without
+    allocations; it leaves the others behind without an error. This module refuses instead, and
+    names the consumers.
+  - If a compute node has no resource provider, because another provider has its name, Nova
+    answers the deletion of its service with 500. In this case the module creates an empty
+    provider, which Nova then deletes together with the service.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -28,8 +28,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - Whether Nova would refuse a change or a deletion is known to Nova alone, which is not asked
-        in check mode.
+      - Only Nova knows whether it would refuse a change or a deletion, and check mode does not
+        ask it.
   diff_mode:
     support: full
   idempotent:
@@ -37,13 +37,13 @@ attributes:
 options:
   host:
     description:
-      - Name of the host that the service is on.
-      - Exactly one of O(host) and O(id) must be given.
+      - Name of the host on which the service runs.
+      - Set exactly one of O(host) and O(id).
     type: str
   binary:
     description:
-      - What the service is, for O(host).
-      - Nova changes none but V(nova-compute), and deletes all.
+      - Binary of the service on O(host).
+      - Nova can change only V(nova-compute), and can delete all of them.
     type: str
     default: nova-compute
   id:
@@ -55,10 +55,10 @@ options:
   state:
     description:
       - With V(present), the service has the given O(enabled), O(disabled_reason) and
-        O(forced_down). A service that Nova does not know fails the task, for it is made by its own
-        process.
-      - With V(absent), it is deleted, and with it go the compute nodes of a compute service, their
-        resource providers and the place of the host in its aggregates.
+        O(forced_down). If Nova does not know the service, the task fails, because only the
+        process of a service can create it.
+      - With V(absent), the service is deleted. If it is a compute service, its compute nodes and
+        their resource providers are deleted too, and the host is removed from its aggregates.
     type: str
     choices:
       - present
@@ -66,39 +66,39 @@ options:
     default: present
   enabled:
     description:
-      - Whether the scheduler may choose the host. Left as it is when not given.
+      - Whether the scheduler may select the host. Without it, the service stays as it is.
     type: bool
   disabled_reason:
     description:
-      - Why it is disabled, for O(enabled=false). Left as it is when not given, and gone when the
-        service is enabled.
+      - Why the service is disabled, with O(enabled=false). Without it, the present reason stays.
+        Nova removes the reason when the service is enabled.
     type: str
   forced_down:
     description:
-      - Whether Nova is to call the host down whatever its service reports. Left as it is when not
-        given.
-      - Set it only for a host that is fenced, so that no guest of it can still run.
+      - Whether Nova considers the service down whatever it reports. Without it, this stays as it
+        is.
+      - Set it to V(true) only for a fenced host, on which no guest can still run.
     type: bool
   force_residual:
     description:
-      - Ask Nova to delete the service also while a consumer holds a share of what its compute nodes
-        have, or while it is up.
-      - What Nova then leaves behind is in RV(left_providers). It is deleted with
-        M(osops.placement.placement_provider) as soon as nobody holds a share of it.
-      - Nova refuses in any case while servers are on the host, or migrations from it or to it are
+      - Ask Nova to delete the service even if consumers have allocations on its compute nodes, or
+        if it is up.
+      - Nova then leaves the providers in RV(left_providers) behind. Delete them with
+        M(osops.placement.placement_provider) once they have no allocations.
+      - Nova always refuses while servers are on the host, and while migrations from or to it are
         under way or wait to be confirmed.
     type: bool
     default: false
   assume_removed:
     description:
-      - In check mode only, UUIDs of consumers that something before this task would have removed,
-        so that they are not counted.
+      - UUIDs of consumers that an earlier task would have removed. In check mode, their
+        allocations are not counted. Outside check mode, this option has no effect.
     type: list
     elements: str
     default: []
 notes:
-  - Stop the process of the service before you delete it. One that runs on makes itself, and a part
-    of its host, known again.
+  - Stop the process of the service before you delete the service. A process that still runs
+    creates its service, and a part of its host, again.
 seealso:
   - module: osops.placement.compute_service_info
   - module: osops.placement.placement_provider
@@ -107,20 +107,20 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Take no more servers on a host
+- name: Disable the compute service of a host
   osops.placement.compute_service:
     cloud: admin
     host: compute-17
     enabled: false
     disabled_reason: memory errors
 
-- name: Tell Nova that a fenced host is down, so that its servers can be evacuated
+- name: Force the compute service of a fenced host down, so that its servers can be evacuated
   osops.placement.compute_service:
     cloud: admin
     host: compute-17
     forced_down: true
 
-- name: Delete the service when nothing holds the host back any more
+- name: Delete the compute service of a host that is ready to decommission
   osops.placement.compute_service:
     cloud: admin
     host: compute-17
@@ -129,70 +129,68 @@ EXAMPLES = r"""
 
 RETURN = r"""
 service:
-  description:
-    - The service after the task, or as it would be in check mode. V(null) for one that is absent.
+  description: The service after the task, or as it would be in check mode; V(null) if it is
+    absent.
   returned: success
   type: dict
   contains:
     id:
-      description: ID of the service. V(null) while its cell does not answer.
+      description: ID of the service; V(null) while its cell does not answer.
       returned: success
       type: str
       sample: e3c18c2d-9488-4863-b728-f3f292ec5da8
     host:
-      description: Name of the host that it is on.
+      description: Name of the host on which the service runs.
       returned: success
       type: str
       sample: compute-17
     binary:
-      description: What it is.
+      description: Binary of the service.
       returned: success
       type: str
       sample: nova-compute
     zone:
-      description: Availability zone of the host. V(null) while its cell does not answer.
+      description: Availability zone of the host; V(null) while its cell does not answer.
       returned: success
       type: str
       sample: nova
     status:
-      description: V(enabled) or V(disabled), or V(UNKNOWN) while its cell does not answer.
+      description: V(enabled) or V(disabled); V(UNKNOWN) while its cell does not answer.
       returned: success
       type: str
       sample: disabled
     state:
-      description: V(up) or V(down) by its last report, V(down) when it is forced down. V(null)
+      description: V(up) or V(down) by its last report, and V(down) if it is forced down; V(null)
         while its cell does not answer.
       returned: success
       type: str
       sample: down
     forced_down:
-      description: Whether Nova was told that it is down.
+      description: Whether an operator has forced the service down.
       returned: success
       type: bool
       sample: false
     disabled_reason:
-      description: Why it is disabled, or V(null).
+      description: Why the service is disabled, or V(null).
       returned: success
       type: str
       sample: replaced by compute-41
     updated_at:
-      description: When it reported last, in UTC, or V(null).
+      description: When the service last reported, in UTC, or V(null).
       returned: success
       type: str
       sample: '2026-10-25T20:13:51.000000'
 consumers:
-  description:
-    - UUIDs of the consumers that hold a share of what the compute nodes of the service have,
-      servers and migrations for the most part.
+  description: UUIDs of the consumers with allocations on the compute nodes of the service, mostly
+    servers and migrations.
   returned: when state is absent and there are such
   type: list
   elements: str
   sample:
     - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
 left_providers:
-  description:
-    - UUIDs of the roots of those trees of resource providers that Nova left behind. Empty when all
-      is gone, as it should be.
+  description: UUIDs of the roots of the provider trees that Nova left behind; empty if it left
+    none.
   returned: when the service was deleted
   type: list
   elements: str

@@ -10,10 +10,10 @@ module: compute_service_info
 short_description: Show the services of Nova
 version_added: 1.0.0
 description:
-  - Returns the services that Nova knows, such as its compute services, whether they are enabled and
-    whether they are up.
-  - Disabled services count as well, for one when Nova chooses the oldest RPC version that all of
-    them understand. Those of hosts that are no longer there should be deleted, see
+  - Returns the services of Nova, such as its compute services, and whether they are enabled and
+    up.
+  - Disabled services count too, for example when Nova chooses the oldest RPC version that all its
+    services support. Delete the services of hosts that no longer exist, see
     M(osops.placement.compute_service).
 author:
   - osops.placement contributors (@osops)
@@ -25,17 +25,17 @@ extends_documentation_fragment:
 options:
   host:
     description:
-      - Names of hosts. Shows only the services that are on them.
+      - Names of hosts. Show only the services on these hosts.
     type: list
     elements: str
   binary:
     description:
-      - Shows only such services, for example V(nova-compute).
+      - Show only the services with these binaries, for example V(nova-compute).
     type: list
     elements: str
 notes:
-  - Services of a cell that does not answer are shown with RV(services[].status=UNKNOWN), and little
-    is known of them.
+  - Services of a cell that does not answer are returned with RV(services[].status=UNKNOWN) and
+    without most other values.
 seealso:
   - module: osops.placement.compute_service
 """
@@ -57,55 +57,54 @@ EXAMPLES = r"""
 
 RETURN = r"""
 services:
-  description:
-    - The services by host and binary.
+  description: The services, sorted by host and binary.
   returned: success
   type: list
   elements: dict
   contains:
     id:
-      description: ID of the service. V(null) while its cell does not answer.
+      description: ID of the service; V(null) while its cell does not answer.
       returned: success
       type: str
       sample: e3c18c2d-9488-4863-b728-f3f292ec5da8
     host:
-      description: Name of the host that it is on.
+      description: Name of the host on which the service runs.
       returned: success
       type: str
       sample: compute-17
     binary:
-      description: What it is.
+      description: Binary of the service.
       returned: success
       type: str
       sample: nova-compute
     zone:
-      description: Availability zone of the host. V(null) while its cell does not answer.
+      description: Availability zone of the host; V(null) while its cell does not answer.
       returned: success
       type: str
       sample: nova
     status:
-      description: V(enabled) or V(disabled), or V(UNKNOWN) while its cell does not answer.
+      description: V(enabled) or V(disabled); V(UNKNOWN) while its cell does not answer.
       returned: success
       type: str
       sample: disabled
     state:
-      description: V(up) or V(down) by its last report, V(down) when it is forced down. V(null)
+      description: V(up) or V(down) by its last report, and V(down) if it is forced down; V(null)
         while its cell does not answer.
       returned: success
       type: str
       sample: down
     forced_down:
-      description: Whether Nova was told that it is down.
+      description: Whether an operator has forced the service down.
       returned: success
       type: bool
       sample: false
     disabled_reason:
-      description: Why it is disabled, or V(null).
+      description: Why the service is disabled, or V(null).
       returned: success
       type: str
       sample: replaced by compute-41
     updated_at:
-      description: When it reported last, in UTC, or V(null).
+      description: When the service last reported, in UTC, or V(null).
       returned: success
       type: str
       sample: '2026-10-25T20:13:51.000000'

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: hypervisor_guest
-short_description: Undefine libvirt domains and put instance directories into quarantine
+short_description: Undefine libvirt domains and move instance directories to quarantine
 version_added: 1.0.0
 description:
-  - Undefines a domain of libvirt that is left over on a hypervisor.
-    Its XML is saved first, and it can be defined again.
-  - Moves the directory of an instance to a quarantine folder, from where it can be brought back.
-    To delete it there is a step of its own.
-  - Does not ask Nova.
-    Make sure that the server does not exist, or is
-    somewhere else and not on its way from or to this host.
+  - Undefines a leftover libvirt domain on a hypervisor. Its XML is saved first, so that it can be
+    defined again.
+  - Moves a leftover instance directory to a quarantine directory, from which it can be restored.
+    Deleting it there is a separate step.
+  - This module does not ask Nova. Make sure that the server does not exist, or that it is on
+    another host and not moving from or to this host.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -26,9 +25,9 @@ attributes:
   check_mode:
     support: full
     details:
-      - Names with a date in them are not foretold.
-      - Whether libvirt would refuse is known to libvirt alone, which is not asked in check mode.
-        Nor is it known whether somebody has files open after O(destroy).
+      - Names that contain a time are not predicted.
+      - Only libvirt knows whether it would refuse a change, and check mode does not ask it. Check
+        mode also cannot know whether files are still open after O(destroy).
   diff_mode:
     support: full
   idempotent:
@@ -36,33 +35,32 @@ attributes:
 options:
   uuid:
     description:
-      - UUID of the instance, in lower case and with dashes. Anything else is refused.
-      - Required for all but O(directory=purged).
+      - UUID of the instance, in lower case with dashes; anything else is refused.
+      - Required for everything except O(directory=purged).
     type: str
   domain:
     description:
-      - With V(undefined), the domain of that UUID is
-        undefined after its XML was saved in O(backup_path).
-        It must be shut off unless O(destroy) says otherwise, and
-        have metadata of Nova, without which it is somebody else's.
-      - With V(defined), it is defined again from such an XML. A
-        domain that is there is left as it is, whatever it looks like.
-      - At least one of O(domain) and O(directory) must be given.
-        Without O(domain), domains are left alone.
+      - With V(undefined), the domain with this UUID is undefined after its XML is saved in
+        O(backup_path). It must be shut off unless O(destroy) is set, and it must have metadata of
+        Nova, because otherwise it is not a domain of Nova.
+      - With V(defined), the domain is defined again from the saved XML. An existing domain is
+        left unchanged, whatever its definition is.
+      - Set at least one of O(domain) and O(directory). Without O(domain), no domain is changed.
     type: str
     choices:
       - defined
       - undefined
   directory:
     description:
-      - With V(quarantined), the directory of the instance is moved
-        to O(quarantine_path), and the date is added to its name.
-        It stays where it is, and the task fails, when it is a symbolic link, when a file in
-        it is open or that cannot be told, or when the domain of that UUID is not shut off.
-      - With V(present), the one that was last moved there is brought back, unless there is one.
-      - With V(purged), those directories in O(quarantine_path) are deleted that were moved
-        there longer than O(older_than) ago, of O(uuid) or, without it, of all instances.
-        Nothing but what this module put there is touched.
+      - With V(quarantined), the instance directory is moved to O(quarantine_path), with the time
+        of the move appended to its name. The task fails and moves nothing if the directory is a
+        symbolic link, if a file in it is open or this is unknown, or if the domain with this UUID
+        is not shut off.
+      - With V(present), the directory that was last moved to quarantine is restored, unless the
+        instance directory exists.
+      - 'With V(purged), directories that were moved to O(quarantine_path) longer than
+        O(older_than) ago are deleted: those of O(uuid), or of all instances without O(uuid). Only
+        directories that this module moved there are deleted.'
     type: str
     choices:
       - present
@@ -70,11 +68,10 @@ options:
       - purged
   directory_kind:
     description:
-      - Which directory of the instance is meant, for
-        O(directory=quarantined) and O(directory=present).
-      - V(instance) is named by the UUID alone.
-        V(resize) has C(_resize) after it and is what Nova needs to revert a resize or migration.
-        V(del) has C(_del) after it and is what Nova did not come to the end of deleting.
+      - Which directory of the instance O(directory=quarantined) and O(directory=present) change.
+      - V(instance) is named by the UUID alone. V(resize) has C(_resize) after the UUID, and Nova
+        needs it to revert a resize or cold migration. V(del) has C(_del) after the UUID, and Nova
+        did not finish deleting it.
     type: str
     choices:
       - instance
@@ -83,20 +80,18 @@ options:
     default: instance
   destroy:
     description:
-      - With O(domain=undefined), destroy a domain first that is not shut off.
-        That is like pulling the plug of a machine.
+      - With O(domain=undefined), destroy the domain first if it is not shut off. This is like
+        pulling the power plug of a machine.
     type: bool
     default: false
   remove:
     description:
-      - What may be lost with O(domain=undefined).
-      - The variables of its firmware (V(nvram)) and the state of
-        its emulated TPM (V(tpm)) are kept unless they are listed.
-        Before version 8.9, libvirt cannot keep the latter and refuses.
-      - A domain with a managed save (V(managed_save)) or with
-        snapshots (V(snapshots)) is refused unless they are listed.
-        Of snapshots only what libvirt knows of them is
-        removed, and what is inside of disks stays there.
+      - What O(domain=undefined) may delete together with the domain.
+      - UEFI variables (V(nvram)) and the state of an emulated TPM (V(tpm)) are kept unless they
+        are listed. Before version 8.9, libvirt cannot keep the state of a TPM and refuses.
+      - A domain with a managed save (V(managed_save)) or with snapshots (V(snapshots)) is refused
+        unless they are listed. Only the metadata of snapshots is removed; internal snapshots stay
+        in the disks.
     type: list
     elements: str
     choices:
@@ -107,66 +102,65 @@ options:
     default: []
   backup_path:
     description:
-      - Folder on the hypervisor for the XML of domains.
-        It is made with mode 0700, and the files have mode 0600, for they hold passwords.
+      - Directory on the hypervisor for the XML of domains. The module creates it with mode 0700,
+        and the files have mode 0600, because they contain passwords.
     type: path
     default: /var/lib/osops-placement
   xml_path:
     description:
-      - File on the hypervisor with the XML for O(domain=defined).
-        The default is what was last saved of this domain in O(backup_path).
+      - File on the hypervisor with the XML for O(domain=defined). The default is the file in
+        O(backup_path) that was last saved for this domain.
     type: path
   older_than:
     description:
-      - How long something must have been in quarantine for
-        O(directory=purged), for example V(7d) or V(12h).
-        It counts from the date in its name to the clock of the host.
+      - How long a directory must have been in quarantine before O(directory=purged) deletes it,
+        from the time in its name to the clock of the host.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
   expect_state:
     description:
-      - State that the domain had when it was looked at.
-        With O(domain=undefined), the task fails when it has another one now.
+      - State that the domain had when it was read, for example V(shut off). With
+        O(domain=undefined), the task fails if the domain now has another state.
     type: str
   expect_created_at:
     description:
-      - C(created_at) in RV(osops.placement.hypervisor_guest_info#module:domains[].nova)
-        when the domain was looked at.
-        With O(domain=undefined), the task fails when Nova has defined
-        it anew since, as it does for a server that comes back.
+      - C(created_at) in RV(osops.placement.hypervisor_guest_info#module:domains[].nova) when the
+        domain was read. With O(domain=undefined), the task fails if Nova has defined the domain
+        again since, as it does for a server that comes back.
     type: str
   expect_changed_at:
     description:
-      - RV(osops.placement.hypervisor_guest_info#module:directories[].changed_at)
-        of the directory when it was looked at.
-        With O(directory=quarantined), the task fails when it is another one now.
+      - RV(osops.placement.hypervisor_guest_info#module:directories[].changed_at) of the directory
+        when it was read. With O(directory=quarantined), the task fails if the directory has
+        changed since.
     type: str
   allow_shared:
     description:
-      - With O(directory=quarantined), move the directory also when it is
-        on a file system that other hosts may use as well, such as NFS.
-        Whether one of them has a file in it open cannot be seen from here.
+      - With O(directory=quarantined), move the directory even if it is on a file system that
+        other hosts may use too, such as NFS. This module cannot see whether another host has a
+        file in it open.
     type: bool
     default: false
 notes:
-  - All is looked at before anything is done.
-    Each part is looked at again right before it is done, and afterwards.
-  - A disk in quarantine may need its base image in C(_base), which
-    Nova deletes after a while when no instance of the host uses it.
-  - What is in quarantine still takes up space.
+  - Everything is checked before anything is changed. Each part is checked again immediately
+    before it is changed, and read back afterwards.
+  - A disk in quarantine may need its base image in C(_base), which Nova deletes after a while if
+    no instance on the host uses it.
+  - Directories in quarantine still use disk space.
 seealso:
   - module: osops.placement.hypervisor_guest_info
 """
 
 EXAMPLES = r"""
 ---
-- name: Undefine a domain that Nova no longer knows, and put its directory aside
+- name: Undefine a domain that Nova no longer knows, and move its directory to quarantine
   osops.placement.hypervisor_guest:
     uuid: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     domain: undefined
     directory: quarantined
   become: true
 
-- name: The same, although the guest still runs
+- name: Do the same although the guest still runs
   osops.placement.hypervisor_guest:
     uuid: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     domain: undefined
@@ -174,14 +168,14 @@ EXAMPLES = r"""
     destroy: true
   become: true
 
-- name: Have both back as they were
+- name: Restore both
   osops.placement.hypervisor_guest:
     uuid: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     domain: defined
     directory: present
   become: true
 
-- name: Delete what has been in quarantine for a month
+- name: Delete the directories that have been in quarantine for 30 days
   osops.placement.hypervisor_guest:
     directory: purged
     older_than: 30d
@@ -196,9 +190,9 @@ uuid:
   sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
 actions:
   description:
-    - What was done, or would be in check mode, in that order.
-      Of V(destroy), V(undefine), V(quarantine), V(restore), V(purge) and V(define).
-    - Like all of this, returned as well when the task failed half-way.
+    - 'The actions that were done, or would be done in check mode, in this order: V(destroy),
+      V(undefine), V(quarantine), V(restore), V(purge) and V(define).'
+    - This and all other values are also returned if the task failed halfway.
   returned: success
   type: list
   elements: str
@@ -208,8 +202,7 @@ actions:
 domain:
   description:
     - The domain after the task, or as it would be in check mode.
-    - V(null) when there is none, or when neither
-      O(domain) nor O(directory=quarantined) asked for it.
+    - V(null) if there is none, and if neither O(domain) nor O(directory=quarantined) is set.
   returned: success
   type: dict
   contains:
@@ -224,51 +217,50 @@ domain:
       type: str
       sample: instance-0000002a
     state:
-      description:
-        - State in the words of C(virsh).
-          These are V(running), V(idle), V(paused), V(in shutdown),
-          V(shut off), V(crashed), V(pmsuspended) and V(no state).
+      description: 'State of the domain, as C(virsh) returns it: V(running), V(idle), V(paused),
+        V(in shutdown), V(shut off), V(crashed), V(pmsuspended) or V(no state).'
       returned: success
       type: str
       sample: shut off
     vcpus:
-      description: Its processors.
+      description: Number of VCPUs.
       returned: success
       type: int
       sample: 2
     memory_mb:
-      description: Its memory at most, in MiB.
+      description: Maximum memory in MiB.
       returned: success
       type: int
       sample: 4096
     persistent:
-      description: Whether it stays defined when it is shut off.
+      description: Whether the domain stays defined when it is shut off.
       returned: success
       type: bool
       sample: true
     managed_save:
-      description: Whether libvirt has saved its memory, to go on from when it is started.
+      description: Whether libvirt has saved the memory of the domain, to resume from it at the
+        next start.
       returned: success
       type: bool
       sample: false
     snapshots:
-      description: Number of the snapshots that libvirt knows.
+      description: Number of snapshots that libvirt knows.
       returned: success
       type: int
       sample: 0
     nvram:
-      description: Path of the file with the variables of its firmware, or V(null).
+      description: Path of the file with the UEFI variables, or V(null).
       returned: success
       type: str
       sample: /var/lib/libvirt/qemu/nvram/instance-0000002a_VARS.fd
     tpm:
-      description: Whether it has an emulated TPM, whose state libvirt keeps.
+      description: Whether the domain has an emulated TPM, whose state libvirt keeps.
       returned: success
       type: bool
       sample: false
     nova:
-      description: What Nova wrote into its metadata.
-        V(null) when there is no such, for the domain is somebody else's then.
+      description: The metadata that Nova wrote into the domain; V(null) for a domain that Nova
+        did not define.
       returned: success
       type: dict
       contains:
@@ -288,46 +280,43 @@ domain:
           type: str
           sample: 3a705b9f56bb439381b43c4fe59dccce
         user:
-          description: ID of the user who made it.
+          description: ID of the user who created it.
           returned: success
           type: str
           sample: 70b7a1d0a5a54c4f8ec4f2a5f3f0a3a1
         created_at:
-          description: When Nova wrote this, in UTC.
+          description: When Nova wrote the metadata, in UTC.
           returned: success
           type: str
           sample: '2026-10-20T08:00:12Z'
     disks:
-      description: Paths of its disks, as libvirt sees them.
-        Those that are neither a file nor a device of the host are not listed.
+      description: Paths of the disks, as libvirt sees them. Disks that are neither a file nor a
+        block device of the host are left out.
       returned: success
       type: list
       elements: str
       sample:
         - /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11/disk
 directory:
-  description:
-    - Path of the directory in O(instances_path) after the task, or as it would be in check mode.
-      V(null) when there is none, or when O(directory) did not ask for it.
+  description: Path of the instance directory after the task, or as it would be in check mode;
+    V(null) if there is none, and if O(directory) is not set.
   returned: success
   type: str
   sample: /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
 xml_path:
-  description:
-    - File that the XML of the domain was saved in, or that it was defined from.
-      V(null) otherwise, and in check mode when it would be saved.
+  description: Path of the file to which the XML of the domain was saved, or from which the domain
+    was defined. V(null) otherwise, and in check mode if it would be saved.
   returned: success
   type: str
   sample: /var/lib/osops-placement/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z.xml
 quarantined:
-  description:
-    - Where the directory was moved. V(null) when it was not, and in check mode.
+  description: Path to which the directory was moved; V(null) if it was not moved, and in check
+    mode.
   returned: success
   type: str
   sample: /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
 purged:
-  description:
-    - Paths of the directories that were deleted, or would be in check mode.
+  description: Paths of the directories that were deleted, or would be deleted in check mode.
   returned: success
   type: list
   elements: str

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: hypervisor_guest_detect
-short_description: Judge what M(osops.placement.hypervisor_guest_info) found on hypervisors
+short_description: Find leftover libvirt domains and instance directories
 version_added: 1.0.0
 description:
-  - Asks Nova about every domain and every instance directory that hypervisors have and
-    that Nova does not show there, and says which of them are left over, with the proof.
-  - A guest is left over when its server is deleted, when Nova has no memory of
-    it at all, or when it rests on another host after a move that took it away.
-    Whatever runs, is in use, is on its way, may be shared
-    or could not be read is protected or undecided.
-  - Runs where the API can be reached; nothing is changed.
+  - Asks Nova about every domain and every instance directory on hypervisors that Nova does not
+    show there, and reports which of them are left over, with the proof.
+  - A domain or directory is left over if its server is deleted, if Nova has no record of its
+    server, or if its server is settled on another host after a move away from this host. A domain
+    or directory that runs, is in use, is moving, may be shared or could not be read is protected
+    or undecided.
+  - This module runs where the API can be reached, and changes nothing.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -27,54 +27,57 @@ extends_documentation_fragment:
 options:
   guests:
     description:
-      - What M(osops.placement.hypervisor_guest_info) returned on each host,
-        with C(host) replaced by the name of the compute service there.
-      - Each is such a dictionary, or the path of a JSON file with one.
-      - It must have been read before, and not after, Nova is asked.
+      - The result of M(osops.placement.hypervisor_guest_info) on each host, with C(host) replaced
+        by the name of the host of its compute service.
+      - Each entry is such a dictionary, or the path of a JSON file with one.
+      - Read the hypervisors before this module asks Nova, not after.
     type: list
     elements: raw
     required: true
   min_age:
     description:
-      - What is left over for less long is protected, and
-        so is a directory in which something changed since.
-      - Seconds, or a number with C(s), C(m), C(h) or C(d).
+      - A domain or directory that has been left over for less than this is protected, and so is a
+        directory in which something has changed since.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 1h
   unknown_min_age:
-    description: The same for what belongs to a server of which Nova has no memory.
+    description:
+      - The minimum age of a domain or directory if Nova has no record of its server.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 24h
   exclude_consumers:
     description:
-      - UUIDs of servers of which nothing is ever touched. It is reported as protected.
-      - An entry is a UUID, or a dictionary with the UUID
-        as C(name) and, optionally, C(until) and C(reason).
-        C(until) is the last day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z).
-        After that the entry excludes nothing any more, and a warning says so.
+      - UUIDs of servers whose domains and directories are never changed. They are reported as
+        protected.
+      - An entry is a UUID, or a dictionary with the UUID as C(name) and, optionally, C(until) and
+        C(reason).
+      - C(until) is the last day of the exclusion in UTC, or a time such as
+        V(2026-12-31T18:00:00Z). After that, the entry has no effect and a warning says so.
     type: list
     elements: raw
     default: []
   exclude_providers:
     description:
-      - Names of hosts on which nothing is ever touched,
-        or the names or UUIDs of their resource providers.
-      - An entry is a name or a UUID, or a dictionary with it
-        as C(name) and, optionally, C(until) and C(reason).
-        C(until) is the last day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z).
-        After that the entry excludes nothing any more, and a warning says so.
+      - Names of hosts on which nothing is ever changed, or the names or UUIDs of their resource
+        providers.
+      - An entry is a name or a UUID, or a dictionary with the name or UUID as C(name) and,
+        optionally, C(until) and C(reason).
+      - C(until) is the last day of the exclusion in UTC, or a time such as
+        V(2026-12-31T18:00:00Z). After that, the entry has no effect and a warning says so.
     type: list
     elements: raw
     default: []
   findings:
     description:
-      - What this module wrote to O(dest) before.
-        Of what is left over only what it told of then is returned again;
-        what was found since is left out, for nobody has counted or seen it.
+      - Path of a file that this module wrote to O(dest) before. Only the findings in this file
+        are returned again. Findings that are new since then are left out, because nobody has
+        reviewed them.
     type: path
   dest:
     description:
-      - Where to write all that was found, with mode 0600.
+      - Path of the file to which all results are written, as JSON with mode 0600.
     type: path
 seealso:
   - module: osops.placement.hypervisor_guest_info
@@ -84,13 +87,13 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: See what there is on a hypervisor
+- name: List the domains and instance directories of a hypervisor
   osops.placement.hypervisor_guest_info:
   delegate_to: compute-17
   become: true
   register: found
 
-- name: Find what of it is left over
+- name: Find out which of them are left over
   osops.placement.hypervisor_guest_detect:
     cloud: admin
     guests:
@@ -100,67 +103,73 @@ EXAMPLES = r"""
 
 RETURN = r"""
 summary:
-  description: What was found, in numbers.
+  description: Numbers of findings, and how much was read.
   returned: success
   type: dict
   contains:
     verdicts:
-      description: How many guests there are of each verdict,
-        V(orphaned), V(protected) and V(undecided).
+      description: 'Number of domains and directories by verdict: V(orphaned), V(protected) and
+        V(undecided).'
       returned: success
       type: dict
-      sample: {orphaned: 2, protected: 1, undecided: 0}
+      sample:
+        orphaned: 2
+        protected: 1
+        undecided: 0
     kinds:
-      description: How many of the orphaned are of each kind.
+      description: Number of orphaned domains and directories by kind.
       returned: success
       type: dict
-      sample: {leftover_directory: 1, leftover_domain: 1}
+      sample:
+        leftover_directory: 1
+        leftover_domain: 1
     coverage:
-      description: What was read.
+      description: How much was read.
       returned: success
       type: dict
       contains:
         complete:
-          description: Whether the reading of Nova was sound. If not, nothing may be changed.
+          description: Whether the reading of Nova was sound. If it was not, nothing may be
+            changed.
           returned: success
           type: bool
           sample: true
         failed_checks:
-          description: Why nothing may be changed, a sentence each.
+          description: Why nothing may be changed, one sentence each.
           returned: success
           type: list
           elements: str
           sample: []
         hosts:
-          description: How many hosts there were in O(guests).
+          description: Number of hosts in O(guests).
           returned: success
           type: int
           sample: 2
         domains:
-          description: How many domains.
+          description: Number of domains.
           returned: success
           type: int
           sample: 41
         directories:
-          description: How many instance directories.
+          description: Number of instance directories.
           returned: success
           type: int
           sample: 42
         looked_at_closely:
-          description: About how many servers Nova was asked directly.
+          description: Number of servers that were looked up directly.
           returned: success
           type: int
           sample: 3
 findings:
   description:
-    - What is left over, at most 200 of it.
-      RV(dest) has all, and the protected and the undecided in the same form.
+    - The domains and directories that are left over. At most 200 are returned here. The file
+      RV(dest) has all of them, and the protected and undecided ones with the same fields.
   returned: success
   type: list
   elements: dict
   contains:
     id:
-      description: Kind, host, and the UUID of a domain or the name of a directory.
+      description: Kind, host, and the UUID of the domain or the name of the directory.
       returned: success
       type: str
       sample: leftover_domain/compute-17/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
@@ -175,42 +184,190 @@ findings:
       type: str
       sample: orphaned
     host:
-      description: Name of the compute service.
+      description: Name of the host of the compute service.
       returned: success
       type: str
       sample: compute-17
     uuid:
-      description: UUID of the server that it belongs to.
+      description: UUID of the server.
       returned: success
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     name:
-      description: Name of the domain or of the directory.
+      description: Name of the domain or directory.
       returned: success
       type: str
       sample: instance-0000002a
     reason:
-      description: Why, in a sentence.
+      description: The reason for the verdict, in one or more sentences.
       returned: success
       type: str
-      sample: Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 is
-        deleted, by user 4f8e at 2026-10-25T20:13:51.
-        It stayed on compute-17.
+      sample: User 4f8e deleted server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 at
+        2026-10-25T20:13:51. Its domain remains on compute-17.
     server:
-      description: What Nova says or remembers of its server, or V(null).
+      description: The server, as Nova returns it; V(null) if Nova returns none.
       returned: success
       type: dict
+      contains:
+        uuid:
+          description: UUID of the server.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        name:
+          description: Name of the server.
+          returned: success
+          type: str
+          sample: web-1
+        status:
+          description: Status of the server, as Nova returns it.
+          returned: success
+          type: str
+          sample: ACTIVE
+        project:
+          description: UUID of its project.
+          returned: success
+          type: str
+          sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user:
+          description: UUID of its user.
+          returned: success
+          type: str
+          sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        host:
+          description: Name of the host of its compute service; V(null) without one.
+          returned: success
+          type: str
+          sample: compute-18
+        node:
+          description: Name of its compute node; V(null) without one.
+          returned: success
+          type: str
+          sample: compute-18.example.org
+        task_state:
+          description: Its task; V(null) without one.
+          returned: success
+          type: str
+        task_known:
+          description: Whether the answer has the field for the task. If it is V(false), a task of
+            V(null) proves nothing.
+          returned: success
+          type: bool
+          sample: true
+        host_known:
+          description: Whether the answer has the field for the host. If it is V(false), a host of
+            V(null) proves nothing.
+          returned: success
+          type: bool
+          sample: true
+        created:
+          description: When the server was created, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-01T03:00:00Z'
+        updated:
+          description: When Nova last changed the server, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-02T03:04:05Z'
+        terminated_at:
+          description: When the server was terminated, in UTC; V(null) for a live server.
+          returned: success
+          type: str
+        image:
+          description: UUID of its image; V(null) for a server without an image.
+          returned: success
+          type: str
+          sample: b9e0a1c2-51f7-4ab6-9e1d-7a0a3c5d2f10
+        volumes:
+          description: UUIDs of its volumes.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+        flavor:
+          description: Its flavor, as kept with the server; V(null) before compute microversion
+            2.47.
+          returned: success
+          type: dict
+          contains:
+            vcpus:
+              description: Number of VCPUs.
+              returned: success
+              type: int
+              sample: 1
+            ram:
+              description: Memory in MiB.
+              returned: success
+              type: int
+              sample: 512
+            disk:
+              description: Root disk in GiB.
+              returned: success
+              type: int
+              sample: 1
+            ephemeral:
+              description: Ephemeral disk in GiB.
+              returned: success
+              type: int
+              sample: 0
+            swap:
+              description: Swap in MiB.
+              returned: success
+              type: int
+              sample: 0
+            extra_specs:
+              description: Its extra specs; V(null) if these credentials may not see them.
+              returned: success
+              type: dict
+              sample: {}
+        image_properties:
+          description: Properties of its image; V(null) before compute microversion 2.98, and for
+            a server without an image.
+          returned: success
+          type: dict
+          sample: {}
     guest:
-      description: The domain or directory as M(osops.placement.hypervisor_guest_info) returned it.
+      description: The domain or directory, with the fields that
+        M(osops.placement.hypervisor_guest_info) returns in
+        RV(osops.placement.hypervisor_guest_info#module:domains) or
+        RV(osops.placement.hypervisor_guest_info#module:directories).
       returned: success
       type: dict
     evidence:
-      description: The requests that it rests on, with their answers.
+      description: The requests that the decision depends on, with their answers, in the order in
+        which they were sent.
       returned: success
       type: list
       elements: dict
+      contains:
+        request:
+          description: Method and path of the request.
+          returned: success
+          type: str
+          sample: GET /servers/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        microversion:
+          description: Microversion of the request.
+          returned: success
+          type: str
+          sample: '2.68'
+        status:
+          description: HTTP status of the answer.
+          returned: success
+          type: int
+          sample: 404
+        at:
+          description: When the service answered, by its own clock, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-20T03:04:05Z'
+        facts:
+          description: 'What the answer contains: a value, a dictionary or a list. For a long list
+            only C(rows), the number of its entries.'
+          returned: success
+          type: raw
 dest:
-  description: Path of the file with all that was found, or V(null).
+  description: Path of the file with all results, or V(null).
   returned: success
   type: str
   sample: /var/lib/placement/guests.json

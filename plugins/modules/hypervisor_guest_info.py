@@ -10,12 +10,11 @@ module: hypervisor_guest_info
 short_description: Show the libvirt domains and instance directories of a hypervisor
 version_added: 1.0.0
 description:
-  - Returns what a hypervisor has of instances, whether Nova knows of it or not.
-    These are the domains of libvirt, the directories of
-    instances, and those that were moved to quarantine.
-  - Whether one of them is left over only Nova can tell.
-    A domain or directory that Nova does not show on this host may belong to a
-    server that is being moved, or be on a file system that other hosts use as well.
+  - Returns the libvirt domains, the instance directories and the directories in quarantine on a
+    hypervisor, whether or not Nova knows them.
+  - Only Nova can tell whether one of them is left over. A domain or directory that Nova does not
+    show on this host may belong to a server that is being moved, or may be on a file system that
+    other hosts use too.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -25,9 +24,8 @@ extends_documentation_fragment:
 options:
   parts:
     description:
-      - What to look at.
-        V(directories) stands for those in quarantine, too.
-        What is left out is V(null) in the result.
+      - What to read. V(directories) includes the directories in quarantine. A part that is not
+        named is V(null) in the result.
       - Without V(domains), O(virsh) is not run.
     type: list
     elements: str
@@ -39,24 +37,25 @@ options:
       - directories
   uuids:
     description:
-      - UUIDs of instances. Shows only what belongs to these.
+      - UUIDs of instances. Show only the domains and directories of these instances. Without it,
+        all are shown.
     type: list
     elements: str
 notes:
-  - When libvirt does not answer, or O(instances_path) is not there, the task fails.
-    An empty list always means that there is nothing.
+  - If libvirt does not answer, or O(instances_path) does not exist, the task fails. So an empty
+    list always means that there are none.
 seealso:
   - module: osops.placement.hypervisor_guest
 """
 
 EXAMPLES = r"""
 ---
-- name: See what is on the hypervisors
+- name: List the domains and instance directories of hypervisors
   osops.placement.hypervisor_guest_info:
   become: true
   register: found
 
-- name: See what is on hypervisors of Kolla
+- name: List them on hypervisors that Kolla deployed
   osops.placement.hypervisor_guest_info:
     virsh: docker exec -i nova_libvirt virsh
     instances_path: /var/lib/docker/volumes/nova_compute/_data/instances
@@ -70,26 +69,24 @@ EXAMPLES = r"""
 
 RETURN = r"""
 host:
-  description: Name of the host, as it calls itself.
+  description: Hostname of the hypervisor.
   returned: success
   type: str
   sample: compute-17
 compute_id:
   description:
-    - UUID of the compute node that nova-compute is here, as it
-      has kept it beside O(instances_path) since Nova 2023.1.
-      V(null) when there is no such file.
+    - UUID of the compute node, from the file that nova-compute keeps beside O(instances_path)
+      since Nova 2023.1; V(null) without this file.
   returned: success
   type: str
   sample: 0d1f5a3c-6b5e-4a3e-9d3a-2f1b7c8d9e0f
 read_at:
-  description: When this was read, by the clock of the host, in UTC.
+  description: When the data was read, by the clock of the host, in UTC.
   returned: success
   type: str
   sample: '2026-10-25T20:13:51Z'
 domains:
-  description:
-    - The domains of libvirt by UUID. V(null) when O(parts) leaves them out.
+  description: The libvirt domains, sorted by UUID; V(null) if O(parts) does not name them.
   returned: success
   type: list
   elements: dict
@@ -105,51 +102,50 @@ domains:
       type: str
       sample: instance-0000002a
     state:
-      description:
-        - State in the words of C(virsh).
-          These are V(running), V(idle), V(paused), V(in shutdown),
-          V(shut off), V(crashed), V(pmsuspended) and V(no state).
+      description: 'State of the domain, as C(virsh) returns it: V(running), V(idle), V(paused),
+        V(in shutdown), V(shut off), V(crashed), V(pmsuspended) or V(no state).'
       returned: success
       type: str
       sample: shut off
     vcpus:
-      description: Its processors.
+      description: Number of VCPUs.
       returned: success
       type: int
       sample: 2
     memory_mb:
-      description: Its memory at most, in MiB.
+      description: Maximum memory in MiB.
       returned: success
       type: int
       sample: 4096
     persistent:
-      description: Whether it stays defined when it is shut off.
+      description: Whether the domain stays defined when it is shut off.
       returned: success
       type: bool
       sample: true
     managed_save:
-      description: Whether libvirt has saved its memory, to go on from when it is started.
+      description: Whether libvirt has saved the memory of the domain, to resume from it at the
+        next start.
       returned: success
       type: bool
       sample: false
     snapshots:
-      description: Number of the snapshots that libvirt knows.
+      description: Number of snapshots that libvirt knows.
       returned: success
       type: int
       sample: 0
     nvram:
-      description: Path of the file with the variables of its firmware, or V(null).
+      description: Path of the file with the UEFI variables, or V(null).
       returned: success
       type: str
       sample: /var/lib/libvirt/qemu/nvram/instance-0000002a_VARS.fd
     tpm:
-      description: Whether it has an emulated TPM, whose state libvirt keeps.
+      description: Whether the domain has an emulated TPM, whose state libvirt keeps.
       returned: success
       type: bool
       sample: false
     nova:
-      description: What Nova wrote into its metadata.
-        V(null) when there is no such, for the domain is somebody else's then.
+      description: The metadata that Nova wrote into the domain; V(null) for a domain that Nova
+        did not define.
       returned: success
       type: dict
       contains:
@@ -169,18 +165,18 @@ domains:
           type: str
           sample: 3a705b9f56bb439381b43c4fe59dccce
         user:
-          description: ID of the user who made it.
+          description: ID of the user who created it.
           returned: success
           type: str
           sample: 70b7a1d0a5a54c4f8ec4f2a5f3f0a3a1
         created_at:
-          description: When Nova wrote this, in UTC.
+          description: When Nova wrote the metadata, in UTC.
           returned: success
           type: str
           sample: '2026-10-20T08:00:12Z'
     disks:
-      description: Paths of its disks, as libvirt sees them.
-        Those that are neither a file nor a device of the host are not listed.
+      description: Paths of the disks, as libvirt sees them. Disks that are neither a file nor a
+        block device of the host are left out.
       returned: success
       type: list
       elements: str
@@ -188,9 +184,9 @@ domains:
         - /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11/disk
 directories:
   description:
-    - The directories in O(instances_path) that are named as Nova names those of instances, by name.
-      C(_base), C(locks) and whatever has another name is not among them.
-      V(null) when O(parts) leaves them out.
+    - The directories in O(instances_path) with a name that Nova gives to instance directories,
+      sorted by name. Others, such as C(_base) and C(locks), are left out. V(null) if O(parts)
+      does not name them.
   returned: success
   type: list
   elements: dict
@@ -213,66 +209,62 @@ directories:
     kind:
       description:
         - V(instance).
-          Or V(resize) for one with C(_resize) after the UUID, which is
-          the source of a resize or a migration that may yet be reverted.
-          Or V(del) for one with C(_del), which Nova was about to delete.
+        - V(resize) for a directory with C(_resize) after the UUID, which is the source of a
+          resize or cold migration that can still be reverted.
+        - V(del) for a directory with C(_del) after the UUID, which Nova was about to delete.
       returned: success
       type: str
       sample: instance
     size_bytes:
-      description: What it takes up on disk.
-        V(null) when not all of it can be read, or when it holds more than 100000 files.
+      description: Disk space that the directory uses, in bytes; V(null) if some of it cannot be
+        read, or if it contains more than 100000 files.
       returned: success
       type: int
       sample: 1431655936
     changed_at:
-      description: When something in it was changed last, in UTC,
-        or V(null) like RV(directories[].size_bytes).
-        For a symbolic link, its own.
+      description: When something in the directory last changed, in UTC; V(null) in the same cases
+        as RV(directories[].size_bytes). For a symbolic link, when the link itself last changed.
       returned: success
       type: str
       sample: '2026-10-21T11:40:03Z'
     age_seconds:
-      description: How long ago that was, by the clock of the host.
+      description: Seconds since then, by the clock of the host.
       returned: success
       type: int
       sample: 376428
     open:
       description:
-        - Whether a process or a loop device of this host has
-          a file in it open, or something is mounted in it.
-          V(null) when that cannot be told, for example
-          without the rights of root, and for a symbolic link.
+        - Whether a process or a loop device of this host has a file in the directory open, or
+          something is mounted in it. V(null) if this is unknown, for example without root
+          permissions, and for a symbolic link.
       returned: success
       type: bool
       sample: false
     link:
-      description: Whether it is a symbolic link, which is not followed.
+      description: Whether it is a symbolic link. The link is not followed.
       returned: success
       type: bool
       sample: false
     device:
-      description: Number of the file system that it is on.
+      description: Device number of its file system.
       returned: success
       type: int
       sample: 65024
     shared:
-      description: Whether it is on a file system that other hosts may use as
-        well, such as NFS or CephFS. V(null) when that is not known.
+      description: Whether the directory is on a file system that other hosts may use too, such as
+        NFS or CephFS; V(null) if this is unknown.
       returned: success
       type: bool
       sample: false
 quarantined:
-  description:
-    - The directories in O(quarantine_path) that
-      M(osops.placement.hypervisor_guest) moved there, by name.
-      V(null) when O(parts) leaves directories out.
+  description: The directories that M(osops.placement.hypervisor_guest) moved to
+    O(quarantine_path), sorted by name; V(null) if O(parts) does not name directories.
   returned: success
   type: list
   elements: dict
   contains:
     name:
-      description: Name that it has there, with the date of its move.
+      description: Name of the directory in quarantine, with the time of the move.
       returned: success
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
@@ -287,23 +279,23 @@ quarantined:
       type: str
       sample: instance
     path:
-      description: Where it is now.
+      description: Path of the directory in quarantine.
       returned: success
       type: str
       sample:
         /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
     moved_at:
-      description: When it was moved there, in UTC.
+      description: When the directory was moved, in UTC.
       returned: success
       type: str
       sample: '2026-10-25T20:13:51Z'
     age_seconds:
-      description: How long ago that was, by the clock of the host.
+      description: Seconds since the move, by the clock of the host.
       returned: success
       type: int
       sample: 86400
     size_bytes:
-      description: What it takes up on disk, as in RV(directories[].size_bytes).
+      description: Disk space that the directory uses, as in RV(directories[].size_bytes).
       returned: success
       type: int
       sample: 1431655936

@@ -10,9 +10,9 @@ module: migration_info
 short_description: Show migrations of servers
 version_added: 1.0.0
 description:
-  - Lists the migrations that Nova knows (cold and live migrations, resizes and evacuations),
-    with their age and, as long as they are not over, what can be done about them.
-  - Nova forgets a migration together with its deleted server.
+  - Lists the migrations that Nova knows (cold migrations, live migrations, resizes and
+    evacuations), with their age and, if they have not ended, with advice.
+  - Nova deletes a migration together with its server.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -22,21 +22,25 @@ extends_documentation_fragment:
   - osops.placement._attributes.action_group
 options:
   host:
-    description: Only migrations from or to this host, by the name of its compute service.
+    description:
+      - Show only migrations from or to this host, by the name of the host of its compute service.
     type: str
   server:
-    description: Only migrations of this server, by UUID.
+    description:
+      - Show only migrations of this server, by UUID.
     type: str
     aliases:
       - instance_uuid
   status:
     description:
-      - Only migrations with one of these statuses, such as V(running),
-        V(finished) (waits to be confirmed), V(error) or V(done).
+      - Show only migrations with one of these statuses, for example V(running), V(finished)
+        (which waits to be confirmed), V(error) or V(done).
     type: list
     elements: str
   under_way:
-    description: Only those that are not over (V(true)), or only those that are (V(false)).
+    description:
+      - With V(true), show only migrations that have not ended; with V(false), only those that
+        have ended. Without this option, show both.
     type: bool
 seealso:
   - module: osops.placement.compute_host_info
@@ -44,7 +48,7 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: See which moves to or from a host are not over
+- name: Show the migrations from and to a host that have not ended
   osops.placement.migration_info:
     cloud: admin
     host: compute-17
@@ -53,16 +57,17 @@ EXAMPLES = r"""
 
 RETURN = r"""
 migrations:
-  description: The migrations, the newest first.
+  description: The migrations, newest first.
   returned: success
   type: list
   elements: dict
   contains:
     uuid:
-      description: UUID of the migration, which is also the consumer of what it holds.
+      description: UUID of the migration, which is also the UUID of the consumer of its
+        allocation.
       returned: success
       type: str
-      sample: f2a1a8b4-6f0e-4a63-9f8f-1d2f9d3b7c55
+      sample: 0b0c1a7e-93b5-4d0e-9d57-1f6f0b9b0a55
     server:
       description: UUID of the server.
       returned: success
@@ -74,50 +79,51 @@ migrations:
       type: str
       sample: evacuation
     status:
-      description: Its status, as Nova has it.
+      description: Status of the migration, as Nova returns it.
       returned: success
       type: str
       sample: done
     source_compute:
-      description: The host that is left.
+      description: Name of the source host.
       returned: success
       type: str
       sample: compute-17
     source_node:
-      description: The compute node that is left.
+      description: Name of the source compute node.
       returned: success
       type: str
       sample: compute-17.example.org
     dest_compute:
-      description: The host to which it goes, or V(null) before one is chosen.
+      description: Name of the destination host; V(null) before one is chosen.
       returned: success
       type: str
       sample: compute-18
     dest_node:
-      description: The compute node to which it goes, or V(null) before one is chosen.
+      description: Name of the destination compute node; V(null) before one is chosen.
       returned: success
       type: str
       sample: compute-18.example.org
     created_at:
-      description: When it began, in UTC.
+      description: When the migration began, in UTC.
       returned: success
       type: str
       sample: '2026-11-02T03:00:00.000000'
     updated_at:
-      description: When it last changed, in UTC, or V(null).
+      description: When the migration last changed, in UTC; V(null) if it has not changed since it
+        began.
       returned: success
       type: str
       sample: '2026-11-02T03:04:05.000000'
     age_seconds:
-      description: Seconds since it last changed, by Nova's own clock.
+      description: Seconds since the migration last changed, by the clock of Nova.
       returned: success
       type: int
       sample: 86400
     advice:
-      description: What can be done about it, empty when it is over.
+      description: What to do about the migration; empty if it has ended.
       returned: success
       type: str
-      sample: ""
+      sample: ''
 """
 
 import typing as t

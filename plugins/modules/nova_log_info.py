@@ -7,16 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: nova_log_info
-short_description: Show what nova-compute complains of in its log
+short_description: Show complaints about allocations in the log of nova-compute
 version_added: 1.0.0
 description:
-  - Reads the logs of nova-compute on a hypervisor and returns each complaint of allocations
-    that should not be there, of servers that the database and the hypervisor count differently,
-    of a resource provider's name that is taken, and of RPC versions that do not fit.
-  - Files are read as a stream, whatever their size,
-    also rotated ones and those compressed with gzip.
-  - What a log says is a hint and no proof.
-    M(osops.placement.orphan_report) shows it with the findings of M(osops.placement.orphan_detect).
+  - Reads the logs of nova-compute on a hypervisor and returns its complaints about allocations
+    that should not exist, about different numbers of servers in the database and on the
+    hypervisor, about a resource provider whose name is taken, and about RPC versions that do not
+    match.
+  - Files are read as a stream, whatever their size, including rotated files and files that are
+    compressed with gzip.
+  - A complaint in a log proves nothing. M(osops.placement.orphan_report) shows it together with
+    the findings of M(osops.placement.orphan_detect).
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -27,9 +28,9 @@ requirements:
 options:
   paths:
     description:
-      - Patterns of the files to read, as the shell has them.
-        The default has those of packages and of Kolla.
-      - A pattern without a file is no error.
+      - Glob patterns of the files to read. The default matches the files of distribution packages
+        and of Kolla.
+      - A pattern that matches no file is not an error.
     type: list
     elements: path
     default:
@@ -37,34 +38,34 @@ options:
       - /var/log/kolla/nova/nova-compute.log*
   units:
     description:
-      - Systemd units whose journal to read with C(journalctl),
-        such as V(openstack-nova-compute) or V(devstack@n-cpu).
+      - Systemd units whose journal is read with C(journalctl), for example
+        V(openstack-nova-compute) or V(devstack@n-cpu). By default no journal is read.
     type: list
     elements: str
     default: []
   since:
     description:
-      - Only what was logged within this time, such as V(24h) or V(7d).
-        All that is there without this option.
-      - Lines that tell no time are not left out.
+      - Return only complaints that were logged within this time. Without it, all complaints are
+        returned.
+      - Lines without a time are always included.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
   host:
     description:
-      - The host's name as Nova and Placement have it, if
-        that is neither its hostname nor what the log says.
+      - Name of the host in Nova and Placement. Set it if this name is neither the hostname nor
+        the name in the log.
     type: str
   utc:
     description:
-      - Whether the times in the files are UTC, as those of a
-        container may be that does not have the zone of its host.
-      - Otherwise a time without a zone is taken to be
-        in that of the machine, as oslo.log writes it.
+      - Whether the times in the files are in UTC, as in a container that does not have the time
+        zone of its host.
+      - Otherwise a time without a zone is in the time zone of the machine, as oslo.log writes it.
     type: bool
     default: false
   max_records:
     description:
-      - The most complaints to return, so that no log can take all memory.
-        Once there are that many, only these are counted on.
+      - The maximum number of complaints to return, which limits the use of memory. Once this
+        number is reached, only further lines of the same complaints are counted.
     type: int
     default: 10000
 seealso:
@@ -74,7 +75,7 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: See what a hypervisor complained of in the last week
+- name: Show the complaints of a hypervisor in the last week
   osops.placement.nova_log_info:
     since: 7d
     host: "{{ inventory_hostname }}"
@@ -89,39 +90,39 @@ EXAMPLES = r"""
 
 RETURN = r"""
 records:
-  description: The complaints, each once, those seen last before others.
+  description: The complaints, each once, those with the latest lines first.
   returned: success
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - V(not_in_database), allocations against this host
-          of a server that Nova's database does not have.
-        - V(not_managed), allocations of a server that is not managed by this host.
-        - V(moved_away), allocations of a server that has moved to another host.
-        - V(power_state_counts), other numbers of servers in the database and on the hypervisor.
-        - V(provider_conflict), a resource provider that
-          cannot be created because another one has its name.
-        - V(rpc_version_cap), an RPC version that is above what an older service allows.
+        - V(not_in_database) for an allocation on this host of a server that is not in the
+          database of Nova.
+        - V(not_managed) for an allocation of a server that this host does not manage.
+        - V(moved_away) for an allocation of a server that has moved to another host.
+        - V(power_state_counts) for different numbers of servers in the database and on the
+          hypervisor.
+        - V(provider_conflict) for a resource provider that cannot be created because another
+          provider has its name.
+        - V(rpc_version_cap) for an RPC version that is newer than an older service allows.
       returned: success
       type: str
       sample: not_managed
     host:
-      description: Who complained, which is O(host), else what the line says, else the hostname.
+      description: 'Name of the host: O(host), or else the name in the line, or else the hostname.'
       returned: success
       type: str
       sample: compute-17
     instance:
-      description: UUID that Nova took for that of a server,
-        V(null) where the complaint is not about one.
-        It may be that of a migration.
+      description: UUID of the server in the complaint, which can be the UUID of a migration;
+        V(null) if the complaint is not about a server.
       returned: success
       type: str
       sample: b32e5792-427c-43b1-83dc-2d3e3c8d74c4
     amounts:
-      description: What is claimed of this host, by resource
-        class, or V(null) where the line does not say.
+      description: The amounts of the allocation on this host, by resource class; V(null) if the
+        line does not say.
       returned: success
       type: dict
       sample:
@@ -134,38 +135,71 @@ records:
       type: str
       sample: null
     counts:
-      description: The number of servers in the C(database) and on the C(hypervisor), or V(null).
+      description: The numbers of servers, or V(null).
       returned: success
       type: dict
       sample: null
+      contains:
+        database:
+          description: Number in the database.
+          returned: success
+          type: int
+          sample: 3
+        hypervisor:
+          description: Number on the hypervisor.
+          returned: success
+          type: int
+          sample: 2
     versions:
-      description: The version that was C(requested) and the C(cap) above which it is, or V(null).
+      description: The RPC versions, or V(null).
       returned: success
       type: dict
       sample: null
+      contains:
+        requested:
+          description: The requested version.
+          returned: success
+          type: str
+          sample: '6.2'
+        cap:
+          description: The newest version that is allowed.
+          returned: success
+          type: str
+          sample: '6.0'
     provider:
-      description: The C(uuid) of the resource provider that could not be
-        created, and the C(name) that is taken, or V(null).
+      description: The resource provider that could not be created, or V(null).
       returned: success
       type: dict
       sample: null
+      contains:
+        uuid:
+          description: Its UUID.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Its name, which another provider has.
+          returned: success
+          type: str
+          sample: compute-17
     count:
-      description: The number of lines that say so. An error with a traceback may be two lines.
+      description: Number of lines with this complaint. An error with a traceback can take two
+        lines.
       returned: success
       type: int
       sample: 288
     first_seen:
-      description: The time of the first of them, in UTC, or V(null) where no line tells it.
+      description: Time of the first of these lines, in UTC; V(null) if no line has a time.
       returned: success
       type: str
       sample: '2026-11-02T03:00:00Z'
     last_seen:
-      description: The time of the last of them, in UTC, or V(null) where no line tells it.
+      description: Time of the last of these lines, in UTC; V(null) if no line has a time.
       returned: success
       type: str
       sample: '2026-11-02T07:48:00Z'
     source:
-      description: The file or the unit where it was last seen.
+      description: The file or unit with the last of these lines.
       returned: success
       type: str
       sample: /var/log/nova/nova-compute.log
@@ -175,23 +209,24 @@ truncated:
   type: bool
   sample: false
 sources:
-  description: What was read, and what could not be. There is a warning for the latter.
+  description: The files and units that were read, and those that could not be read. The module
+    warns about the latter.
   returned: success
   type: list
   elements: dict
   contains:
     name:
-      description: The file or the unit.
+      description: The file or unit.
       returned: success
       type: str
       sample: /var/log/nova/nova-compute.log
     bytes:
-      description: How much was read of it, unpacked.
+      description: Number of bytes that were read, after decompression.
       returned: success
       type: int
       sample: 48210331
     lines:
-      description: How many lines that were.
+      description: Number of lines that were read.
       returned: success
       type: int
       sample: 260114
@@ -201,7 +236,7 @@ sources:
       type: bool
       sample: false
     error:
-      description: Why it could not be read, or not to its end, else V(null).
+      description: Why the file or unit could not be read, or not to its end; otherwise V(null).
       returned: success
       type: str
       sample: null

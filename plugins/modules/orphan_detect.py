@@ -10,12 +10,12 @@ module: orphan_detect
 short_description: Find orphaned allocations in the Placement service and prove each of them
 version_added: 1.0.0
 description:
-  - Reads Placement and then Nova, and gives a verdict on every consumer that is not plainly a
-    server on its host.
-  - An orphan is only what Nova itself proves to be one. What cannot be proven is reported as
-    undecided, and what is in use, on its way, too young or somebody else's as protected; neither is
-    ever changed.
-  - Never writes to the cloud.
+  - Reads Placement and then Nova, and gives a verdict on every consumer that is not clearly a
+    server with an allocation on its own host.
+  - A finding is an orphan only if answers of Nova prove it. Consumers that cannot be proven
+    either way are reported as undecided. Consumers that are in use, moving, too young or of
+    another service are reported as protected. Neither are ever changed.
+  - This module never writes to the cloud.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -28,57 +28,62 @@ extends_documentation_fragment:
 options:
   select:
     description:
-      - A JMESPath expression over the list of findings, which gives findings or their ids. Only
-        those may be changed by M(osops.placement.orphan_remediate); the others are reported all the
-        same.
-      - An expression that gives nothing selects nothing, with a warning.
+      - A JMESPath expression over the list of findings that returns findings or their ids, for
+        example V([?kind == `deleted_server`]). M(osops.placement.orphan_remediate) may change
+        only these findings; the others are still reported.
+      - An expression that returns nothing selects no findings, and a warning says so. Without
+        this option all findings are selected.
     type: str
   min_sightings:
     description:
-      - How many runs must have seen a finding before it may be changed, this one included. Until
-        then it waits, and RV(findings[].waiting) says so.
-      - A run counts when its reading is sound, when it finds the same kind at the same generations,
-        and when it writes what O(state), or without it O(dest), remembers; in check mode it does.
-        Whatever was looked at and not found in the same way begins anew; what a reading of single
-        hosts, consumers, projects or kinds did not look at stays as it was.
-      - It needs O(state) or O(dest), at a path that lasts from run to run.
+      - How many runs must have seen a finding before it may be changed, including this run. Until
+        then the finding waits, and RV(findings[].waiting) says so.
+      - A run counts if its reading is sound, if it finds the same kind at the same generations,
+        and if it writes the file O(state), or O(dest) if O(state) is not set. Runs in check mode
+        write this file and count too.
+      - The count of a finding that a run looked for but did not find in the same way starts
+        again. The counts of findings outside the scope of a run, because of O(hosts),
+        O(consumers), O(projects) or O(kinds), stay unchanged.
+      - This option requires O(state) or O(dest), with a path that stays from run to run.
     type: int
     default: 1
     version_added: 2.0.0
   known_for:
     description:
-      - For how long a finding must be known, in the same way, before it may be changed. With
-        O(min_sightings) both must be so.
-      - Seconds, or a number with C(s), C(m), C(h) or C(d).
+      - For how long runs must have seen a finding unchanged before it may be changed. If
+        O(min_sightings) is set too, both must be true.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: '0'
     version_added: 2.0.0
   dest:
     description:
-      - Path of the file to write everything to that was found, as JSON of mode 0600. It is written
-        in check mode too.
+      - Path of the file to which all results are written, as JSON with mode 0600. It is also
+        written in check mode.
     type: path
   state:
     description:
-      - Path of a small file that remembers from run to run when each finding was first seen, and
-        how often. It is read first and written anew in the end, with mode 0600 and in check mode
+      - Path of a small file that stores from run to run when each finding was first seen, and how
+        often. The module reads it first and writes it at the end, with mode 0600, in check mode
         too.
-      - Without it the file that O(dest) had before is read.
-      - A file that is not there makes all findings new. One that cannot be understood does so as
-        well, with a warning, and is kept beside the new one with C(.broken) at the end of its name.
-      - What is not found any more is forgotten after a sound reading of the whole cloud. Readings
-        of single hosts, consumers, projects or kinds and those with O(mode=triage) forget nothing.
+      - If it is not set, the previous contents of O(dest) are read instead.
+      - If the file does not exist, all findings are new. If the file is not valid, all findings
+        are new, a warning says so, and the file is kept with C(.broken) appended to its name.
+      - After a sound reading of the whole cloud, findings that no longer exist are removed from
+        the file. A run with O(hosts), O(consumers), O(projects), O(kinds) or O(mode=triage)
+        removes nothing.
     type: path
   snapshot_dest:
     description:
-      - Path of the file to write the whole reading to, as JSON of mode 0600, to be judged again
-        with O(snapshot_src).
-      - It holds no credentials, but the names and UUIDs of servers, hosts, projects and users.
+      - Path of the file to which the whole reading is written, as JSON with mode 0600.
+        O(snapshot_src) judges it again.
+      - It contains no credentials, but it contains names and UUIDs of servers, hosts, projects
+        and users.
     type: path
   snapshot_src:
     description:
-      - Path of a file that O(snapshot_dest) wrote. Nothing is asked of any cloud, and the result is
-        the same as it was there.
+      - Path of a file that O(snapshot_dest) wrote. The module sends no request to any cloud, and
+        the result is the same as when the file was written.
     type: path
 seealso:
   - module: osops.placement.orphan_remediate
@@ -93,18 +98,18 @@ EXAMPLES = r"""
     dest: /var/lib/placement/findings.json
   register: orphans
 
-- name: Tell new findings from known ones, with nothing kept but when each was first seen
+- name: Distinguish new findings from known ones with a small state file
   osops.placement.orphan_detect:
     cloud: admin
     state: /var/lib/placement/state.json
   register: orphans
 
-- name: Keep the whole reading, for a bug report
+- name: Save the whole reading for a bug report
   osops.placement.orphan_detect:
     cloud: admin
     snapshot_dest: /var/lib/placement/snapshot.json
 
-- name: Judge somebody's reading, without a cloud
+- name: Judge a saved reading without access to its cloud
   osops.placement.orphan_detect:
     snapshot_src: snapshot.json
     dest: findings.json
@@ -115,7 +120,7 @@ EXAMPLES = r"""
     shard: 2/8
     dest: findings-2.json
 
-- name: Say how many there are
+- name: Show the number of orphans and what they hold
   ansible.builtin.debug:
     msg: >-
       {{ orphans.summary.verdicts.orphaned }} orphans hold
@@ -124,19 +129,19 @@ EXAMPLES = r"""
 
 RETURN = r"""
 dest:
-  description: The file that everything was written to.
+  description: Path of the file with all results.
   returned: when O(dest) is given
   type: str
   sample: /var/lib/placement/findings.json
 summary:
-  description: Counts, what the orphans hold, and what was read.
+  description: Numbers of findings, stranded capacity, and how much was read.
   returned: success
   type: dict
   contains:
     verdicts:
-      description:
-        - Number of findings by verdict. V(orphaned) is claimed by nobody who needs it; V(drifted)
-          is what a live server claims, or something else in the cloud, that is not as it should be.
+      description: Number of findings by verdict. V(orphaned) is an allocation that nothing needs.
+        V(drifted) is an allocation of a live server, or another condition, that is not as it
+        should be.
       returned: success
       type: dict
       sample:
@@ -145,21 +150,21 @@ summary:
         protected: 5
         undecided: 0
     kinds:
-      description: Number of findings by kind.
+      description: Number of orphaned and drifted findings by kind.
       returned: success
       type: dict
       sample:
         deleted_server: 1
         evacuated_source: 1
     new:
-      description: Number of findings by kind that were not known before, see O(state).
+      description: Number of these findings by kind that the previous run did not report, see
+        O(state).
       returned: success
       type: dict
       sample:
         evacuated_source: 1
     stranded:
-      description: What is claimed for nothing, and would be free if all changes were made that the
-        findings propose.
+      description: The capacity that all proposed changes together would free.
       returned: success
       type: dict
       contains:
@@ -172,7 +177,7 @@ summary:
             MEMORY_MB: 2560
             DISK_GB: 11
         share_of_claimed:
-          description: Which part that is of all that is claimed, by resource class, as a fraction.
+          description: The same as a fraction of all allocations, by resource class.
           returned: success
           type: dict
           sample:
@@ -193,9 +198,9 @@ summary:
               VCPU: 3
     capacity:
       description:
-        - By resource class C(total), C(reserved), C(capacity) and C(used) of the providers whose
-          inventory was read. These are the named O(hosts), all with V(capacity_mismatch) in
-          O(kinds), and up to 100 that consumers hold who were looked at closely.
+        - Sums over the providers whose inventory was read, by resource class. These are the
+          providers of the named O(hosts), all providers with V(capacity_mismatch) in O(kinds),
+          and up to 100 providers of consumers that were looked up directly.
       returned: success
       type: dict
       sample:
@@ -204,6 +209,27 @@ summary:
           reserved: 0
           capacity: 256
           used: 120
+      contains:
+        total:
+          description: Sum of the totals.
+          returned: success
+          type: int
+          sample: 64
+        reserved:
+          description: Sum of the reserved amounts.
+          returned: success
+          type: int
+          sample: 0
+        capacity:
+          description: Sum of the capacities.
+          returned: success
+          type: int
+          sample: 256
+        used:
+          description: Sum of the allocated amounts.
+          returned: success
+          type: int
+          sample: 120
     coverage:
       description: How much was read, and whether that is enough to change anything.
       returned: success
@@ -211,37 +237,36 @@ summary:
       contains:
         complete:
           description:
-            - Whether the whole cloud was read, and no two answers contradict each other.
-            - While a cell does not answer it is false and RV(summary.coverage.failed_checks) is
-              empty. What is proven without that cell may then be changed.
+            - Whether the whole cloud was read and no two answers contradict each other.
+            - While a cell does not answer, it is V(false) and RV(summary.coverage.failed_checks)
+              is empty. Findings that are proven without that cell may then be changed.
           returned: success
           type: bool
           sample: true
         failed_checks:
-          description: Why the reading is not sound, a sentence each with what to do. Unless this is
-            empty, nothing may be changed.
+          description: Why the reading is not sound, one sentence each with what to do. Unless
+            this list is empty, nothing may be changed.
           returned: success
           type: list
           elements: str
           sample:
-            - "0 of 40 hypervisors are providers here: is this the right region, and does this
-              Placement belong to this Nova?"
+            - '0 of 40 hypervisors are providers here: is this the right region, and does this
+              Placement belong to this Nova?'
         not_provable:
-          description: What services that are older than the proofs need cannot prove, a sentence
-            each, with the kinds that are undecided for it.
+          description: What cannot be proven because a service is too old, one sentence each with
+            the kinds that are undecided for this reason.
           returned: success
           type: list
           elements: str
           sample: []
         silent_hosts:
-          description: Number of hosts of which Nova could say nothing, for their cell does not
-            answer.
+          description: Number of hosts that were not judged because their cell does not answer.
           returned: success
           type: int
           sample: 0
         partial:
-          description: Whether hosts were not judged because their cell does not answer, while the
-            others were.
+          description: Whether some hosts were not judged because their cell does not answer,
+            while the others were.
           returned: success
           type: bool
           sample: false
@@ -252,58 +277,60 @@ summary:
           elements: str
           sample: []
         retried:
-          description: Number of requests that were sent again because their answer was broken or
-            did not come.
+          description: Number of requests that were sent again because their answer was incomplete
+            or did not arrive.
           returned: success
           type: int
           sample: 0
         providers:
-          description: Number of resource providers; of a O(shard), those in it.
+          description: Number of resource providers; with O(shard), of those in the shard.
           returned: success
           type: int
           sample: 40
         consumers:
-          description: Number of consumers that were read. With O(shard), one that holds shares in
-            several shards counts in each.
+          description: Number of consumers that were read. With O(shard), a consumer with
+            allocations in several shards counts in each of them.
           returned: success
           type: int
           sample: 812
         servers:
-          description: Number of servers that the hosts report of themselves; of a O(shard), those
-            of its hosts.
+          description: Number of servers that the compute nodes report; with O(shard), of the
+            compute nodes in the shard.
           returned: success
           type: int
           sample: 798
         hypervisors:
-          description: Number of compute nodes that Nova lists; of a O(shard), those in it.
+          description: Number of compute nodes that Nova lists; with O(shard), of those in the
+            shard.
           returned: success
           type: int
           sample: 40
         looked_at_closely:
-          description: Number of consumers about which Nova and Placement were asked directly.
+          description: Number of consumers that were looked up directly.
           returned: success
           type: int
           sample: 9
         left_out:
-          description: Number of consumers that were not looked at because nothing may be changed
+          description: Number of candidates that were not looked up because nothing may be changed
             anyway.
           returned: success
           type: int
           sample: 0
 findings:
-  description:
-    - What is orphaned, and then what is drifted. At most 200 are returned here; O(dest) has all.
+  description: The orphaned and then the drifted findings. At most 200 are returned here; the file
+    O(dest) has all of them.
   returned: success
   type: list
   elements: dict
   contains: &entry
     id:
-      description: The kind and what it is about, which together stay the same from run to run.
+      description: The kind and the subject of the finding, which do not change from run to run.
       returned: success
       type: str
       sample: evacuated_source/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     kind:
-      description: What it is, or why it is protected or undecided.
+      description: The kind of the finding; for a protected or undecided consumer, the name of the
+        reason.
       returned: success
       type: str
       sample: evacuated_source
@@ -313,51 +340,47 @@ findings:
       type: str
       sample: orphaned
     first_seen:
-      description: When it was seen first, in UTC.
+      description: When a run first reported the finding, in UTC.
       returned: success
       type: str
-      sample: "2026-11-19T03:04:05Z"
+      sample: '2026-11-19T03:04:05Z'
     new:
-      description: Whether the run before did not know it, see O(state).
+      description: Whether the previous run did not report the finding, see O(state).
       returned: success
       type: bool
       sample: false
     selected:
-      description: Whether it is among those that O(select) gives. Only what is in C(findings) has
-        it.
+      description: Whether O(select) selects the finding. Only entries of RV(findings) have this
+        field.
       returned: success
       type: bool
       sample: true
     sightings:
-      description: How many runs have seen it as it is, this one included. Only what is in
-        C(findings) has it.
+      description: How many runs have seen the finding unchanged, including this run. Only entries
+        of RV(findings) have this field.
       returned: success
       type: int
       sample: 1
     waiting:
-      description: Why it may not be changed yet, see O(min_sightings) and O(known_for); else empty.
-        Only what is in C(findings) has it.
+      description: Why the finding may not be changed yet, see O(min_sightings) and O(known_for);
+        otherwise empty. Only entries of RV(findings) have this field.
       returned: success
       type: str
       sample: it was seen 1 of 2 times
     consumer:
-      description: UUID of the consumer; V(null) for what is not about one.
+      description: UUID of the consumer; V(null) for a finding that is not about a consumer.
       returned: success
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     reason:
-      description: Why, in plain words.
+      description: The reason for the verdict, in one or more sentences.
       returned: success
       type: str
-      sample: Server 6f7a1f5c-… left compute-17 by evacuation 0b0c… (done,
-        2026-11-02T03:04:05.000000), rests on compute-18 and still holds both.
+      sample: 'Server 6f7a1f5c-… is settled on compute-18, but still has an allocation on each
+        host that it left: compute-17, by evacuation 0b0c… (done at 2026-11-02T03:04:05.000000).'
     server:
-      description:
-        - The server that the consumer is, or whose migration it is, as Nova shows it; V(null) when
-          Nova shows none.
-        - Has C(uuid), C(name), C(status), C(project), C(user), C(host), C(node), C(task_state),
-          C(task_known), C(host_known), C(created), C(updated), C(terminated_at), C(image),
-          C(volumes), C(flavor) and C(image_properties).
+      description: The server that the consumer is, or whose migration the consumer is, as Nova
+        returns it; V(null) if Nova returns none.
       returned: success
       type: dict
       sample:
@@ -365,22 +388,189 @@ findings:
         name: web-1
         status: ACTIVE
         host: compute-18
+      contains:
+        uuid:
+          description: UUID of the server.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        name:
+          description: Name of the server.
+          returned: success
+          type: str
+          sample: web-1
+        status:
+          description: Status of the server, as Nova returns it.
+          returned: success
+          type: str
+          sample: ACTIVE
+        project:
+          description: UUID of its project.
+          returned: success
+          type: str
+          sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user:
+          description: UUID of its user.
+          returned: success
+          type: str
+          sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        host:
+          description: Name of the host of its compute service; V(null) without one.
+          returned: success
+          type: str
+          sample: compute-18
+        node:
+          description: Name of its compute node; V(null) without one.
+          returned: success
+          type: str
+          sample: compute-18.example.org
+        task_state:
+          description: Its task; V(null) without one.
+          returned: success
+          type: str
+        task_known:
+          description: Whether the answer has the field for the task. If it is V(false), a task of
+            V(null) proves nothing.
+          returned: success
+          type: bool
+          sample: true
+        host_known:
+          description: Whether the answer has the field for the host. If it is V(false), a host of
+            V(null) proves nothing.
+          returned: success
+          type: bool
+          sample: true
+        created:
+          description: When the server was created, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-01T03:00:00Z'
+        updated:
+          description: When Nova last changed the server, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-02T03:04:05Z'
+        terminated_at:
+          description: When the server was terminated, in UTC; V(null) for a live server.
+          returned: success
+          type: str
+        image:
+          description: UUID of its image; V(null) for a server without an image.
+          returned: success
+          type: str
+          sample: b9e0a1c2-51f7-4ab6-9e1d-7a0a3c5d2f10
+        volumes:
+          description: UUIDs of its volumes.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+        flavor:
+          description: Its flavor, as kept with the server; V(null) before compute microversion
+            2.47.
+          returned: success
+          type: dict
+          contains:
+            vcpus:
+              description: Number of VCPUs.
+              returned: success
+              type: int
+              sample: 1
+            ram:
+              description: Memory in MiB.
+              returned: success
+              type: int
+              sample: 512
+            disk:
+              description: Root disk in GiB.
+              returned: success
+              type: int
+              sample: 1
+            ephemeral:
+              description: Ephemeral disk in GiB.
+              returned: success
+              type: int
+              sample: 0
+            swap:
+              description: Swap in MiB.
+              returned: success
+              type: int
+              sample: 0
+            extra_specs:
+              description: Its extra specs; V(null) if these credentials may not see them.
+              returned: success
+              type: dict
+              sample: {}
+        image_properties:
+          description: Properties of its image; V(null) before compute microversion 2.98, and for
+            a server without an image.
+          returned: success
+          type: dict
+          sample: {}
     migration:
-      description:
-        - The migration that the consumer is, or that explains the finding; V(null) without one.
-        - Has C(uuid), C(server), C(type), C(status), C(source_compute), C(source_node),
-          C(dest_compute), C(dest_node), C(created_at) and C(updated_at).
+      description: The migration that the consumer is, or that explains the finding; V(null)
+        without one.
       returned: success
       type: dict
       sample:
         uuid: 0b0c1a7e-93b5-4d0e-9d57-1f6f0b9b0a55
         type: evacuation
         status: done
+      contains:
+        uuid:
+          description: UUID of the migration, which is also the UUID of the consumer of its
+            allocation.
+          returned: success
+          type: str
+          sample: 0b0c1a7e-93b5-4d0e-9d57-1f6f0b9b0a55
+        server:
+          description: UUID of the server.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        type:
+          description: V(migration), V(resize), V(live-migration) or V(evacuation).
+          returned: success
+          type: str
+          sample: evacuation
+        status:
+          description: Status of the migration, as Nova returns it.
+          returned: success
+          type: str
+          sample: done
+        source_compute:
+          description: Name of the source host.
+          returned: success
+          type: str
+          sample: compute-17
+        source_node:
+          description: Name of the source compute node.
+          returned: success
+          type: str
+          sample: compute-17.example.org
+        dest_compute:
+          description: Name of the destination host; V(null) before one is chosen.
+          returned: success
+          type: str
+          sample: compute-18
+        dest_node:
+          description: Name of the destination compute node; V(null) before one is chosen.
+          returned: success
+          type: str
+          sample: compute-18.example.org
+        created_at:
+          description: When the migration began, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-02T03:00:00.000000'
+        updated_at:
+          description: When the migration last changed, in UTC; V(null) if it has not changed
+            since it began.
+          returned: success
+          type: str
+          sample: '2026-11-02T03:04:05.000000'
     service:
-      description:
-        - The compute service that the finding is about; V(null) without one.
-        - Has C(id), C(binary), C(host), C(zone), C(status), C(state), C(forced_down),
-          C(disabled_reason) and C(updated_at).
+      description: The compute service that the finding is about; V(null) without one.
       returned: success
       type: dict
       sample:
@@ -388,37 +578,81 @@ findings:
         host: compute-17
         status: disabled
         state: down
+      contains:
+        id:
+          description: ID of the service; V(null) while its cell does not answer.
+          returned: success
+          type: str
+          sample: e3c18c2d-9488-4863-b728-f3f292ec5da8
+        host:
+          description: Name of the host on which the service runs.
+          returned: success
+          type: str
+          sample: compute-17
+        binary:
+          description: Binary of the service.
+          returned: success
+          type: str
+          sample: nova-compute
+        zone:
+          description: Availability zone of the host; V(null) while its cell does not answer.
+          returned: success
+          type: str
+          sample: nova
+        status:
+          description: V(enabled) or V(disabled); V(UNKNOWN) while its cell does not answer.
+          returned: success
+          type: str
+          sample: disabled
+        state:
+          description: V(up) or V(down) by its last report, and V(down) if it is forced down;
+            V(null) while its cell does not answer.
+          returned: success
+          type: str
+          sample: down
+        forced_down:
+          description: Whether an operator has forced the service down.
+          returned: success
+          type: bool
+          sample: false
+        disabled_reason:
+          description: Why the service is disabled, or V(null).
+          returned: success
+          type: str
+          sample: replaced by compute-41
+        updated_at:
+          description: When the service last reported, in UTC, or V(null).
+          returned: success
+          type: str
+          sample: '2026-10-25T20:13:51.000000'
     project:
-      description: UUID of the project that the allocation counts for.
+      description: UUID of the project for which the allocation is recorded.
       returned: success
       type: str
       sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
     user:
-      description: UUID of the user that the allocation counts for.
+      description: UUID of the user for whom the allocation is recorded.
       returned: success
       type: str
       sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
     type:
-      description: The consumer's type, or V(null) when it has none.
+      description: Type of the consumer; V(null) if it has none.
       returned: success
       type: str
       sample: INSTANCE
     generation:
-      description: The consumer's generation.
+      description: Generation of the consumer.
       returned: success
       type: int
       sample: 2
     age_seconds:
-      description: Seconds since the newest write of the allocation, by Placement's own clock.
+      description: Seconds since the allocation was last written, by the clock of Placement.
       returned: success
       type: int
       sample: 86400
     providers:
-      description:
-        - Everything that the consumer holds, by provider, or the providers that the finding is
-          about.
-        - Each has C(uuid), C(name), C(root), C(root_name), C(resources), and in C(dropped) whether
-          this share is an orphan.
+      description: The providers on which the consumer has or will have allocations, or the
+        providers that the finding is about.
       returned: success
       type: list
       elements: dict
@@ -430,44 +664,234 @@ findings:
           resources:
             VCPU: 2
           dropped: true
+      contains:
+        uuid:
+          description: UUID of the provider.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Name of the provider.
+          returned: success
+          type: str
+          sample: compute-17
+        root:
+          description: UUID of the root of its tree; V(null) if Placement did not list the
+            provider.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        root_name:
+          description: Name of the root of its tree.
+          returned: success
+          type: str
+          sample: compute-17
+        resources:
+          description: The amounts of the consumer on this provider, by resource class.
+          returned: success
+          type: dict
+          sample:
+            VCPU: 2
+        dropped:
+          description: Whether the change removes the allocation on this provider.
+          returned: success
+          type: bool
+          sample: true
     evidence:
-      description:
-        - What was asked and answered, to be replayed.
-        - Each has C(request), C(microversion), C(status), C(at), and in C(facts) what mattered of
-          the answer.
+      description: The requests that the decision depends on, with their answers, in the order in
+        which they were sent.
       returned: success
       type: list
       elements: dict
       sample:
         - request: GET /servers/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
-          microversion: "2.68"
+          microversion: '2.68'
           status: 404
-          at: "2026-11-20T03:04:05Z"
-          facts:
+          at: '2026-11-20T03:04:05Z'
+          facts: null
+      contains:
+        request:
+          description: Method and path of the request.
+          returned: success
+          type: str
+          sample: GET /servers/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        microversion:
+          description: Microversion of the request.
+          returned: success
+          type: str
+          sample: '2.68'
+        status:
+          description: HTTP status of the answer.
+          returned: success
+          type: int
+          sample: 404
+        at:
+          description: When the service answered, by its own clock, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-20T03:04:05Z'
+        facts:
+          description: 'What the answer contains: a value, a dictionary or a list. For a long list
+            only C(rows), the number of its entries.'
+          returned: success
+          type: raw
     change:
-      description:
-        - The write that would settle it; V(null) when nothing may be written.
-        - Has C(action) (V(remove), V(reduce), V(rewrite) or V(create)), C(consumer), C(generation),
-          the whole documents C(before) and C(after) as C(PUT /allocations) takes them, in C(frees)
-          and C(claims) the amounts by provider and resource class, and in C(partner) the change of
-          another consumer that has to be made in the same request, or V(null).
-        - For a provider tree it has the action V(delete_providers) and in C(providers) their
-          C(uuid), C(name), C(generation) and C(parent), children first.
+      description: The change that resolves the finding; V(null) if nothing may be changed.
       returned: success
       type: dict
       sample:
         action: remove
         consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
         generation: 2
+      contains:
+        action:
+          description: V(remove) if all allocations of the consumer are removed, V(reduce) if some
+            of them stay, V(rewrite) if they are replaced, V(create) if the consumer had none, or
+            V(delete_providers) for a tree of providers, which has C(providers) and none of the
+            following fields.
+          returned: success
+          type: str
+          sample: remove
+        providers:
+          description: The providers to delete, children first. Only an action V(delete_providers)
+            has them.
+          returned: success
+          type: list
+          elements: dict
+          contains:
+            uuid:
+              description: UUID of the provider.
+              returned: success
+              type: str
+              sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+            name:
+              description: Name of the provider.
+              returned: success
+              type: str
+              sample: compute-17
+            generation:
+              description: Generation of the provider at detection.
+              returned: success
+              type: int
+              sample: 54
+            parent:
+              description: UUID of its parent provider; V(null) for the root.
+              returned: success
+              type: str
+          sample: []
+        consumer:
+          description: UUID of the consumer.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        generation:
+          description: Generation of the consumer at detection; V(null) for a consumer without
+            allocations.
+          returned: success
+          type: int
+          sample: 2
+        before:
+          description: The allocations of the consumer before the change, in the format of C(PUT
+            /allocations/{consumer}).
+          returned: success
+          type: dict
+          contains:
+            allocations:
+              description: The amounts by provider UUID, each as C(resources) with the amounts by
+                resource class.
+              returned: success
+              type: dict
+              sample: {}
+            consumer_generation:
+              description: Generation of the consumer at detection; V(null) for a consumer without
+                allocations.
+              returned: success
+              type: int
+              sample: 2
+            project_id:
+              description: UUID of the project.
+              returned: success
+              type: str
+              sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+            user_id:
+              description: UUID of the user.
+              returned: success
+              type: str
+              sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+            consumer_type:
+              description: Type of the consumer. It is missing for a consumer without a type.
+              returned: success
+              type: str
+              sample: INSTANCE
+          sample:
+            consumer_generation: 2
+            allocations: {}
+            project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+            user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        after:
+          description: The allocations of the consumer after the change, in the same format.
+          returned: success
+          type: dict
+          contains:
+            allocations:
+              description: The amounts by provider UUID, each as C(resources) with the amounts by
+                resource class.
+              returned: success
+              type: dict
+              sample: {}
+            consumer_generation:
+              description: Generation of the consumer at detection; V(null) for a consumer without
+                allocations.
+              returned: success
+              type: int
+              sample: 2
+            project_id:
+              description: UUID of the project.
+              returned: success
+              type: str
+              sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+            user_id:
+              description: UUID of the user.
+              returned: success
+              type: str
+              sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+            consumer_type:
+              description: Type of the consumer. It is missing for a consumer without a type.
+              returned: success
+              type: str
+              sample: INSTANCE
+          sample:
+            consumer_generation: 2
+            allocations: {}
+            project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+            user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        partner:
+          description: The change of another consumer that must be made in the same request, with
+            the fields of a change; otherwise V(null).
+          returned: success
+          type: dict
+        frees:
+          description: The amounts that the change frees, by provider UUID and resource class.
+          returned: success
+          type: dict
+          sample:
+            f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08:
+              VCPU: 2
+        claims:
+          description: The amounts that the change allocates, by provider UUID and resource class.
+          returned: success
+          type: dict
+          sample: {}
 protected:
-  description: What looked like an orphan and is never changed, with the reason. At most 200 are
-    returned here; O(dest) has all.
+  description: The consumers that looked like orphans but are never changed, with the reason. At
+    most 200 are returned here; the file O(dest) has all of them.
   returned: success
   type: list
   elements: dict
   contains: *entry
 undecided:
-  description: What could not be proven either way. At most 200 are returned here; O(dest) has all.
+  description: The consumers that could not be proven to be orphans or healthy. At most 200 are
+    returned here; the file O(dest) has all of them.
   returned: success
   type: list
   elements: dict

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_plan
-short_description: Plan what would be changed in the Placement service
+short_description: Plan the changes to the Placement service
 version_added: 1.0.0
 description:
-  - Makes of what M(osops.placement.orphan_detect) found a plan, which
-    M(osops.placement.orphan_remediate) carries out, now or after it was reviewed. Or checks a plan
-    that was made before.
-  - The plan has for each change the consumer, its generation, the exact document before and after,
-    the finding that it settles and the capacity that it frees or takes. Changes that free capacity
-    come first.
-  - No cloud is asked. What the plan says is proven anew before anything is written.
-  - A plan is also told without its documents (RV(compact)), small enough to be handed to a job that
-    does not see the files of this one. There its changes are found again.
+  - Makes a plan from the findings of M(osops.placement.orphan_detect), or checks a plan that was
+    made before. M(osops.placement.orphan_remediate) makes the changes of the plan, immediately or
+    after a review.
+  - For each change, the plan has the consumer, its generation, the exact documents before and
+    after, the finding that the change resolves, and the capacity that it frees or allocates.
+    Changes that free capacity come first.
+  - This module sends no request to any cloud. Everything in the plan is proven again before
+    anything is written.
+  - The plan is also returned without its documents (RV(compact)), small enough to be passed to a
+    job that cannot read the files of this job. That job detects the changes again.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -36,31 +37,32 @@ options:
   findings:
     description:
       - Path of the file that M(osops.placement.orphan_detect) wrote.
-      - Exactly one of O(findings) and O(plan) is needed, but with a compact O(plan) both.
+      - Set exactly one of O(findings) and O(plan). Set both to use a compact O(plan).
     type: path
   plan:
     description:
-      - A plan that was made before, to be checked and told; its path, or the plan itself.
-      - Anything in it that does not agree with the rest is an error.
-      - The compact form of a plan (RV(compact)) is checked, and RV(scope) tells what to detect
-        anew. With O(findings) of that detection it becomes a plan of exactly the same changes. If
-        one of them is found with another document, another generation or under another kind, is
-        protected or undecided, or if its consumer holds something and is healthy, the task fails,
-        and says so of each. Only what holds nothing any more is left out, and not even that beside
-        a tree of providers.
+      - 'A plan that was made before: its path, or the plan itself. The module checks it and
+        returns its contents.'
+      - A plan whose parts contradict each other is an error.
+      - For a compact plan (RV(compact)), RV(scope) says what to detect again. With O(findings) of
+        that detection, the compact plan becomes a plan with exactly the same changes. The task
+        fails, and names each change, if one is found with another document, another generation or
+        another kind, if it is protected or undecided, or if its consumer is healthy. Only changes
+        of consumers that no longer have any allocation are left out, and not even those if the
+        plan deletes trees of providers.
     type: raw
   kinds:
     description:
-      - The kinds of findings that may be changed. Only used with O(findings) and with a compact
-        O(plan), which may have no other.
+      - The kinds of findings that may be changed. They are used with O(findings) and with a
+        compact O(plan), which may contain no other kinds.
       - V(unreverted_allocation), V(misplaced_allocation), V(missing_allocation), V(wrong_amount)
-        and V(wrong_owner) are claims of live servers that are put right. They have a change only
-        where the right claim is known for certain; anything else is left to C(nova-manage placement
-        heal_allocations), and the finding says so. Of V(unreverted_allocation) that is after a
-        resize or cold migration whose guest is proven to be at the source; after a live migration
-        it is only reported.
-      - V(orphaned_provider) and V(name_conflict) are trees of providers that are deleted, once
-        nobody holds a share of them any more.
+        and V(wrong_owner) correct allocations of live servers. They have a change only if the
+        correct allocation is certain. Otherwise the finding refers to C(nova-manage placement
+        heal_allocations). V(unreverted_allocation) has a change only after a resize or cold
+        migration whose guest is proven to be on the source; after a live migration it is only
+        reported.
+      - V(orphaned_provider) and V(name_conflict) delete provider trees once they have no
+        allocations.
     type: list
     elements: str
     choices:
@@ -88,16 +90,18 @@ options:
       - unreverted_allocation
   heal:
     description:
-      - Plan no changes of our own, but whom C(nova-manage placement heal_allocations) is to give
-        its claim. These are the servers of all selected findings V(missing_allocation), also of
-        those that have no change because the right claim cannot be told from here.
-      - The same limits hold. Only used with O(findings); O(kinds) and O(dest) are not used then,
-        and nothing is written.
+      - Plan which servers C(nova-manage placement heal_allocations) should heal, instead of
+        changes by this collection. These are the servers of all selected findings
+        V(missing_allocation), including those without a change because the correct allocation is
+        not certain.
+      - The same limits apply. Use this option only with O(findings). O(kinds) and O(dest) are
+        ignored, and no file is written.
     type: bool
     default: false
   dest:
     description:
-      - Where to write the plan, with mode 0600. Not needed for a O(plan) that is given by its path.
+      - Path of the file to which the plan is written, with mode 0600. It is not needed if O(plan)
+        is a path.
     type: path
 seealso:
   - module: osops.placement.orphan_detect
@@ -112,7 +116,7 @@ EXAMPLES = r"""
     cloud: admin
     dest: /var/lib/placement/findings.json
 
-- name: Plan to remove what deleted servers and ended migrations left behind
+- name: Plan to remove the allocations of deleted servers and ended migrations
   osops.placement.orphan_plan:
     findings: /var/lib/placement/findings.json
     kinds:
@@ -120,57 +124,126 @@ EXAMPLES = r"""
       - ended_migration
     dest: /var/lib/placement/plan.json
 
-- name: Plan whom nova-manage is to heal
+- name: Plan which servers nova-manage should heal
   osops.placement.orphan_plan:
     findings: /var/lib/placement/findings.json
     heal: true
   register: planned
 
-- name: Check a plan that somebody reviewed
+- name: Check a reviewed plan
   osops.placement.orphan_plan:
     plan: /var/lib/placement/plan.json
 """
 
 RETURN = r"""
 plan:
-  description: Path of the plan, or V(null) when it was written nowhere.
+  description: Path of the plan; V(null) if the plan was not written to a file.
   returned: success
   type: str
   sample: /var/lib/placement/plan.json
 changes:
-  description: Number of planned changes.
+  description: Number of planned changes, or with O(heal) the number of servers to heal.
   returned: success, or when a limit is exceeded and O(heal) is false
   type: int
   sample: 4
 servers:
-  description: UUIDs of the servers that are to be healed.
+  description: UUIDs of the servers that C(nova-manage placement heal_allocations) should heal.
   returned: when O(heal) is true
   type: list
   elements: str
   sample:
     - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
 check_mode:
-  description: Whether this is only a prediction, and what follows may change nothing either.
+  description: Whether the task ran in check mode, so that the following tasks must not change
+    anything either.
   returned: when O(heal) is true
   type: bool
   sample: false
 compact:
-  description:
-    - The plan without its documents, to be handed to another job and given there as O(plan).
-    - It has C(format), C(compact), C(placement_endpoint), C(region), C(detected_at), C(consumers),
-      C(count), C(changes) and C(digest), the SHA-256 of all the rest. Each of C(changes) has
-      C(finding), C(kind), C(consumer), C(generation) (both V(null) for a tree of providers) and
-      C(digest), the SHA-256 of the change with its documents.
-    - Of a plan with more than 1000 changes, C(changes) is V(null), and it cannot be given as
-      O(plan).
+  description: The plan without its documents. Pass it to another job as O(plan).
   returned: success or when a limit is exceeded, when O(heal) is false
   type: dict
   sample:
     format: 1
     compact: true
     count: 4
+  contains:
+    format:
+      description: Version of the format.
+      returned: success
+      type: int
+      sample: 1
+    compact:
+      description: Always V(true).
+      returned: success
+      type: bool
+      sample: true
+    placement_endpoint:
+      description: The Placement service that the plan is for.
+      returned: success
+      type: str
+      sample: http://203.0.113.10/placement
+    region:
+      description: The region; V(null) without one.
+      returned: success
+      type: str
+      sample: RegionOne
+    detected_at:
+      description: When detection finished, in UTC.
+      returned: success
+      type: str
+      sample: '2026-11-20T03:04:05Z'
+    consumers:
+      description: Number of consumers that detection read; V(null) after a detection of named
+        hosts or consumers.
+      returned: success
+      type: int
+      sample: 812
+    count:
+      description: Number of changes.
+      returned: success
+      type: int
+      sample: 4
+    changes:
+      description: The changes. V(null) for a plan with more than 1000 changes, which cannot be
+        passed as O(plan).
+      returned: success
+      type: list
+      elements: dict
+      contains:
+        finding:
+          description: Id of the finding.
+          returned: success
+          type: str
+          sample: deleted_server/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        kind:
+          description: Kind of the finding.
+          returned: success
+          type: str
+          sample: deleted_server
+        consumer:
+          description: UUID of the consumer; V(null) for a tree of providers.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        generation:
+          description: Generation of the consumer; V(null) for a consumer without allocations and
+            for a tree of providers.
+          returned: success
+          type: int
+          sample: 2
+        digest:
+          description: SHA-256 of the change with its documents.
+          returned: success
+          type: str
+          sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+    digest:
+      description: SHA-256 of everything else in the compact plan.
+      returned: success
+      type: str
+      sample: 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752
 scope:
-  description: What has to be detected to find the changes of a compact plan again, as options of
+  description: What must be detected to find the changes of a compact plan again, as options of
     M(osops.placement.orphan_detect).
   returned: when O(plan) is a compact plan
   type: dict
@@ -178,58 +251,72 @@ scope:
     consumers:
       - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     kinds: []
+  contains:
+    consumers:
+      description: UUIDs of the consumers.
+      returned: success
+      type: list
+      elements: str
+      sample:
+        - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    kinds:
+      description: The kinds.
+      returned: success
+      type: list
+      elements: str
+      sample: []
 gone:
-  description: The findings of a compact plan that are left out because their consumers hold nothing
-    any more.
+  description: Ids of the findings of a compact plan that are left out because their consumers no
+    longer have any allocation.
   returned: when O(plan) is a compact plan
   type: list
   elements: str
   sample: []
 actions:
   description:
-    - Number of planned changes by what they do (V(remove), V(reduce), V(rewrite), V(create) or
-      V(delete_providers)).
-    - Empty for a compact plan without O(findings).
+    - 'Number of planned changes by action: V(remove), V(reduce), V(rewrite), V(create) or
+      V(delete_providers).'
+    - It is empty for a compact plan without O(findings).
   returned: success, when O(heal) is false
   type: dict
   sample:
     remove: 3
     reduce: 1
 frees:
-  description: The amounts that all changes together give back, by resource class.
+  description: The amounts that all changes together free, by resource class.
   returned: success, when O(heal) is false; not of a compact O(plan) without O(findings)
   type: dict
   sample:
     VCPU: 12
     MEMORY_MB: 24576
 claims:
-  description: The amounts that all changes together take anew, by resource class.
+  description: The amounts that all changes together allocate, by resource class.
   returned: success, when O(heal) is false; not of a compact O(plan) without O(findings)
   type: dict
   sample: {}
 records:
   description:
-    - What is needed to take each change back, in the shape of the journal's records, so that also
-      the log of a job whose machine is lost has it. M(osops.placement.orphan_restore) takes them as
-      its O(osops.placement.orphan_restore#module:journal).
-    - As many as there are changes, which are at most O(max_changes). None of a compact plan without
-      O(findings).
+    - The records with which M(osops.placement.orphan_restore) can restore each change, as its
+      O(osops.placement.orphan_restore#module:journal). They have the format of the journal, so
+      that the log of a job has them even if its machine is lost.
+    - There is one record for each change, so at most O(max_changes). A compact plan without
+      O(findings) has none.
   returned: success, when O(heal) is false
   type: list
   elements: dict
   contains:
     format:
-      description: Version of the format of a record.
+      description: Version of the format of the record.
       returned: success
       type: int
       sample: 1
     at:
-      description: When the record was made.
+      description: When the record was made, in UTC.
       returned: success
       type: str
       sample: '2026-11-20T03:04:05Z'
     event:
-      description: V(planned).
+      description: Always V(planned).
       returned: success
       type: str
       sample: planned
@@ -249,10 +336,10 @@ records:
       type: str
       sample: deleted_server
     action:
-      description: >-
-        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite),
-        V(create) where it held nothing, or V(delete_providers), which has C(providers) instead of
-        what follows.
+      description: V(remove) if all allocations of the consumer are removed, V(reduce) if some of
+        them stay, V(rewrite) if they are replaced, V(create) if the consumer had none, or
+        V(delete_providers) for a tree of providers, which has C(providers) and none of the
+        following fields.
       returned: success
       type: str
       sample: remove
@@ -262,42 +349,131 @@ records:
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     generation:
-      description: Generation of the consumer at detection, V(null) for one that held nothing.
+      description: Generation of the consumer at detection; V(null) for a consumer without
+        allocations.
       returned: success
       type: int
       sample: 2
     before:
-      description: The consumer's document as it is, in the shape that C(PUT
-        /allocations/{consumer}) takes.
-      returned: success
-      type: dict
-      sample:
-        consumer_generation: 2
-    after:
-      description: The document as it will be.
+      description: The allocations of the consumer before the change, in the format of C(PUT
+        /allocations/{consumer}).
       returned: success
       type: dict
       sample:
         consumer_generation: 2
         allocations: {}
+        project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+      contains:
+        allocations:
+          description: The amounts by provider UUID, each as C(resources) with the amounts by
+            resource class.
+          returned: success
+          type: dict
+          sample: {}
+        consumer_generation:
+          description: Generation of the consumer at detection; V(null) for a consumer without
+            allocations.
+          returned: success
+          type: int
+          sample: 2
+        project_id:
+          description: UUID of the project.
+          returned: success
+          type: str
+          sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user_id:
+          description: UUID of the user.
+          returned: success
+          type: str
+          sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        consumer_type:
+          description: Type of the consumer. It is missing for a consumer without a type.
+          returned: success
+          type: str
+          sample: INSTANCE
+    after:
+      description: The allocations of the consumer after the change, in the same format.
+      returned: success
+      type: dict
+      sample:
+        consumer_generation: 2
+        allocations: {}
+        project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+      contains:
+        allocations:
+          description: The amounts by provider UUID, each as C(resources) with the amounts by
+            resource class.
+          returned: success
+          type: dict
+          sample: {}
+        consumer_generation:
+          description: Generation of the consumer at detection; V(null) for a consumer without
+            allocations.
+          returned: success
+          type: int
+          sample: 2
+        project_id:
+          description: UUID of the project.
+          returned: success
+          type: str
+          sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user_id:
+          description: UUID of the user.
+          returned: success
+          type: str
+          sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        consumer_type:
+          description: Type of the consumer. It is missing for a consumer without a type.
+          returned: success
+          type: str
+          sample: INSTANCE
     partner:
-      description: The change of another consumer that is right only together with this one, in the
-        same shape; else V(null).
+      description: The change of another consumer that must be made in the same request, with the
+        fields of a change; otherwise V(null).
       returned: success
       type: dict
       sample: null
     frees:
-      description: The amounts that the change gives back, by provider and resource class.
+      description: The amounts that the change frees, by provider UUID and resource class.
       returned: success
       type: dict
       sample:
         f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08:
           VCPU: 2
     claims:
-      description: The amounts that the change takes anew, by provider and resource class.
+      description: The amounts that the change allocates, by provider UUID and resource class.
       returned: success
       type: dict
       sample: {}
+    providers:
+      description: The providers to delete, children first. Only an action V(delete_providers) has
+        them.
+      returned: success
+      type: list
+      elements: dict
+      contains:
+        uuid:
+          description: UUID of the provider.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Name of the provider.
+          returned: success
+          type: str
+          sample: compute-17
+        generation:
+          description: Generation of the provider at detection.
+          returned: success
+          type: int
+          sample: 54
+        parent:
+          description: UUID of its parent provider; V(null) for the root.
+          returned: success
+          type: str
+      sample: []
 """
 
 import collections

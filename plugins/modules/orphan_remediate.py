@@ -7,19 +7,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_remediate
-short_description: Carry out a plan of changes in the Placement service
+short_description: Make the planned changes in the Placement service
 version_added: 1.0.0
 description:
-  - Takes a plan that M(osops.placement.orphan_plan) made and makes exactly its changes, after
-    proving each of them anew. One task is enough for any number of changes.
-  - In order for a few changes at a time, the consumers and all that Nova says of them are read
-    again; a change of which anything differs from detection is skipped, with the reason. Then the
-    consumers are read once more, the journal is written and flushed to disk, then Placement, in one
-    atomic request under the generations of detection, and then all is read back.
-  - A request that Placement refuses is taken apart, so that only those that moved are skipped.
-  - In check mode everything happens but the journal and the write.
-  - When it is stopped (SIGTERM, SIGINT, or because Ansible is gone) it ends between two requests,
-    and tells what it did so far.
+  - Makes exactly the changes of a plan that M(osops.placement.orphan_plan) made, after proving
+    each of them again. One task is enough for any number of changes.
+  - The changes are made a few at a time. First, the consumers and everything that Nova knows
+    about them are read again, and a change for which anything differs from detection is skipped,
+    with the reason. Then the consumers are read once more, the journal is flushed to disk, one
+    atomic request with the generations seen at detection is sent to Placement, and the result is
+    read back.
+  - If Placement refuses a request, its changes are sent separately, so that only the changes of
+    consumers that have changed are skipped.
+  - In check mode, everything is done except writing the journal and Placement.
+  - If the run is stopped (by SIGTERM or SIGINT, or because Ansible has ended), it ends between
+    two requests and returns what it has done so far.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -39,20 +41,21 @@ attributes:
 options:
   plan:
     description:
-      - The plan; its path, or the plan itself.
-      - One for another cloud, of another format, or with anything in it that does not agree with
-        the rest is refused before the first write.
+      - 'The plan: its path, or the plan itself.'
+      - A plan for another cloud, in another format, or whose parts contradict each other is
+        refused before the first write.
     type: raw
     required: true
   output_dir:
     description:
-      - Folder for C(remediation.json) and the journal. It is made if need be; files have mode 0600.
+      - Directory for C(remediation.json) and the journal. The module creates it if it does not
+        exist; the files have mode 0600.
     type: path
     required: true
   lock_timeout:
     description:
-      - For how many seconds to wait for another run on this machine that changes the same
-        Placement. If it is not over by then, this one fails and nothing is changed.
+      - How many seconds to wait for another run on this machine that changes the same Placement.
+        If that run has not ended by then, this task fails and changes nothing.
     type: int
     default: 300
 seealso:
@@ -68,7 +71,7 @@ EXAMPLES = r"""
     cloud: admin
     dest: /var/lib/placement/findings.json
 
-- name: Plan to remove what deleted servers and ended migrations left behind
+- name: Plan to remove the allocations of deleted servers and ended migrations
   osops.placement.orphan_plan:
     findings: /var/lib/placement/findings.json
     kinds:
@@ -76,7 +79,7 @@ EXAMPLES = r"""
       - ended_migration
     dest: /var/lib/placement/plan.json
 
-- name: Remove it
+- name: Make the planned changes
   osops.placement.orphan_remediate:
     cloud: admin
     plan: /var/lib/placement/plan.json
@@ -86,9 +89,9 @@ EXAMPLES = r"""
 RETURN = r"""
 tally:
   description:
-    - Number of changes by outcome. In check mode, of those that would be made.
-    - V(removed), V(reduced), V(rewritten) and V(created) count only what was read back from
-      Placement.
+    - Number of changes by outcome; in check mode, of the changes that would be made.
+    - V(removed), V(reduced), V(rewritten) and V(created) count only changes that were
+      read back from Placement.
   returned: success or when a change failed
   type: dict
   sample:
@@ -99,8 +102,8 @@ tally:
     skipped: 0
     failed: 0
 outcomes:
-  description: What became of each planned change, in the order of the plan. At most 200 are
-    returned here; C(remediation.json) has all.
+  description: The outcome of each planned change, in the order of the plan. At most 200 are
+    returned here; C(remediation.json) has all of them.
   returned: success or when a change failed
   type: list
   elements: dict
@@ -116,11 +119,10 @@ outcomes:
       type: str
       sample: deleted_server
     action:
-      description: >-
-        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite),
-        V(create) where it held nothing, or V(delete_providers), which has C(providers), each with
-        C(uuid), C(name), C(generation) and C(parent), instead of what follows up to
-        RV(outcomes[].claims).
+      description: V(remove) if all allocations of the consumer are removed, V(reduce) if some of
+        them stay, V(rewrite) if they are replaced, V(create) if the consumer had none, or
+        V(delete_providers) for a tree of providers, which has C(providers) and none of the
+        following fields.
       returned: success
       type: str
       sample: remove
@@ -130,63 +132,154 @@ outcomes:
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     generation:
-      description: Generation of the consumer at detection, V(null) for one that held nothing.
+      description: Generation of the consumer at detection; V(null) for a consumer without
+        allocations.
       returned: success
       type: int
       sample: 2
     before:
-      description: The consumer's document as it was, in the shape that C(PUT /allocations) takes.
-      returned: success
-      type: dict
-      sample:
-        consumer_generation: 2
-    after:
-      description: The document that was written.
+      description: The allocations of the consumer before the change, in the format of C(PUT
+        /allocations/{consumer}).
       returned: success
       type: dict
       sample:
         consumer_generation: 2
         allocations: {}
+        project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+      contains:
+        allocations:
+          description: The amounts by provider UUID, each as C(resources) with the amounts by
+            resource class.
+          returned: success
+          type: dict
+          sample: {}
+        consumer_generation:
+          description: Generation of the consumer at detection; V(null) for a consumer without
+            allocations.
+          returned: success
+          type: int
+          sample: 2
+        project_id:
+          description: UUID of the project.
+          returned: success
+          type: str
+          sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user_id:
+          description: UUID of the user.
+          returned: success
+          type: str
+          sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        consumer_type:
+          description: Type of the consumer. It is missing for a consumer without a type.
+          returned: success
+          type: str
+          sample: INSTANCE
+    after:
+      description: The allocations of the consumer after the change, in the same format.
+      returned: success
+      type: dict
+      sample:
+        consumer_generation: 2
+        allocations: {}
+        project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+      contains:
+        allocations:
+          description: The amounts by provider UUID, each as C(resources) with the amounts by
+            resource class.
+          returned: success
+          type: dict
+          sample: {}
+        consumer_generation:
+          description: Generation of the consumer at detection; V(null) for a consumer without
+            allocations.
+          returned: success
+          type: int
+          sample: 2
+        project_id:
+          description: UUID of the project.
+          returned: success
+          type: str
+          sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+        user_id:
+          description: UUID of the user.
+          returned: success
+          type: str
+          sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        consumer_type:
+          description: Type of the consumer. It is missing for a consumer without a type.
+          returned: success
+          type: str
+          sample: INSTANCE
     partner:
-      description: The change of another consumer that is made together with this one, in the same
-        shape; else V(null).
+      description: The change of another consumer that must be made in the same request, with the
+        fields of a change; otherwise V(null).
       returned: success
       type: dict
       sample: null
     frees:
-      description: The amounts given back, by provider and resource class.
+      description: The amounts that the change frees, by provider UUID and resource class.
       returned: success
       type: dict
       sample:
         f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08:
           VCPU: 2
     claims:
-      description: The amounts taken anew, by provider and resource class.
+      description: The amounts that the change allocates, by provider UUID and resource class.
       returned: success
       type: dict
       sample: {}
     outcome:
-      description: V(removed), V(reduced), V(rewritten), V(created), V(skipped) or V(failed).
+      description: V(removed), V(reduced), V(rewritten), V(created), V(skipped) or
+        V(failed).
       returned: success
       type: str
       sample: removed
     reason:
-      description: Why it was skipped or failed, else empty.
+      description: Why the change was skipped or failed; otherwise empty.
       returned: success
       type: str
-      sample: ""
+      sample: ''
+    providers:
+      description: The providers to delete, children first. Only an action V(delete_providers) has
+        them.
+      returned: success
+      type: list
+      elements: dict
+      contains:
+        uuid:
+          description: UUID of the provider.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Name of the provider.
+          returned: success
+          type: str
+          sample: compute-17
+        generation:
+          description: Generation of the provider at detection.
+          returned: success
+          type: int
+          sample: 54
+        parent:
+          description: UUID of its parent provider; V(null) for the root.
+          returned: success
+          type: str
+      sample: []
 stopped:
-  description: Why the run ended before its end, empty when it did not.
+  description: Why the run ended early; empty if it did not.
   returned: success or when a change failed
   type: str
-  sample: ""
+  sample: ''
 remediation:
   description: Path of the file with the tally and all outcomes.
   returned: success or when a change failed
   type: str
   sample: /var/lib/placement/remediation.json
 journal:
-  description: Path of the journal, or V(null) when nothing was written to Placement.
+  description: Path of the journal; V(null) if nothing was written to Placement.
   returned: success or when a change failed
   type: str
   sample: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl

@@ -7,29 +7,31 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_restore
-short_description: Put back what was removed from the Placement service
+short_description: Restore what was removed from the Placement service
 version_added: 1.0.0
 description:
-  - Takes the journal of M(osops.placement.orphan_remediate) and puts back what that run took, as it
-    was, with project, user and type.
-  - A consumer is given back what it had only if it holds exactly what the run left it with. One
-    that holds something else by now is skipped, and so is one that still has everything.
-  - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to
-    the host where it is, therefore stays. Only a V(unreverted_allocation) is taken back whole, the
-    documents of the server and of its migration in one request. What the server loses, its
-    migration then holds again.
-  - A tree of providers that was deleted is not created. When C(nova-compute) has made it again,
-    with the same UUID or with the same name, the aggregates that it was in and the traits that
-    operators set are added again. C(nova-compute) does not do that.
-  - These traits are those that no driver of Nova reports, C(CUSTOM_*), C(HW_GPU_*), C(HW_NIC_*) and
-    C(STORAGE_DISK_*). All others are left to C(nova-compute), such as those that say what a host
-    can do and C(COMPUTE_STATUS_DISABLED). Providers of PCI devices, of Cyborg and of Neutron, and
-    bare metal nodes, get no traits, because their services replace all of them.
-  - A host aggregate of Nova is added only while Nova has the host in it. No inventory is written,
-    nothing is taken from a provider, and whatever is different or left out is in
-    RV(outcomes[].reason).
-  - Trees come first, then allocations, each the newest first. What is put back is journalled as
-    well, before it is written, and read back.
+  - Restores the allocations that a run of M(osops.placement.orphan_remediate) removed, from the
+    journal of that run, with their project, user and type.
+  - The allocations of a consumer are restored only if the consumer has exactly those allocations
+    that the run left it with. A consumer that now has other allocations is skipped, and so is a
+    consumer that still has all of them.
+  - 'Nothing is removed from a consumer, so an allocation that the run created for a live server,
+    or moved to the host where the server is, stays. The exception is V(unreverted_allocation):
+    the allocations of the server and of its migration are restored in one request, and the
+    migration has its allocation again.'
+  - A deleted tree of providers is not created again. Once C(nova-compute) has created it, with
+    the same UUID or with the same name, this module adds its aggregates and the traits that
+    operators set, which C(nova-compute) does not do.
+  - 'The restored traits are those that no driver of Nova reports: C(CUSTOM_*), C(HW_GPU_*),
+    C(HW_NIC_*) and C(STORAGE_DISK_*). All others are left to C(nova-compute), such as the traits
+    for the capabilities of a host and C(COMPUTE_STATUS_DISABLED). Providers of PCI devices, of
+    Cyborg and of Neutron, and bare metal nodes, get no traits, because their services replace all
+    of them.'
+  - An aggregate of a host aggregate in Nova is added only while the host is in that host
+    aggregate. Inventories are not written, and nothing is removed from a provider.
+    RV(outcomes[].reason) says what differs or was left out.
+  - Trees are restored first and then allocations, each with the newest first. Each write is
+    journalled before it is sent, and read back afterwards.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -47,36 +49,37 @@ attributes:
 options:
   journal:
     description:
-      - The journal; its path, or its records, such as the C(records) that
-        M(osops.placement.orphan_plan) returned.
-      - A last line that a power cut tore is left out, for what it was to record was not written to
-        Placement.
+      - 'The journal: its path, or its records, such as the
+        RV(osops.placement.orphan_plan#module:records) that M(osops.placement.orphan_plan)
+        returned.'
+      - An incomplete last line, for example after a power failure, is ignored, because its change
+        was never sent to Placement.
     type: raw
     required: true
   consumers:
     description:
-      - Put back only what these consumers had, by UUID. Empty for all, or for none when
-        O(providers) names any.
+      - Restore only the allocations of these consumers, by UUID. If it is empty, all consumers
+        are restored, or none if O(providers) is set.
     type: list
     elements: str
     default: []
   providers:
     description:
-      - Restore only these deleted trees, by name or UUID of their root. Empty for all, or for none
-        when O(consumers) names any.
+      - Restore only these deleted trees, by the name or UUID of their root. If it is empty, all
+        trees are restored, or none if O(consumers) is set.
     type: list
     elements: str
     default: []
   output_dir:
     description:
-      - Folder for C(restoration.json) and the journal of what is put back. It is made if need be;
-        files have mode 0600.
+      - Directory for C(restoration.json) and the journal of the restored changes. The module
+        creates it if it does not exist; the files have mode 0600.
     type: path
     required: true
   lock_timeout:
     description:
-      - For how many seconds to wait for another run on this machine that changes the same
-        Placement. If it is not over by then, this one fails and nothing is changed.
+      - How many seconds to wait for another run on this machine that changes the same Placement.
+        If that run has not ended by then, this task fails and changes nothing.
     type: int
     default: 300
 seealso:
@@ -86,13 +89,13 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Put back everything that one run removed
+- name: Restore everything that one run removed
   osops.placement.orphan_restore:
     cloud: admin
     journal: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
     output_dir: /var/lib/placement
 
-- name: Put back what one consumer had
+- name: Restore the allocations of one consumer
   osops.placement.orphan_restore:
     cloud: admin
     journal: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
@@ -100,7 +103,7 @@ EXAMPLES = r"""
       - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     output_dir: /var/lib/placement
 
-- name: Add a host to the aggregates that it was in before its provider was deleted
+- name: Restore the aggregates of a host whose provider was deleted
   osops.placement.orphan_restore:
     cloud: admin
     journal: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
@@ -112,8 +115,9 @@ EXAMPLES = r"""
 RETURN = r"""
 tally:
   description:
-    - Number of changes by what became of them. In check mode, of those that would be taken back.
-    - V(restored) counts only what was read back from Placement.
+    - Number of changes in the journal by outcome; in check mode, of the changes that would be
+      restored.
+    - V(restored) counts only changes that were read back from Placement.
   returned: success or when one failed
   type: dict
   sample:
@@ -122,14 +126,14 @@ tally:
     failed: 0
 outcomes:
   description:
-    - What became of each change in the journal, deleted trees first, the newest first. At most 200
-      are returned here; C(restoration.json) has all.
+    - 'The outcome of each change in the journal: deleted trees first, and the newest first. At
+      most 200 are returned here; C(restoration.json) has all of them.'
   returned: success or when one failed
   type: list
   elements: dict
   contains:
     finding:
-      description: Id of the finding that the change settled.
+      description: Id of the finding that the change resolved.
       returned: success
       type: str
       sample: deleted_server/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
@@ -144,51 +148,237 @@ outcomes:
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     provider:
-      description: UUID and name that the root of a deleted tree had; V(null) for a consumer.
+      description: The root of a deleted tree; V(null) for a consumer.
       returned: success
       type: dict
       sample: null
+      contains:
+        uuid:
+          description: UUID that the root had.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Name that the root had.
+          returned: success
+          type: str
+          sample: compute-17
     outcome:
       description:
         - V(restored), V(skipped) or V(failed).
-        - A tree is V(restored) when at least one of its providers was given something and none
-          failed. It is V(skipped) while C(nova-compute) has not made it again, and when it lacks
-          nothing.
+        - A tree is V(restored) if something was added to at least one of its providers and
+          nothing failed. It is V(skipped) if C(nova-compute) has not created it again, or if
+          nothing is missing.
       returned: success
       type: str
       sample: restored
     reason:
-      description: Why it was skipped or failed; for a tree also what of it is different now or was
-        left out. Else empty.
+      description: Why the change was skipped or failed; for a tree also what differs or was left
+        out. Otherwise empty.
       returned: success
       type: str
-      sample: ""
+      sample: ''
     write:
-      description:
-        - The change that puts it back, in the shape of a change of M(osops.placement.orphan_plan);
-          V(null) when there is none.
-        - That of a tree has C(action=restore_providers) and C(providers), each with C(uuid),
-          C(name), C(generation), and the traits and aggregates C(before) and C(after).
+      description: The change that restores it; V(null) if there is none.
       returned: success
       type: dict
       sample: null
+      contains:
+        action:
+          description: 'What the change does: V(rewrite) or another action of a plan for a
+            consumer, or V(restore_providers) for a tree, which has C(finding), C(kind) and
+            C(providers) and none of the other fields.'
+          returned: success
+          type: str
+          sample: rewrite
+        providers:
+          description: The providers of a tree to which something is added.
+          returned: success
+          type: list
+          elements: dict
+          contains:
+            uuid:
+              description: UUID of the provider.
+              returned: success
+              type: str
+              sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+            name:
+              description: Name of the provider.
+              returned: success
+              type: str
+              sample: compute-17
+            generation:
+              description: Generation of the provider before the change.
+              returned: success
+              type: int
+              sample: 3
+            before:
+              description: Its traits and aggregates before the change.
+              returned: success
+              type: dict
+              contains:
+                traits:
+                  description: Names of the traits.
+                  returned: success
+                  type: list
+                  elements: str
+                  sample:
+                    - CUSTOM_GOLD
+                aggregates:
+                  description: UUIDs of the aggregates.
+                  returned: success
+                  type: list
+                  elements: str
+                  sample: []
+            after:
+              description: Its traits and aggregates after the change.
+              returned: success
+              type: dict
+              contains:
+                traits:
+                  description: Names of the traits.
+                  returned: success
+                  type: list
+                  elements: str
+                  sample:
+                    - CUSTOM_GOLD
+                aggregates:
+                  description: UUIDs of the aggregates.
+                  returned: success
+                  type: list
+                  elements: str
+                  sample: []
+          sample: []
+        consumer:
+          description: UUID of the consumer.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        generation:
+          description: Generation of the consumer at detection; V(null) for a consumer without
+            allocations.
+          returned: success
+          type: int
+          sample: 2
+        before:
+          description: The allocations of the consumer before the change, in the format of C(PUT
+            /allocations/{consumer}).
+          returned: success
+          type: dict
+          contains:
+            allocations:
+              description: The amounts by provider UUID, each as C(resources) with the amounts by
+                resource class.
+              returned: success
+              type: dict
+              sample: {}
+            consumer_generation:
+              description: Generation of the consumer at detection; V(null) for a consumer without
+                allocations.
+              returned: success
+              type: int
+              sample: 2
+            project_id:
+              description: UUID of the project.
+              returned: success
+              type: str
+              sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+            user_id:
+              description: UUID of the user.
+              returned: success
+              type: str
+              sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+            consumer_type:
+              description: Type of the consumer. It is missing for a consumer without a type.
+              returned: success
+              type: str
+              sample: INSTANCE
+          sample:
+            consumer_generation: 2
+            allocations: {}
+            project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+            user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        after:
+          description: The allocations of the consumer after the change, in the same format.
+          returned: success
+          type: dict
+          contains:
+            allocations:
+              description: The amounts by provider UUID, each as C(resources) with the amounts by
+                resource class.
+              returned: success
+              type: dict
+              sample: {}
+            consumer_generation:
+              description: Generation of the consumer at detection; V(null) for a consumer without
+                allocations.
+              returned: success
+              type: int
+              sample: 2
+            project_id:
+              description: UUID of the project.
+              returned: success
+              type: str
+              sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+            user_id:
+              description: UUID of the user.
+              returned: success
+              type: str
+              sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+            consumer_type:
+              description: Type of the consumer. It is missing for a consumer without a type.
+              returned: success
+              type: str
+              sample: INSTANCE
+          sample:
+            consumer_generation: 2
+            allocations: {}
+            project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+            user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+        partner:
+          description: The change of another consumer that must be made in the same request, with
+            the fields of a change; otherwise V(null).
+          returned: success
+          type: dict
+        frees:
+          description: The amounts that the change frees, by provider UUID and resource class.
+          returned: success
+          type: dict
+          sample:
+            f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08:
+              VCPU: 2
+        claims:
+          description: The amounts that the change allocates, by provider UUID and resource class.
+          returned: success
+          type: dict
+          sample: {}
+        finding:
+          description: Id of the finding; only for a tree.
+          returned: success
+          type: str
+          sample: orphaned_provider/f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        kind:
+          description: Kind of the finding; only for a tree.
+          returned: success
+          type: str
+          sample: orphaned_provider
 torn:
-  description: Whether the last line of the journal was torn.
+  description: Whether the last line of the journal was incomplete.
   returned: success or when one failed
   type: bool
   sample: false
 stopped:
-  description: Why the run ended before its end, empty when it did not.
+  description: Why the run ended early; empty if it did not.
   returned: success or when one failed
   type: str
-  sample: ""
+  sample: ''
 restoration:
   description: Path of the file with the tally and all outcomes.
   returned: success or when one failed
   type: str
   sample: /var/lib/placement/restoration.json
 journal:
-  description: Path of the journal of what was put back, or V(null) when nothing was written to
+  description: Path of the journal of the restored changes; V(null) if nothing was written to
     Placement.
   returned: success or when one failed
   type: str

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_summary
-short_description: Add up what the runs over several clouds, regions or shards found
+short_description: Combine the results of several clouds, regions or shards
 version_added: 1.0.0
 description:
-  - Reads what M(osops.placement.orphan_detect) and M(osops.placement.orphan_remediate) wrote for
-    each of several clouds, regions or shards, and tells it as one, with a row for each.
-  - No cloud is asked, and a run that failed is told and is no error here.
+  - Reads the files that M(osops.placement.orphan_detect) and M(osops.placement.orphan_remediate)
+    wrote for several clouds, regions or shards, and combines them into one summary with a row for
+    each run.
+  - This module sends no request to any cloud. A run that failed is reported, and does not make
+    this module fail.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -23,38 +25,48 @@ attributes:
     details: The summary is written in check mode too.
   diff_mode:
     support: N/A
-    details: Nothing of a cloud is changed.
+    details: This module changes nothing in a cloud.
   idempotent:
     support: full
 options:
   runs:
-    description: The runs, in the order in which they are told.
+    description:
+      - The runs, in the order in which they are shown.
     type: list
     elements: dict
     required: true
     suboptions:
       name:
-        description: What it goes by, such as the name of an inventory host.
+        description:
+          - Name of the run, such as the name of an inventory host.
         type: str
         required: true
       region:
-        description: Its region, where it came to no findings that tell it.
+        description:
+          - Region of the run. It is used only if there are no O(runs[].findings), which contain
+            the region.
         type: str
       shard:
-        description: Its shard, where it came to no findings that tell it.
+        description:
+          - Shard of the run, for example V(2/8). It is used only if there are no
+            O(runs[].findings), which contain the shard.
         type: str
       error:
-        description: What it failed with; empty when it ended well.
+        description:
+          - The error of the run; empty if the run succeeded.
         type: str
         default: ''
       findings:
-        description: Path of the findings that it wrote.
+        description:
+          - Path of the findings that the run wrote.
         type: path
       remediation:
-        description: Path of the C(remediation.json) that it wrote.
+        description:
+          - Path of the C(remediation.json) that the run wrote.
         type: path
   dest:
-    description: Where to write the summary, as JSON of mode 0600.
+    description:
+      - Path of the file to which the summary is written, as JSON with mode 0600.
     type: path
 seealso:
   - module: osops.placement.orphan_detect
@@ -63,7 +75,7 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Tell of two regions together
+- name: Combine the results of two regions
   osops.placement.orphan_summary:
     runs:
       - name: north
@@ -74,7 +86,7 @@ EXAMPLES = r"""
     dest: /var/lib/placement/summary.json
   register: together
 
-- name: Fail when one of them failed
+- name: Fail if one of the runs failed
   ansible.builtin.assert:
     that: together.failures | length == 0
     fail_msg: "{{ together.failures | join(' ') }}"
@@ -82,12 +94,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 summary:
-  description:
-    - C(complete) tells whether every run ended well after a sound reading. C(totals) has the sums
-      of what each of C(runs) has - C(verdicts), C(kinds), C(stranded) (by resource class), C(tally)
-      (outcomes of changes) and C(coverage).
-    - C(missing_shards) names the shards of a cloud that are not among the runs, while others of it
-      are.
+  description: The summary of all runs.
   returned: success
   type: dict
   sample:
@@ -95,22 +102,207 @@ summary:
     totals:
       verdicts:
         orphaned: 12
+  contains:
+    format:
+      description: Version of the format.
+      returned: success
+      type: int
+      sample: 1
+    complete:
+      description: Whether there is at least one run, and every run succeeded after a sound
+        reading.
+      returned: success
+      type: bool
+      sample: false
+    totals:
+      description: The sums over all runs.
+      returned: success
+      type: dict
+      contains:
+        verdicts:
+          description: Number of findings by verdict.
+          returned: success
+          type: dict
+          sample:
+            orphaned: 12
+        kinds:
+          description: Number of findings by kind.
+          returned: success
+          type: dict
+          sample:
+            deleted_server: 12
+        stranded:
+          description: Stranded amounts by resource class.
+          returned: success
+          type: dict
+          sample:
+            VCPU: 24
+        tally:
+          description: Number of changes by outcome; empty without a remediation.
+          returned: success
+          type: dict
+          sample:
+            removed: 12
+        coverage:
+          description: 'How much was read: numbers of C(providers), C(hypervisors), C(servers) and
+            C(consumers).'
+          returned: success
+          type: dict
+          sample:
+            providers: 40
+        unjudged_hosts:
+          description: Number of hosts that were not judged. A host that several shards name
+            counts once.
+          returned: success
+          type: int
+          sample: 0
+    runs:
+      description: The runs, in the order in which they were given.
+      returned: success
+      type: list
+      elements: dict
+      contains:
+        name:
+          description: Name of the run.
+          returned: success
+          type: str
+          sample: north
+        region:
+          description: Region; V(null) without one.
+          returned: success
+          type: str
+          sample: RegionOne
+        placement_endpoint:
+          description: The Placement service; V(null) for a run without findings.
+          returned: success
+          type: str
+          sample: http://203.0.113.10/placement
+        shard:
+          description: Shard; V(null) for a run on a whole cloud.
+          returned: success
+          type: str
+        error:
+          description: The error of the run; empty if it succeeded.
+          returned: success
+          type: str
+          sample: ''
+        complete:
+          description: Whether the reading was sound and all cells answered.
+          returned: success
+          type: bool
+          sample: true
+        failed_checks:
+          description: Why the reading was not sound, one sentence each.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+        partial:
+          description: Whether some hosts were not judged because their cell did not answer.
+          returned: success
+          type: bool
+          sample: false
+        unjudged_hosts:
+          description: Names of the hosts that were not judged because their cell did not answer.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+        finished_at:
+          description: When detection finished, in UTC; V(null) for a run without findings.
+          returned: success
+          type: str
+          sample: '2026-11-20T03:04:05Z'
+        check_mode:
+          description: Whether remediation ran in check mode; V(null) without a remediation.
+          returned: success
+          type: bool
+          sample: false
+        journal:
+          description: Path of the journal; V(null) without one.
+          returned: success
+          type: str
+        findings:
+          description: Path of the findings; V(null) without one.
+          returned: success
+          type: str
+          sample: /var/lib/placement/north/findings.json
+        remediation:
+          description: Path of C(remediation.json); V(null) without one.
+          returned: success
+          type: str
+          sample: /var/lib/placement/north/remediation.json
+        verdicts:
+          description: Number of findings by verdict.
+          returned: success
+          type: dict
+          sample:
+            orphaned: 12
+        kinds:
+          description: Number of findings by kind.
+          returned: success
+          type: dict
+          sample:
+            deleted_server: 12
+        stranded:
+          description: Stranded amounts by resource class.
+          returned: success
+          type: dict
+          sample:
+            VCPU: 24
+        tally:
+          description: Number of changes by outcome; empty without a remediation.
+          returned: success
+          type: dict
+          sample:
+            removed: 12
+        coverage:
+          description: 'How much was read: numbers of C(providers), C(hypervisors), C(servers) and
+            C(consumers).'
+          returned: success
+          type: dict
+          sample:
+            providers: 40
+    missing_shards:
+      description: The clouds of which some shards are among the runs and others are not.
+      returned: success
+      type: list
+      elements: dict
+      contains:
+        placement_endpoint:
+          description: The Placement service of the cloud.
+          returned: success
+          type: str
+          sample: http://203.0.113.10/placement
+        region:
+          description: Region of the cloud; V(null) without one.
+          returned: success
+          type: str
+          sample: RegionOne
+        shards:
+          description: The missing shards.
+          returned: success
+          type: list
+          elements: str
+          sample:
+            - 3/8
+      sample: []
 failures:
-  description: What each run failed with that did.
+  description: The error of each run that failed, with the name of the run.
   returned: success
   type: list
   elements: str
   sample:
-    - "south: Nova cannot be reached."
+    - 'south: Nova cannot be reached.'
 table:
-  description: The summary as lines, to be shown.
+  description: The summary as the lines of a table.
   returned: success
   type: list
   elements: str
   sample:
-    - "       orphaned  drifted  protected  undecided  changed"
+    - '       orphaned  drifted  protected  undecided  changed'
 dest:
-  description: The file that the summary was written to.
+  description: Path of the file with the summary.
   returned: when O(dest) is given
   type: str
   sample: /var/lib/placement/summary.json

@@ -10,10 +10,11 @@ module: placement_allocation
 short_description: Create, change and remove allocations in the Placement service
 version_added: 1.0.0
 description:
-  - Sets what a consumer holds of which resource providers, or removes all or a part of it.
-  - Every write names the consumer's generation, so that Placement refuses it if the consumer
-    changed meanwhile. The unguarded C(DELETE /allocations) is never used.
-  - This module does as it is told. To find out what may go, use M(osops.placement.orphan_detect).
+  - Sets the allocations of a consumer on resource providers, or removes all or some of them.
+  - Every write contains the generation of the consumer, so that Placement refuses the write if
+    the consumer has changed meanwhile. The unguarded C(DELETE /allocations) is never used.
+  - This module does not check whether an allocation is needed. Use
+    M(osops.placement.orphan_detect) to find out which allocations can be removed.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -24,8 +25,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - Whether there is capacity for what is asked is known to Placement alone, which is not asked
-        in check mode.
+      - Only Placement knows whether there is enough capacity, and check mode does not ask it.
   diff_mode:
     support: full
   idempotent:
@@ -34,16 +34,16 @@ options:
   consumer:
     description:
       - UUID of the consumer.
-      - Exactly one of O(consumer) and O(allocations) must be given.
+      - Set exactly one of O(consumer) and O(allocations).
     type: str
     aliases:
       - consumer_uuid
   state:
     description:
-      - With V(present), the consumer holds exactly O(resources) afterwards. Amounts are changed and
-        providers dropped as needed.
-      - With V(absent), it holds nothing of what O(resource_provider) and O(resource_classes) name,
-        or nothing at all without them.
+      - With V(present), the consumer has exactly the allocations in O(resources) afterwards.
+        Amounts are changed and other providers are removed as needed.
+      - With V(absent), the allocations on O(resource_provider) of O(resource_classes) are
+        removed, or all allocations if neither is set.
     type: str
     choices:
       - present
@@ -51,48 +51,52 @@ options:
     default: present
   resources:
     description:
-      - The amounts by resource class, by name or UUID of the provider. Needed for O(state=present).
+      - 'The amounts by resource class, by name or UUID of the provider. Required for
+        O(state=present). For example V({"compute-18": {"VCPU": 1, "MEMORY_MB": 1024}}).'
     type: dict
   project:
     description:
-      - UUID of the project that the allocation counts for. Needed for a consumer that holds nothing
-        yet, else left as it is.
+      - UUID of the project for which the allocation is recorded. Required for a consumer without
+        allocations. Otherwise the default is the present project.
     type: str
     aliases:
       - project_id
   user:
     description:
-      - UUID of the user that the allocation counts for. Needed for a consumer that holds nothing
-        yet, else left as it is.
+      - UUID of the user for whom the allocation is recorded. Required for a consumer without
+        allocations. Otherwise the default is the present user.
     type: str
     aliases:
       - user_id
   consumer_type:
     description:
-      - Type of the consumer. Left as it is when not given; Nova's consumers have none.
-      - Needs Placement 1.38 or newer.
+      - Type of the consumer, for example V(INSTANCE). The default is the present type; consumers
+        of Nova have none.
+      - This option requires Placement 1.38 or newer.
     type: str
   resource_provider:
     description:
-      - Names or UUIDs of the providers whose shares go, for O(state=absent). The rest of the
-        consumer stays.
+      - Names or UUIDs of the providers on which allocations are removed with O(state=absent). The
+        other allocations of the consumer stay. Without it, allocations on all providers are
+        removed.
     type: list
     elements: str
   resource_classes:
     description:
-      - Resource classes whose amounts go, for O(state=absent), of O(resource_provider) or of all
-        providers.
+      - Resource classes whose amounts are removed with O(state=absent). Without it, all resource
+        classes are removed.
     type: list
     elements: str
   consumer_generation:
     description:
-      - Generation at which the consumer must be for anything to be changed. Without it, the one
-        that was just read.
+      - Generation that the consumer must have; otherwise nothing is changed and the task fails.
+        The default is the generation that the module has just read.
     type: int
   allocations:
     description:
-      - Several consumers, each once and with the options above. They are changed one after the
-        other; the first that cannot be changed ends the task. An empty list changes nothing.
+      - Several consumers, each at most once and with the options above. They are changed one
+        after the other. The task stops at the first consumer that cannot be changed. An empty
+        list changes nothing.
     type: list
     elements: dict
     suboptions:
@@ -152,14 +156,14 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Remove what a consumer holds on one host and leave the rest
+- name: Remove the allocation of a consumer on one host and keep the rest
   osops.placement.placement_allocation:
     cloud: admin
     consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     state: absent
     resource_provider: compute-17
 
-- name: Correct amounts
+- name: Correct the amounts of an allocation
   osops.placement.placement_allocation:
     cloud: admin
     consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
@@ -169,7 +173,7 @@ EXAMPLES = r"""
         MEMORY_MB: 1024
         DISK_GB: 10
 
-- name: Remove two consumers altogether
+- name: Remove all allocations of two consumers
   osops.placement.placement_allocation:
     cloud: admin
     allocations:
@@ -183,9 +187,9 @@ EXAMPLES = r"""
 RETURN = r"""
 allocations:
   description:
-    - What each consumer holds after the task, or would hold in check mode, in the order of the
-      task.
-    - When a write failed, those that were dealt with before.
+    - The allocations of each consumer after the task, or as they would be in check mode, in the
+      order of the task.
+    - If a write failed, the consumers before it.
   returned: success, or when a write failed
   type: list
   elements: dict
@@ -196,39 +200,41 @@ allocations:
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     changed:
-      description: Whether this consumer was changed.
+      description: Whether the allocations of this consumer were changed.
       returned: success
       type: bool
       sample: true
     generation:
-      description: The generation at which the consumer was read, which a change names. V(null) for
-        one that held nothing.
+      description: The generation at which the consumer was read, and which a change contains;
+        V(null) for a consumer without allocations.
       returned: success
       type: int
       sample: 2
     type:
-      description: The consumer's type, or V(null) when it has none.
+      description:
+        - Type of the consumer; V(null) if it has none, as consumers of Nova.
+        - It is always V(null) before Placement 1.38.
       returned: success
       type: str
       sample: INSTANCE
     project:
-      description: UUID of the project that the allocation counts for.
+      description: UUID of the project for which the allocation is recorded.
       returned: success
       type: str
       sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
     user:
-      description: UUID of the user that the allocation counts for.
+      description: UUID of the user for whom the allocation is recorded.
       returned: success
       type: str
       sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
     age:
-      description: Seconds since the write before this one, by Placement's own clock. V(null) for a
-        consumer that held nothing.
+      description: Seconds since the write before this task, by the clock of Placement; V(null)
+        for a consumer without allocations.
       returned: success
       type: int
       sample: 86400
     providers:
-      description: What is held, by provider. Empty for a consumer that holds nothing.
+      description: The allocations by provider; empty for a consumer without allocations.
       returned: success
       type: list
       elements: dict
@@ -239,17 +245,18 @@ allocations:
           type: str
           sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
         name:
-          description: Name of the resource provider.
+          description: Name of the resource provider; V(null) if it was deleted meanwhile.
           returned: success
           type: str
           sample: compute-17
         root:
-          description: UUID of the root of the provider's tree.
+          description: UUID of the root of the provider's tree, which is the provider's own UUID
+            for a root; V(null) if it was deleted meanwhile.
           returned: success
           type: str
           sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
         resources:
-          description: The amounts held, by resource class.
+          description: The allocated amounts, by resource class.
           returned: success
           type: dict
           sample:

@@ -10,10 +10,11 @@ module: placement_allocation_info
 short_description: Show allocations in the Placement service
 version_added: 1.0.0
 description:
-  - Returns what consumers hold of which resource providers.
-  - A consumer is a server or a migration of Nova, or whatever else claims from Placement.
-  - Consumers and resource providers that Placement does not know add nothing to the result, and are
-    no failure.
+  - Returns the allocations of consumers on resource providers.
+  - A consumer is a server or a migration of Nova, or a consumer of another service that makes
+    allocations in Placement.
+  - Consumers and resource providers that Placement does not know are left out of the result and
+    are not an error.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -25,21 +26,21 @@ options:
   consumer:
     description:
       - UUIDs of the consumers to show.
-      - With O(resource_provider), only those of them that hold something there.
+      - With O(resource_provider), show only those of them that have an allocation there.
     type: list
     elements: str
     aliases:
       - consumer_uuid
   resource_provider:
     description:
-      - Names or UUIDs of resource providers. Shows every consumer that holds something of them or
-        of any provider in their trees.
+      - Names or UUIDs of resource providers. Show every consumer that has an allocation on one of
+        them or on another provider of their trees.
     type: list
     elements: str
 notes:
-  - Without O(consumer) and O(resource_provider) all allocations of the cloud are returned.
-    Placement is asked once for each provider, and once for each consumer, for only that tells its
-    project, user, type and age.
+  - Without O(consumer) and O(resource_provider), all allocations of the cloud are returned. This
+    takes one request for each provider and one for each consumer, because only that request
+    returns its project, user, type and age.
 seealso:
   - module: osops.placement.placement_allocation
   - module: osops.placement.orphan_detect
@@ -47,12 +48,12 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Show what one server holds
+- name: Show the allocations of one server
   osops.placement.placement_allocation_info:
     cloud: admin
     consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
 
-- name: Show everything that is claimed on two hosts
+- name: Show all allocations on two hosts
   osops.placement.placement_allocation_info:
     cloud: admin
     resource_provider:
@@ -63,8 +64,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 allocations:
-  description:
-    - The allocations, by UUID of their consumers.
+  description: The allocations, sorted by the UUID of their consumer.
   returned: success
   type: list
   elements: dict
@@ -75,34 +75,36 @@ allocations:
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     generation:
-      description: The consumer's generation, which every write to Placement must name.
+      description: Generation of the consumer, which every write to Placement must contain;
+        V(null) for a consumer without allocations.
       returned: success
       type: int
       sample: 2
     type:
       description:
-        - The consumer's type, or V(null) when it has none, as Nova's have.
-        - Always V(null) where Placement is older than 1.38.
+        - Type of the consumer; V(null) if it has none, as consumers of Nova.
+        - It is always V(null) before Placement 1.38.
       returned: success
       type: str
       sample: INSTANCE
     project:
-      description: UUID of the project that the allocation counts for.
+      description: UUID of the project for which the allocation is recorded.
       returned: success
       type: str
       sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
     user:
-      description: UUID of the user that the allocation counts for.
+      description: UUID of the user for whom the allocation is recorded.
       returned: success
       type: str
       sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
     age:
-      description: Seconds since the newest write of the allocation, by Placement's own clock.
+      description: Seconds since the allocation was last written, by the clock of Placement;
+        V(null) if unknown.
       returned: success
       type: int
       sample: 86400
     providers:
-      description: What is held, by provider.
+      description: The allocations by provider.
       returned: success
       type: list
       elements: dict
@@ -113,18 +115,18 @@ allocations:
           type: str
           sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
         name:
-          description: Name of the resource provider.
+          description: Name of the resource provider; V(null) if it was deleted meanwhile.
           returned: success
           type: str
           sample: compute-17
         root:
-          description: UUID of the root of the provider's tree, which is the provider's own for a
-            root.
+          description: UUID of the root of the provider's tree, which is the provider's own UUID
+            for a root; V(null) if it was deleted meanwhile.
           returned: success
           type: str
           sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
         resources:
-          description: The amounts held, by resource class.
+          description: The allocated amounts, by resource class.
           returned: success
           type: dict
           sample:

@@ -10,14 +10,14 @@ module: placement_provider
 short_description: Delete a tree of resource providers from the Placement service
 version_added: 1.0.0
 description:
-  - Deletes a root resource provider and everything below it, children before their parents. What
-    remains of a host after its compute service was deleted, for one, keeps its name from the host
-    that comes next.
-  - Refuses while any consumer holds a share of the tree, and while a compute node stands behind it
-    or may do so. The provider of a compute node goes with its service, see
-    M(osops.placement.compute_service).
-  - Placement itself refuses, too, to delete a provider of which somebody holds a share, also if
-    that is claimed in the last moment.
+  - Deletes a root resource provider with all providers below it, children before their parents.
+    Use it, for example, for a provider that was left behind when a compute service was deleted,
+    and that blocks the name of its host.
+  - The module refuses to delete a tree while any consumer has an allocation on it, and while a
+    compute node is or may be behind it. The provider of a compute node is deleted together with
+    its service, see M(osops.placement.compute_service).
+  - Placement itself also refuses to delete a provider with allocations, even if an allocation was
+    made at the last moment.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -35,7 +35,7 @@ options:
   name:
     description:
       - Name or UUID of the root of the tree.
-      - Only whole trees are deleted. The name of a provider below a root fails the task, which then
+      - Only whole trees are deleted. If you name a provider below a root, the task fails and
         names the root.
     type: str
     required: true
@@ -43,30 +43,31 @@ options:
       - resource_provider
   state:
     description:
-      - What is to be. Providers are made by the services that they belong to.
+      - 'The only state is V(absent): resource providers are created by the services to which they
+        belong.'
     type: str
     choices:
       - absent
     default: absent
   ignore_other_regions:
     description:
-      - Delete the tree also when another region of the catalogue has a Nova of its own on the same
-        Placement.
-      - This module asks one Nova for its compute nodes. Set it after you have made sure that none
-        of the other one's is behind the tree.
+      - Delete the tree even if another region in the service catalogue has its own Nova on the
+        same Placement.
+      - This module asks only one Nova for its compute nodes. Before you set this option, make
+        sure that no compute node of the other Nova is behind the tree.
     type: bool
     default: false
   assume_removed:
     description:
-      - In check mode only, UUIDs of consumers that something before this task would have removed,
-        so that they are not counted.
+      - UUIDs of consumers that an earlier task would have removed. In check mode, their
+        allocations are not counted. Outside check mode, this option has no effect.
     type: list
     elements: str
     default: []
 notes:
-  - It is refused as well when Nova cannot list all of its compute nodes, as with a cell that does
-    not answer, and when most of those that it lists are no resource providers here, as with the
-    wrong region.
+  - The module also refuses if Nova cannot list all of its compute nodes, for example because a
+    cell does not answer, and if most of the compute nodes that Nova lists are not resource
+    providers here, for example in the wrong region.
 seealso:
   - module: osops.placement.placement_provider_info
   - module: osops.placement.placement_allocation
@@ -75,7 +76,7 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Delete what is left of a host that was removed years ago
+- name: Delete the provider of a host that was removed long ago
   osops.placement.placement_provider:
     cloud: admin
     name: compute-17
@@ -85,9 +86,9 @@ EXAMPLES = r"""
 RETURN = r"""
 providers:
   description:
-    - The providers that were deleted, or would be in check mode, in their order, children before
-      their parents.
-    - When a part of the tree could not be deleted, the providers that were.
+    - The deleted providers, or in check mode those that would be deleted, children before their
+      parents.
+    - If a part of the tree could not be deleted, only the deleted providers.
   returned: success, or when the deletion of a tree was begun
   type: list
   elements: dict
@@ -103,13 +104,13 @@ providers:
       type: str
       sample: compute-17
     parent:
-      description: UUID of the provider above it in its tree, or V(null) for the root.
+      description: UUID of its parent provider; V(null) for the root.
       returned: success
       type: str
       sample: null
 consumers:
-  description:
-    - UUIDs of the consumers that hold a share of the tree, for which it is not deleted.
+  description: UUIDs of the consumers with allocations on the tree, because of which it is not
+    deleted.
   returned: when there are such
   type: list
   elements: str

@@ -10,10 +10,11 @@ module: placement_provider_info
 short_description: Show resource providers in the Placement service
 version_added: 1.0.0
 description:
-  - Returns resource providers with what they have, what of it is in use and what is free, their
-    traits and their aggregates.
-  - A provider never comes alone, but with its whole tree.
-  - Resource providers that Placement does not know are named in RV(unknown), and are no failure.
+  - Returns resource providers with their inventories, usages, free amounts, traits and
+    aggregates.
+  - A provider is always returned with its whole tree.
+  - Resource providers that Placement does not know are returned in RV(unknown) and are not an
+    error.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -24,16 +25,17 @@ extends_documentation_fragment:
 options:
   resource_provider:
     description:
-      - Names or UUIDs of resource providers. Shows them and every provider in their trees.
+      - Names or UUIDs of resource providers. Show these providers and all other providers of
+        their trees.
       - Without it, all resource providers are shown.
     type: list
     elements: str
   parts:
     description:
-      - What to show of each provider besides its place in its tree.
-      - Placement is asked once for each provider and part, so name only what is needed in a large
-        cloud.
-      - V([]) shows the trees alone, for which Placement is asked a few times in all.
+      - What to return for each provider besides its place in its tree.
+      - Each part takes one request for each provider, so in a large cloud name only the parts
+        that you need.
+      - V([]) returns only the trees, with a few requests in all.
     type: list
     elements: str
     choices:
@@ -47,8 +49,8 @@ options:
       - traits
       - aggregates
 notes:
-  - The parts of a provider are read one after the other. What is claimed or released meanwhile can
-    be in one and not in another.
+  - The parts of a provider are read one after the other. An allocation that is made or removed
+    meanwhile can show in one part and not in another.
   - A provider that is deleted meanwhile is left out.
 seealso:
   - module: osops.placement.placement_allocation_info
@@ -58,39 +60,38 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Show what a host and its devices have, and what of it is free
+- name: Show the inventories and usages of a host and its child providers
   osops.placement.placement_provider_info:
     cloud: admin
     resource_provider: compute-17
   register: host
 
-- name: Show what is free on the host itself
+- name: Show the free amounts of the host itself
   ansible.builtin.debug:
     msg: "{{ host.providers[0].free }}"
 
-- name: List every provider that shares what it has through an aggregate
+- name: List all providers without their details
   osops.placement.placement_provider_info:
     cloud: admin
     parts: []
   register: all
 
-- name: Show their names
+- name: Show the names of the sharing providers
   ansible.builtin.debug:
     msg: "{{ all.providers | selectattr('sharing') | map(attribute='name') }}"
 """
 
 RETURN = r"""
 providers:
-  description:
-    - The resource providers, tree by tree. Roots come by name, every provider before those below
-      it.
+  description: 'The resource providers, tree by tree: the trees are sorted by the name of their
+    root, and every provider comes before the providers below it.'
   returned: success
   type: list
   elements: dict
   contains:
     uuid:
-      description: UUID of the resource provider. That of a compute node's root is also the ID of
-        its hypervisor.
+      description: UUID of the resource provider. For a compute node, the UUID of the root is also
+        the ID of the hypervisor.
       returned: success
       type: str
       sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
@@ -100,64 +101,65 @@ providers:
       type: str
       sample: compute-17
     generation:
-      description: The provider's generation, which counts its changes.
+      description: Generation of the provider, which increases with each change.
       returned: success
       type: int
       sample: 54
     root:
-      description: UUID of the root of the provider's tree, which is the provider's own for a root.
+      description: UUID of the root of the provider's tree, which is the provider's own UUID for a
+        root.
       returned: success
       type: str
       sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
     parent:
-      description: UUID of the provider above it in its tree, or V(null) for a root.
+      description: UUID of its parent provider; V(null) for a root.
       returned: success
       type: str
       sample: null
     sharing:
-      description: Whether it shares what it has with the trees in its aggregates, by the trait
-        V(MISC_SHARES_VIA_AGGREGATE).
+      description: Whether the provider has the trait V(MISC_SHARES_VIA_AGGREGATE), and so shares
+        its inventory with the trees in its aggregates.
       returned: success
       type: bool
       sample: false
     inventories:
-      description: What it has, by resource class.
+      description: The inventories, by resource class.
       returned: when O(parts) has V(inventories)
       type: dict
       contains:
         total:
-          description: How much there is.
+          description: Total amount.
           returned: success
           type: int
           sample: 30
         reserved:
-          description: How much of RV(providers[].inventories.total) is kept from consumers.
+          description: Amount of the total that is reserved and cannot be allocated.
           returned: success
           type: int
           sample: 0
         min_unit:
-          description: The least that one allocation can have.
+          description: Minimum amount of one allocation.
           returned: success
           type: int
           sample: 1
         max_unit:
-          description: The most that one allocation can have.
+          description: Maximum amount of one allocation.
           returned: success
           type: int
           sample: 30
         step_size:
-          description: Allocations have a multiple of this.
+          description: The amount of an allocation must be a multiple of this.
           returned: success
           type: int
           sample: 1
         allocation_ratio:
-          description: How many times what there is can be claimed.
+          description: Overcommit ratio.
           returned: success
           type: float
           sample: 4.0
         capacity:
-          description: How much can be claimed in all, (total - reserved) * allocation_ratio, cut to
-            a whole number.
+          description: 'Amount that can be allocated in all: (total - reserved) *
+            allocation_ratio, rounded down.'
           returned: success
           type: int
           sample: 120
@@ -171,20 +173,20 @@ providers:
           allocation_ratio: 4.0
           capacity: 120
     usages:
-      description: What is claimed, by resource class.
+      description: The allocated amounts, by resource class.
       returned: when O(parts) has V(usages)
       type: dict
       sample:
         VCPU: 30
     free:
-      description: What can still be claimed, by resource class. Below zero where more is claimed
-        than there is.
+      description: The amounts that can still be allocated, by resource class. They are negative
+        if more is allocated than the capacity.
       returned: when O(parts) has V(inventories) and V(usages)
       type: dict
       sample:
         VCPU: 90
     traits:
-      description: Its traits.
+      description: Names of the traits.
       returned: when O(parts) has V(traits)
       type: list
       elements: str
@@ -192,14 +194,14 @@ providers:
         - COMPUTE_NODE
         - HW_CPU_X86_AVX2
     aggregates:
-      description: UUIDs of the aggregates that it is in.
+      description: UUIDs of the aggregates of the provider.
       returned: when O(parts) has V(aggregates)
       type: list
       elements: str
       sample:
         - 0d2a9c1e-6f0b-4c83-9b1f-2f5c8d1e7a64
 unknown:
-  description: Those of O(resource_provider) that Placement does not know.
+  description: The entries of O(resource_provider) that Placement does not know.
   returned: success
   type: list
   elements: str

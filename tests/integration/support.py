@@ -23,6 +23,10 @@ from pathlib import Path
 import pytest
 from minicloud_ctl.releases import at_most
 
+from ansible_collections.osops.placement.tests.unit.plugins.modules.returned import (
+    find_undocumented,
+)
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -369,7 +373,9 @@ class Ansible:
 
     def direct(self, name: str, /, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module without the second that Ansible itself takes, for many runs."""
-        return told(self.started(name, **arguments))
+        result = told(self.started(name, **arguments))
+        assert find_undocumented(name, result) == []
+        return result
 
     def program(self, name: str) -> str:
         return str(self._bin / name)

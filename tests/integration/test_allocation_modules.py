@@ -228,8 +228,8 @@ def test_module_refuses_a_stale_generation_by_name(
             {"resources": {"11111111-2222-4333-8444-555555555555": CLAIM}},
             "11111111-2222-4333-8444-555555555555",
         ),
-        ({"resources": {"compute-1": "all"}}, "whole amounts by resource class"),
-        ({}, "needs resources"),
+        ({"resources": {"compute-1": "all"}}, "whole numbers by resource class"),
+        ({}, "requires resources"),
     ],
 )
 def test_module_fails_with_the_reason_for_invalid_parameters(

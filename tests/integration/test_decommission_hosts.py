@@ -172,7 +172,7 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     assert kinds(there) == {parked: "server", resize: "resize", moving: "claim"}
     assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
         resize: ("migration", "confirm or reve"),
-        move: ("migration", "wait for it; wh"),
+        move: ("migration", "wait for it; if"),
     }
     assert [provider["name"] for provider in told[here]["providers"]] == [f"{here} port", here]
     for host, run in zip((here, there), one_by_one, strict=True):

@@ -195,4 +195,4 @@ def test_special_server_is_left_to_heal_allocations(story: Story, kind: str) -> 
 
     assert (entry["kind"], entry["change"]) == (kind, None)
     assert "its flavor asks for more (resources:VCPU)" in entry["reason"]
-    assert entry["reason"].endswith("this is left to nova-manage placement heal_allocations.")
+    assert entry["reason"].endswith("use nova-manage placement heal_allocations.")

@@ -302,7 +302,7 @@ def test_host_fits_with_capacity_of_a_shared_pool(
         "info-diskless": {"VCPU": 1},
         "info-pool": {"DISK_GB": 9000},
     }
-    assert "lent by info-pool" in result["reason"]
+    assert "together with sharing provider info-pool" in result["reason"]
     assert "its compute service is disabled" in result["reason"]
 
 

@@ -231,11 +231,15 @@ def test_interrupted_move_is_reported_as_an_unreverted_allocation(
     entry = stages[1].run.entry(server)
     assert (
         entry["kind"] == "unreverted_allocation"
-        and f"is still held by migration {migration}" in entry["reason"]
+        and f"but migration {migration}, which has ended, still has the allocation"
+        in entry["reason"]
     )
     # Where the guest of an interrupted live migration is, only the hypervisors know.
     assert (entry["change"] is None) is (name == "live-migrates")
-    assert f"does not itself hold its own host {source}" in stages[1].run.entry(migration)["reason"]
+    assert (
+        f"does not itself have an allocation on its own host {source}"
+        in stages[1].run.entry(migration)["reason"]
+    )
 
 
 @pytest.mark.long
@@ -254,7 +258,7 @@ def test_revert_to_a_larger_flavor_on_the_same_host_keeps_both_allocations(
         == {world.provider(HELD)}
     )
     assert (
-        "but was to be reverted: its disk may be on the source"
+        "but a revert was requested: its disk may be on the source"
         in stages[1].run.entry(migration)["reason"]
     )
 
@@ -264,7 +268,8 @@ def test_reset_unshelve_that_may_still_continue_keeps_its_allocation(
     stages: tuple[Stage, Stage], cast: Cast
 ) -> None:
     assert (
-        "its last actions may still run" in stages[1].run.entry(cast.servers["unshelves"])["reason"]
+        "its last actions may not have finished"
+        in stages[1].run.entry(cast.servers["unshelves"])["reason"]
     )
 
 

@@ -166,7 +166,7 @@ def test_host_missing_from_the_listing_keeps_its_servers(
     # A host found again by a direct lookup is like one that an API worker does not know.
     assert coverage["complete"] is (how == "vanishes")
     assert (
-        "which is not exactly one compute node that Nova lists"
+        "but Nova does not list exactly one compute node of that name"
         in run.entry(residents.homes[missed])["reason"]
     )
     spared(run, before, placement)

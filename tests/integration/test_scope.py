@@ -170,8 +170,8 @@ def test_exceeded_and_mismatched_capacity_is_reported(
         "findings"
     ]
 
-    assert "2 VCPU are claimed of a capacity of 1" in entry["reason"]
-    assert "and the hypervisor reports" in entry["reason"]
+    assert "2 VCPU are allocated, but the capacity is 1" in entry["reason"]
+    assert "but the hypervisor reports" in entry["reason"]
     assert entry["change"] is None
     generation = placement.get(path)["resource_provider_generation"]
     placement.change("PUT", path, {**stock, "resource_provider_generation": generation})

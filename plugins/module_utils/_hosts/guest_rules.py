@@ -7,7 +7,8 @@
 
 """Which libvirt domains and instance directories have no server of Nova on their host. Pure.
 
-The proofs about a server are those of `_rules.orphans` and `_rules.protections`. What is added here
+The proofs about a server are those of `_rules.deletions`, `_rules.unknown_consumers` and
+`_rules.protections`. What is added here
 is the host: a guest is left over when its server is gone from Nova, or is settled elsewhere after a
 move that took it away from this host.
 """
@@ -34,13 +35,15 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     protected,
     undecided,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules.orphans import (
+from ansible_collections.osops.placement.plugins.module_utils._rules.deletions import (
     describe_deletion,
     find_deleted_server,
     is_deleted,
-    is_unknown_to_nova,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
+from ansible_collections.osops.placement.plugins.module_utils._rules.unknown_consumers import (
+    is_unknown_to_nova,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
     ConsumerView,
     find_deletion,

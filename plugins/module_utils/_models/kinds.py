@@ -8,7 +8,7 @@
 
 """The table of kinds: what each means, and whether it is changed by default.
 
-Their proofs are in `_rules`, under the same names.
+The proof of each kind is the function of its name in `_rules`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ REPORT = "report"
 class Kind:
     """A kind of finding.
 
-    meaning: what it is, in the words of the table in the README.
-    by_default: `remediate`, `opt-in` (changed when the user chooses it) or `report` (never
+    meaning: what it is, as a sentence without its full stop; the README has the same words.
+    by_default: `remediate`, `opt-in` (changed only if the user chooses the kind) or `report` (never
         changed).
     needs_every_cell: whether its proof is incomplete while any cell does not answer; otherwise only
         the cells of the consumer's hosts must answer (`_snapshot.gaps`).
@@ -39,30 +39,37 @@ class Kind:
 
 # Allocations that nothing needs.
 ORPHAN_KINDS = (
-    Kind(
-        "deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE
-    ),
+    Kind("deleted_server", "Nova deleted the server, but its allocation remains", REMEDIATE),
     Kind(
         "ended_migration",
-        "the migration is over and its server needs nothing of its claim",
+        "the migration has ended, and its server does not need its allocation",
         REMEDIATE,
     ),
     Kind(
         "deleted_migration",
-        "a migration whose server is deleted; only its claim is left",
+        "the migration was deleted with its server, but its allocation remains",
         REMEDIATE,
         needs_every_cell=True,
     ),
     Kind(
-        "evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE
+        "evacuated_source",
+        "the server was evacuated, but still has an allocation on the host that it left",
+        REMEDIATE,
     ),
-    Kind("extra_host", "the server rests on its host and holds another one as well", REMEDIATE),
     Kind(
-        "unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE
+        "extra_host",
+        "the server has an allocation on its own host and on another one as well",
+        REMEDIATE,
+    ),
+    Kind(
+        "unhosted_server",
+        "the server failed to boot or was offloaded, but still has an allocation",
+        REMEDIATE,
     ),
     Kind(
         "unknown_consumer",
-        "Nova has no memory of it at all; a conclusion from absence",
+        "Nova has no record of the consumer; this rests on absence of evidence alone",
+        # Zun and operators who block capacity by hand make allocations that look the same.
         OPT_IN,
         needs_every_cell=True,
     ),
@@ -71,63 +78,81 @@ ORPHAN_KINDS = (
 DRIFT_KINDS = (
     Kind(
         "unreverted_allocation",
-        "an ended migration holds the claim that its server needs",
+        "an ended migration still has the allocation that its server needs",
         REMEDIATE,
     ),
+    # The next three are written onto a compute node, which only the whole listing identifies.
     Kind(
         "misplaced_allocation",
-        "the server rests on its host and holds only another one",
+        "the server has allocations only on hosts where it is not",
         OPT_IN,
         needs_every_cell=True,
     ),
     Kind(
         "missing_allocation",
-        "the server rests on its host and holds nothing",
+        "the server is on a host, but has no allocation",
         OPT_IN,
         needs_every_cell=True,
     ),
     Kind(
         "wrong_amount",
-        "the server holds more or less than its flavor says",
+        "the amounts of the server's allocation differ from its flavor",
         OPT_IN,
         needs_every_cell=True,
     ),
-    Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN),
-    Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT),
+    Kind(
+        "wrong_owner",
+        "Placement records another project or user for the allocation than Nova for the server",
+        OPT_IN,
+    ),
+    Kind(
+        "leaked_child",
+        "nothing explains why the server has an allocation on a child provider",
+        REPORT,
+    ),
 )
 # Conditions that are not about one consumer.
 CONDITION_KINDS = (
     Kind(
         "orphaned_provider",
-        "a provider that was a compute node's, with no compute node behind it",
+        "a provider of a compute node that no longer exists",
         OPT_IN,
         needs_every_cell=True,
     ),
     Kind(
         "name_conflict",
-        "another provider has the name of a compute node (LP 1817833)",
+        "a provider with another UUID has the name of a compute node (LP 1817833)",
         OPT_IN,
         needs_every_cell=True,
     ),
     Kind(
         "capacity_mismatch",
-        "more is claimed than there is, or the inventory is not the host's",
+        "more is allocated than the capacity, or the inventory differs from the hypervisor",
         REPORT,
     ),
     Kind(
         "unconfirmed_resize",
-        "a resize that waits to be confirmed or reverted for very long",
+        "a resize that has waited very long to be confirmed or reverted",
         REPORT,
     ),
-    Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT),
-    Kind("stale_service", "a compute service that is down, and disabled or without a node", REPORT),
+    Kind(
+        "stuck_migration",
+        "a migration that is under way but has not changed for very long",
+        REPORT,
+    ),
+    Kind(
+        "stale_service",
+        "a compute service that is down, and is disabled, forced down or without a compute node",
+        REPORT,
+    ),
 )
 KINDS = (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
 
 CHANGEABLE_KINDS = tuple(kind for kind in KINDS if kind.by_default != REPORT)
 CONSUMER_KINDS = tuple(kind for kind in CHANGEABLE_KINDS if kind not in CONDITION_KINDS)
 
-# The names of kinds in version 1.0.0, which its state files and journals contain.
+# The names of kinds in version 1.0.0, which its state files and journals contain. Both must go on
+# being read, because a journal is what an allocation is restored from.
 RENAMED_KINDS = {
     "wrong_host": "extra_host",
     "moved_server": "misplaced_allocation",

@@ -125,6 +125,14 @@ class Allocation:
     age_seconds: int | None
 
 
+def list_compute_classes(allocations: Allocations, root: str | None) -> frozenset[str]:
+    """Return the resource classes that `allocations` has on the root provider of a host.
+
+    Disk is left out: an allocation of nothing but disk is not that of a server on its host.
+    """
+    return frozenset(allocations.get(root or "", {})) - {"DISK_GB"}
+
+
 def totals(amounts: Iterable[Resources]) -> dict[str, int]:
     """Return the sums of the amounts by resource class."""
     sums: collections.Counter[str] = collections.Counter()

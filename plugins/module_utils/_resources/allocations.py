@@ -61,20 +61,20 @@ def describe_allocation(
 def set_resources(
     current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]
 ) -> Allocation:
-    """Return `current` with the resources of `params`, and nothing else, in it.
+    """Return `current` with exactly the resources of `params`.
 
-    Raises InvalidInput when the options contradict each other or name a provider that Placement
-    does not have.
+    Raises InvalidInput if the options contradict each other, or name a provider that Placement does
+    not have.
     """
     if not params["resources"]:
         raise InvalidInput(
-            f"state=present of {current.consumer} needs resources; "
-            "use state=absent to remove what it holds."
+            f"state=present for consumer {current.consumer} requires resources: set resources, "
+            "or use state=absent to remove its allocations."
         )
     if params["resource_provider"] is not None or params["resource_classes"] is not None:
         raise InvalidInput(
-            "resource_provider and resource_classes say what goes with state=absent; "
-            "state=present takes resources."
+            "resource_provider and resource_classes are only for state=absent: "
+            "use resources with state=present."
         )
     changed = d.replace(
         current,
@@ -86,8 +86,8 @@ def set_resources(
     # Only the record of a consumer that has allocations names a project and a user.
     if not changed.project or not changed.user:
         raise InvalidInput(
-            f"Consumer {current.consumer} holds nothing yet: give project and user, "
-            "which Placement asks for a new one."
+            f"Consumer {current.consumer} has no allocation yet: set project and user, which "
+            "Placement requires for a new consumer."
         )
     return changed
 
@@ -95,18 +95,20 @@ def set_resources(
 def _parse_resources(
     consumer: str, resources: Mapping[str, t.Any], providers: Mapping[str, Provider]
 ) -> dict[str, Resources]:
-    """Return the amounts that a user named by provider, with the uuid of each provider."""
+    """Return the amounts of the option by the UUID of each provider, which the user may name."""
     uuids = {name: find_provider_uuid(name, providers) for name in resources}
     if len(set(uuids.values())) < len(uuids):
         raise InvalidInput(
-            f"resources of {consumer} names a provider twice, by its name and by its UUID."
+            f"resources of consumer {consumer} names a provider twice, by its name and by its "
+            "UUID: name it once."
         )
     missing = sorted(set(uuids.values()) - set(providers))
     if missing:
-        # Placement would refuse it and keep an empty record of a new consumer, in the way of every
+        # Placement would refuse it, but keep an empty record of a new consumer, which blocks every
         # later allocation.
         raise InvalidInput(
-            f"Placement has no resource provider with the UUID {', '.join(missing)}."
+            f"Placement has no resource provider with the UUID {', '.join(missing)}: check "
+            "resources and the region."
         )
     parsed: dict[str, Resources] = {}
     for name, amounts in resources.items():
@@ -117,9 +119,9 @@ def _parse_resources(
 def remove_resources(
     current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]
 ) -> Allocation:
-    """Return `current` without what the options `params` name.
+    """Return `current` without the allocations that the options `params` name.
 
-    They name some providers, some resource classes, or both. Without either, all goes.
+    The options name providers, resource classes, or both. Without either, nothing remains.
     """
     providers_named, classes = params["resource_provider"], params["resource_classes"]
     affected = set(current.resources)
@@ -138,25 +140,26 @@ def remove_resources(
 
 
 def check_generation(current: Allocation, generation: int | None) -> None:
-    """Raise AllocationConflict when the consumer is not at the `generation` that the user expects.
+    """Raise AllocationConflict unless the consumer has the `generation` that the user expects.
 
     None stands for any generation.
     """
     if generation is None or generation == current.generation:
         return
-    now: int | str = "none, for it holds nothing"
+    now: int | str = "none, because it has no allocation"
     if current.generation is not None:
         now = current.generation
     raise AllocationConflict(
-        f"Consumer {current.consumer} was expected at generation {generation} and has {now}: "
-        "it changed. Read it again, then decide anew."
+        f"Consumer {current.consumer} has changed: generation {generation} was expected, but it "
+        f"has {now}. Read the consumer again and check whether the change is still right."
     )
 
 
 def find_provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
-    """Return the uuid of the provider with that name or uuid.
+    """Return the UUID of the provider with that name or UUID.
 
-    A uuid need not be one that Placement has. Raises InvalidInput for a name that it does not have.
+    It does not check whether Placement has a provider with a UUID. Raises InvalidInput for a name
+    that no provider has.
     """
     uuid = normalize_uuid(name)
     if uuid is not None:
@@ -164,7 +167,7 @@ def find_provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
     for provider in providers.values():
         if provider.name == name:
             return provider.uuid
-    raise InvalidInput(f"Placement has no resource provider named {name!r}.")
+    raise InvalidInput(f"Placement has no resource provider with the name {name!r}.")
 
 
 def parse_amounts(what: str, resources: Mapping[str, t.Any]) -> Resources:
@@ -173,9 +176,10 @@ def parse_amounts(what: str, resources: Mapping[str, t.Any]) -> Resources:
     what: the name of the option in the message of InvalidInput, which is raised for anything else.
     """
     try:
-        # A template makes text of a number; everything else that int() would take is a mistake.
+        # A template turns a number into text, which is accepted. Without str(), int() would also
+        # accept 1.5 and cut it.
         return {cls: int(str(amount)) for cls, amount in resources.items()}
     except (AttributeError, ValueError) as error:
         raise InvalidInput(
-            f"{what} must be whole amounts by resource class, such as VCPU: 2."
+            f"{what} must be whole numbers by resource class, such as VCPU: 2."
         ) from error

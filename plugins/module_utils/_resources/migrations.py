@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:
-    """Return a migration with its age in seconds and what can be done about it.
+    """Return a migration with its age in seconds and advice.
 
     at: the time of Nova's answer, by Nova's own clock.
     """
@@ -32,7 +32,7 @@ def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:
 
 
 def get_advice(migration: Migration) -> str:
-    """Return what can be done about a migration under way, or an empty text for one that ended."""
+    """Return what to do about a migration that is under way; '' for a migration that has ended."""
     if migration.ended:
         return ""
     # A finished resize holds its source on purpose, until it is confirmed or reverted.
@@ -40,4 +40,4 @@ def get_advice(migration: Migration) -> str:
         return "confirm or revert the resize"
     if migration.type == "live-migration":
         return "wait for it, or abort it (openstack server migration abort)"
-    return "wait for it; when it does not go on, see the server's state and reset that"
+    return "wait for it; if it makes no progress, check and reset the server's state"

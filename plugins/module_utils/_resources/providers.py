@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
 # time. Do not use this from other collections or standalone plugins/modules!
 
-"""Resource providers as the modules return them: tree by tree, each with what it has."""
+"""Resource providers as the modules return them: tree by tree, each with its details."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def describe_providers(
     return described
 
 
-def find_unknown_names(wanted: Iterable[str], providers: Mapping[str, Provider]) -> list[str]:
-    """Return those of the `wanted` names and uuids that none of the `providers` has."""
-    names = set(providers)
+def find_unknown_names(names: Iterable[str], providers: Mapping[str, Provider]) -> list[str]:
+    """Return those of the requested `names` and UUIDs that no provider has."""
+    existing = set(providers)
     for provider in providers.values():
-        names.add(provider.name)
-    return [name for name in wanted if (normalize_uuid(name) or name) not in names]
+        existing.add(provider.name)
+    return [name for name in names if (normalize_uuid(name) or name) not in existing]
 
 
 def _build_path(provider: Provider, providers: Mapping[str, Provider]) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _describe_details(details: ProviderDetails, parts: Collection[str]) -> dict[
     for part, value in described.items():
         if part in parts:
             shown[part] = value
-    # What is free follows from both, and from neither alone.
+    # The free amounts follow from inventories and usages together.
     if "inventories" in parts and "usages" in parts:
         shown["free"] = dict(sorted(details.free.items()))
     return shown

@@ -6,9 +6,9 @@
 # any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The kinds of finding about hosts, services and migrations: one function of the name of each kind.
+"""The kinds about hosts, services and migrations: one function for each, with the kind's name.
 
-Each checks the whole snapshot and yields a finding for everything that is of its kind.
+Each function checks the whole snapshot and yields a finding for everything that is of its kind.
 """
 
 from __future__ import annotations
@@ -52,60 +52,63 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def orphaned_provider(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """A provider that was a compute node's, with no compute node behind it.
+    """Yield the providers that belonged to a compute node which no longer exists.
 
-    Proof: The reading is sound, and Nova lists no compute node of that uuid. It has the trait
-    `COMPUTE_NODE` or `OWNER_NOVA`, which only Nova gives: a provider with processors and memory
-    alone may be another service's. Undecided when another Nova, or a compute service without a
-    node, may stand behind it.
+    Proof: All soundness checks pass, and Nova lists no compute node with the UUID of the root
+    provider. The provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which only Nova sets:
+    without it, a provider with VCPU and MEMORY_MB may be another service's. The finding is
+    undecided if another Nova, or a compute service without a compute node, may be behind the
+    provider.
 
-    Needs: Every cell: it rests on no cell having the compute node. The host is also looked up
-    directly, by its mapping.
+    Needs: Every cell, because the proof is that no cell has the compute node. The host is also
+    looked up directly, by its host mapping.
 
-    Change: its tree is deleted, children first, once nobody has an allocation of it.
+    Change: The tree is deleted, children first, once it has no allocations.
     """
     conflicting = {provider.uuid for provider, node in _find_name_conflicts(index)}
     for root in _list_roots_without_node(index):
         if root.uuid not in conflicting and index.has_nova_trait(root.uuid):
             reason = (
-                f"No compute node of this Nova stands behind provider {root.name}, which was "
-                "one's by its traits."
+                f"By its traits, provider {root.name} belonged to a compute node, but Nova lists "
+                f"no compute node with its UUID {root.uuid}."
             )
             yield _build_tree_finding("orphaned_provider", index, root, reason, policy)
 
 
 def name_conflict(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """A provider has the name of a compute node that has no provider of its own.
+    """Yield the providers that have the name of a compute node without a provider of its own.
 
-    Proof: The reading is sound, and the compute node of that name has another uuid, for which
+    Proof: All soundness checks pass, and the compute node of that name has another UUID, for which
     Placement has no provider (LP 1817833). The provider has the trait `COMPUTE_NODE` or
-    `OWNER_NOVA`, which only Nova gives; undecided without one.
+    `OWNER_NOVA`, which only Nova sets; without one the finding is undecided.
 
-    Needs: Every cell: it rests on no cell having a compute node with the UUID of the provider.
+    Needs: Every cell, because the proof is that no cell has a compute node with the UUID of the
+    provider.
 
-    Change: its tree is deleted, children first, once nobody has an allocation of it; restart
-    nova-compute on the host afterwards.
+    Change: The tree is deleted, children first, once it has no allocations. Restart nova-compute on
+    the host afterwards.
     """
     for root, node in _find_name_conflicts(index):
         reason = (
-            f"Compute node {node.name} is {node.uuid} now, and its name is held by provider "
-            f"{root.uuid}, so that Placement refuses a provider to it and nothing can be "
-            "scheduled there (LP 1817833). When that tree is deleted, restart nova-compute on "
-            f"{node.host}."
+            f"Compute node {node.name} has the UUID {node.uuid}, but provider {root.uuid} already "
+            "has its name, so Placement refuses to create the compute node's own provider and "
+            "nothing can be scheduled there (LP 1817833). Once that tree is deleted, restart "
+            f"nova-compute on {node.host}."
         )
         yield _build_tree_finding("name_conflict", index, root, reason, policy)
 
 
 def capacity_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """More is allocated than there is, or the inventory is not the host's.
+    """Yield the providers with more allocated than their capacity, or with another inventory.
 
-    Proof: The claims on a provider exceed its capacity, or the total of its inventory is not what
-    nova-compute reports. Looked for on the providers of other findings, on named hosts, and
-    everywhere if this kind is named.
+    Proof: The allocations on a provider exceed its capacity, or the total of its inventory differs
+    from what nova-compute reports for its host. Detection checks the providers of other findings
+    and of the hosts that you name, and all providers if you name this kind in
+    `orphan_cleanup_kinds`.
 
-    Needs: Nothing more: it is only reported, of the providers and compute nodes that were read.
+    Needs: Nothing more, because the finding is only reported.
 
-    Change: none.
+    Change: None.
     """
     for uuid, details in sorted(index.snapshot.details.items()):
         mismatches = _describe_overuse(index.used.get(uuid, {}), details.inventories)
@@ -126,13 +129,14 @@ def capacity_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]
 
 
 def unconfirmed_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """A resize waits to be confirmed or reverted for very long.
+    """Yield the resizes that have waited very long to be confirmed or reverted.
 
-    Proof: Its migration has been `finished` for `orphan_cleanup_unconfirmed_min_age`.
+    Proof: The migration has had the status `finished` for at least
+    `orphan_cleanup_unconfirmed_min_age`.
 
     Needs: The cell of the server, which lists the migration.
 
-    Change: none: confirm or revert it.
+    Change: None. Confirm or revert the resize.
     """
     listing = index.snapshot.migrations
     for migration in _list_migrations_in_scope(index):
@@ -146,27 +150,29 @@ def unconfirmed_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
             "unconfirmed_resize",
             DRIFTED,
             migration.uuid,
-            f"Nova has had the resize of server {migration.server} from "
-            f"{migration.source_compute} to {migration.dest_compute} as finished for "
-            f"{format_duration(age)}, neither confirmed nor reverted: do one of both, and until "
-            "then both hosts stay claimed.",
+            f"The resize of server {migration.server} from {migration.source_compute} to "
+            f"{migration.dest_compute} finished {format_duration(age)} ago and is neither "
+            "confirmed nor reverted. Confirm or revert it: until then its allocations on both "
+            "hosts remain.",
             migration=migration,
             evidence=(listing,),
         )
 
 
 def stuck_migration(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """A migration is under way and has not changed for very long.
+    """Yield the migrations that are under way but have not changed for very long.
 
-    Proof: It has not ended and has not been changed for `orphan_cleanup_stuck_min_age`.
+    Proof: The migration has not ended, is not `finished`, and has not changed for at least
+    `orphan_cleanup_stuck_min_age`.
 
     Needs: The cell of the server, which lists the migration.
 
-    Change: none: see whether it runs, and abort it or reset the server's state if not.
+    Change: None. Check whether the migration still runs; if not, abort it or reset the server's
+    state.
     """
     listing = index.snapshot.migrations
     for migration in _list_migrations_in_scope(index):
-        # `finished` waits for the user, which is the kind unconfirmed_resize.
+        # A `finished` migration waits for the user, and is of the kind unconfirmed_resize.
         if migration.ended or migration.status == "finished":
             continue
         age = seconds_between(migration.updated_at or migration.created_at, listing.at)
@@ -178,21 +184,22 @@ def stuck_migration(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             migration.uuid,
             f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from "
             f"{migration.source_compute} to {migration.dest_compute} is {migration.status} and "
-            f"has not changed for {format_duration(age)}: see whether it still runs, and abort "
-            "it or reset the server's state if not.",
+            f"has not changed for {format_duration(age)}. Check whether it still runs; if not, "
+            "abort it or reset the server's state.",
             migration=migration,
             evidence=(listing,),
         )
 
 
 def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """A compute service is down, and is disabled, forced down or without a compute node.
+    """Yield the compute services that are down, and disabled, forced down or without a node.
 
-    Proof: It has not reported for `orphan_cleanup_stale_min_age`.
+    Proof: The service is down and has not reported for at least `orphan_cleanup_stale_min_age`, and
+    it is disabled, is forced down or has no compute node.
 
     Needs: The cell of the service, which shows its last report.
 
-    Change: none: retire the host.
+    Change: None. Decommission the host.
     """
     listing = index.snapshot.services
     # Without the listing of compute nodes, every service would seem to have none.
@@ -213,7 +220,7 @@ def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             DRIFTED,
             service.host,
             f"The {COMPUTE} of {service.host} {state} and has not reported for "
-            f"{format_duration(age)}: if the host is gone, retire it "
+            f"{format_duration(age)}. If the host is gone, decommission it "
             "(osops.placement.decommission_host).",
             service=service,
             evidence=(listing,),
@@ -232,7 +239,7 @@ def _list_services_in_scope(index: SnapshotIndex) -> list[Service]:
 
 
 def _describe_stale_state(service: Service, hosts_with_node: Collection[str]) -> str:
-    """Say why a service that is down is not expected to come back; '' if nothing says so."""
+    """Return why a service that is down will hardly come back; '' if nothing says so."""
     if service.host not in hosts_with_node:
         return "has no compute node"
     if service.forced_down:
@@ -277,7 +284,7 @@ def _list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
         if not index.covers(root.uuid):
             continue
         hosts.add(root.name)
-        # A service and its migrations go by the name of the host, which may be another.
+        # Services and migrations name the host, and its name may differ from the node's.
         if root.uuid in index.nodes:
             hosts.add(index.nodes[root.uuid].host)
     return hosts
@@ -298,13 +305,13 @@ def _list_migrations_in_scope(index: SnapshotIndex) -> list[Migration]:
 
 
 def _explain_possible_use(index: SnapshotIndex, root: Provider) -> str:
-    """Say why a provider without a compute node may still be needed; '' if it is not."""
+    """Return why a provider without a compute node may still be needed; '' if it is not."""
     if index.has_nova_trait(root.uuid):
         return index.find_possible_host(root.uuid)
-    reason = "it has no trait COMPUTE_NODE, so nothing says that it is Nova's"
+    reason = "it has neither the trait COMPUTE_NODE nor OWNER_NOVA, so it may not be Nova's"
     allocators = index.snapshot.cloud.allocators
     if allocators:
-        reason += f", and this cloud has {', '.join(allocators)} in its catalogue"
+        reason += f", and the service catalogue has {', '.join(allocators)}"
     return reason
 
 
@@ -345,39 +352,41 @@ def _build_tree_finding(
 
 
 def _describe_consumers(consumers: Collection[str]) -> str:
-    """Say which consumers have an allocation of a tree that is to be deleted."""
+    """Return a sentence about the consumers that keep a tree from being deleted."""
     if len(consumers) == 1:
         return (
-            f"1 consumer holds an allocation of its tree ({min(consumers)}), "
-            "and before that is gone it cannot be deleted."
+            f"Consumer {min(consumers)} still has an allocation on this tree, and as long as it "
+            "does, the tree cannot be deleted."
         )
     return (
-        f"{len(consumers)} consumers hold allocations of its tree "
-        f"({summarize_names(sorted(consumers))}), and before these are gone it cannot be deleted."
+        f"{len(consumers)} consumers still have allocations on this tree "
+        f"({summarize_names(sorted(consumers))}), and as long as they do, the tree cannot be "
+        "deleted."
     )
 
 
 def _describe_overuse(used: Resources, inventory: Mapping[str, Inventory]) -> list[str]:
-    """Say of which resource classes of a provider more is used than its inventory has."""
+    """Return the resource classes of a provider with more allocated than its capacity, as text."""
     overused = []
     for cls, stock in sorted(inventory.items()):
         amount = used.get(cls, 0)
         if amount > stock.capacity:
-            overused.append(f"{amount} {cls} are claimed of a capacity of {stock.capacity}")
+            overused.append(f"{amount} {cls} are allocated, but the capacity is {stock.capacity}")
     return overused
 
 
 def _describe_inventory_differences(
     node: Hypervisor, inventory: Mapping[str, Inventory]
 ) -> list[str]:
-    """Say where the inventory of a root is not what nova-compute reports of its host."""
+    """Return where the inventory of a root differs from what nova-compute reports, as text."""
     differences = []
     for cls, members in node.PLACEMENT_CLASSES.items():
         totals = [inventory[member].total for member in members if member in inventory]
-        # A node that reports nothing of a class says nothing about its inventory of it.
+        # A node that reports none of a class proves nothing about the inventory: from compute
+        # microversion 2.88 on, Nova no longer returns these numbers.
         if totals and node.has.get(cls) and sum(totals) != node.has[cls]:
             differences.append(
-                f"the inventory has {sum(totals)} {'+'.join(members)} "
-                f"and the hypervisor reports {node.has[cls]}"
+                f"the inventory has {sum(totals)} {'+'.join(members)}, "
+                f"but the hypervisor reports {node.has[cls]}"
             )
     return differences

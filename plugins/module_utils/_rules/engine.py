@@ -8,10 +8,11 @@
 
 """What a snapshot proves. Pure: no request, no clock, no Ansible.
 
-`_models.kinds` is the table of kinds; each kind has one function of its name: in `_rules.orphans`
-for allocations that are not needed, in `_rules.drift` for wrong allocations of live servers, in
-`_rules.conditions` for what is not about one consumer. `_rules.protections` says what is never
-changed. A consumer is judged once, over all that it holds.
+`_models.kinds` is the table of kinds, and each kind has one function of its name in this room:
+orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
+`unknown_consumers`; wrong allocations of live servers in `unreverted_allocations` and `drift`; and
+what is not about one consumer in `conditions`. `protections` says what is never changed. A consumer
+is judged once, over all its allocations.
 """
 
 from __future__ import annotations
@@ -35,8 +36,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules import (
     conditions,
+    deletions,
     drift,
-    orphans,
+    ended_migrations,
+    extra_hosts,
+    unhosted_servers,
+    unknown_consumers,
+    unreverted_allocations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import decide_unproven
@@ -55,11 +61,35 @@ if t.TYPE_CHECKING:  # pragma: no cover
 Proof = t.Callable[[ConsumerView, "Policy"], "Decision | None"]
 Check = t.Callable[[SnapshotIndex, "Policy"], "Iterator[Finding]"]
 
+_PROOF_MODULES = (
+    deletions,
+    ended_migrations,
+    extra_hosts,
+    unhosted_servers,
+    unknown_consumers,
+    unreverted_allocations,
+    drift,
+)
+
+
+def _find_proof(kind: Kind) -> Proof:
+    """Return the function with the name of a kind.
+
+    Raises LookupError for a kind without one: it must show when this file is imported, and not
+    when a cloud first has such a consumer.
+    """
+    for module in _PROOF_MODULES:
+        # An imported name counts too, which does no harm: it is the same function.
+        if hasattr(module, kind.name):
+            proof: Proof = getattr(module, kind.name)
+            return proof
+    raise LookupError(f"The kind {kind.name} has no function of its name in _rules.")
+
+
 # Each kind has one function of its name: the proof about a consumer, or the check of the whole
-# snapshot.
+# snapshot. The order of the kinds is the order in which they are tried.
 PROOFS: t.Mapping[str, Proof] = {
-    **{kind.name: getattr(orphans, kind.name) for kind in ORPHAN_KINDS},
-    **{kind.name: getattr(drift, kind.name) for kind in DRIFT_KINDS},
+    kind.name: _find_proof(kind) for kind in (*ORPHAN_KINDS, *DRIFT_KINDS)
 }
 CHECKS: t.Mapping[str, Check] = {
     kind.name: getattr(conditions, kind.name) for kind in CONDITION_KINDS
@@ -88,7 +118,7 @@ def judge_consumers(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]
 
 
 def _build_views(index: SnapshotIndex) -> Iterable[ConsumerView]:
-    """Yield a view of each candidate that was read and that has something to be judged."""
+    """Yield a view of each candidate that was read and that has or should have an allocation."""
     evidence_by_uuid = index.snapshot.evidence
     for consumer in sorted(index.snapshot.candidates):
         evidence = evidence_by_uuid.get(consumer)
@@ -97,10 +127,10 @@ def _build_views(index: SnapshotIndex) -> Iterable[ConsumerView]:
         allocation = evidence.allocation.value
         migration = index.migrations.get(consumer)
         subject = evidence
-        # What is true of a migration follows from the server that it moves.
+        # Whether a migration's allocation is needed follows from the server that it moves.
         if migration is not None:
             subject = evidence_by_uuid.get(migration.server, evidence)
-        # A consumer that holds nothing is judged only as a live server that should hold something.
+        # Without an allocation, only a live server is judged, because it should have one.
         if allocation.resources or (migration is None and subject.server.value is not None):
             yield ConsumerView(index, allocation, evidence, subject, migration)
 
@@ -112,7 +142,7 @@ def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:
         return None
     freed: frozenset[str] = frozenset()
     change = decision.change
-    # Of an orphan, no providers in particular means all of them.
+    # An orphan's decision that names no providers frees all of them.
     if decision.verdict == ORPHANED:
         freed = decision.freed_providers or frozenset(view.allocation.resources)
     if freed:
@@ -154,11 +184,11 @@ def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> D
     """Return the decision, undecided where this cloud's answers cannot prove it."""
     if decision.verdict not in (ORPHANED, DRIFTED):
         return decision
-    # An older service leaves out of its answers what some proofs rest on.
+    # An older service leaves fields out of its answers that some proofs depend on.
     why_not = explain_unprovable(kind.name, view.index.snapshot.cloud)
     if why_not:
         return undecided(f"{decision.reason} But {why_not}", *decision.evidence)
-    # While a cell is down, a proof stands only if all that it rests on is of other cells.
+    # While a cell is down, a proof holds only if every answer that it depends on is of other cells.
     gap = find_gap(view, kind.needs_every_cell)
     if gap:
         return undecided(f"{decision.reason} But {gap}.", *decision.evidence)

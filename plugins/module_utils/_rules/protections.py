@@ -6,9 +6,10 @@
 # any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is never changed, whatever else is true of it: one small function for each reason.
+"""The reasons never to change a consumer: one small function for each reason.
 
-Each returns the reason as a sentence, or None. They are asked in the order of `PROTECTIONS`.
+Each returns the reason as a sentence, or None. They are checked in the order of `PROTECTIONS`, and
+before any proof. The first paragraph of each docstring is published in docs/safety.md.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ConsumerView,
     )
 
+# Nova itself sends no consumer type (nova/scheduler/client/report.py), so None may be Nova's.
 _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
 def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
-    """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by
-    name.
+    """You excluded the consumer, its server, or a provider in a tree on which the consumer has an
+    allocation or its server is.
     """
     excluded = {view.consumer, view.subject.uuid} & policy.exclude_consumers
     if excluded:
@@ -40,7 +42,7 @@ def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
             f"name{policy.get_exclusion_note(excluded)}."
         )
     providers = set(view.allocation.resources)
-    # A change may also write the host on which the server rests and of which it holds nothing.
+    # A change may also write to the server's host, on which it may have no allocation yet.
     if view.own_tree:
         providers.add(view.own_tree)
     trees = {view.index.get_root(provider) or provider for provider in providers}
@@ -53,42 +55,45 @@ def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
 
 
 def protect_foreign_type(view: ConsumerView, policy: Policy) -> str | None:
-    """Its consumer type is neither INSTANCE nor MIGRATION nor unknown: it belongs to another
+    """Its consumer type is not INSTANCE, MIGRATION or unknown, so the consumer belongs to another
     service.
     """
     if view.allocation.type in _NOVA_CONSUMER_TYPES:
         return None
-    return f"Its consumer type is {view.allocation.type}: it belongs to another service than Nova."
+    return (
+        f"Its consumer type is {view.allocation.type}, which Nova does not use: the consumer "
+        "belongs to another service."
+    )
 
 
 def protect_foreign_uuid(view: ConsumerView, policy: Policy) -> str | None:
-    """Its uuid is not written as Nova writes uuids, in small letters with dashes: it belongs to
-    another service, or was made by hand.
+    """Its UUID is not in lower case with dashes, as Nova writes UUIDs: the consumer belongs to
+    another service, or was created by hand.
     """
     if normalize_uuid(view.consumer) == view.consumer:
         return None
     return (
-        f"Its uuid {view.consumer} is not written as Nova writes uuids: it belongs to another "
-        "service, or was made by hand."
+        f"Nova does not write UUIDs like {view.consumer}: the consumer belongs to another service, "
+        "or was created by hand."
     )
 
 
 def protect_verify_resize(view: ConsumerView, policy: Policy) -> str | None:
-    """Its server waits for a resize to be confirmed or reverted, and either needs what is
-    claimed.
-    """
+    """Its server has a resize to confirm or to revert, and both need the allocation."""
     if view.server is None or view.server.status != "VERIFY_RESIZE":
         return None
     return (
-        f"Server {view.server.uuid} waits for its resize to be confirmed or reverted, and either "
-        "needs what is claimed."
+        f"Server {view.server.uuid} is in VERIFY_RESIZE: its resize has to be confirmed or "
+        "reverted, and both need this allocation."
     )
 
 
 def protect_moving(view: ConsumerView, policy: Policy) -> str | None:
-    """A migration of its server is under way, whichever side the claim is on."""
+    """A migration of its server is under way, whether the allocation is on the source or on the
+    destination.
+    """
     underway = view.active_migration
-    # The consumer's own migration comes first, for the server may have another one.
+    # The consumer's own migration comes first, because the server may have another one.
     if view.migration and not view.migration.ended:
         underway = view.migration
     if underway is None:
@@ -110,46 +115,52 @@ def protect_unknown_status(view: ConsumerView, policy: Policy) -> str | None:
     """The cell of its server does not answer (status UNKNOWN)."""
     if view.server is None or view.server.status != "UNKNOWN":
         return None
-    return f"Nova cannot say what became of server {view.server.uuid}: its cell does not answer."
+    return f"The status of server {view.server.uuid} is UNKNOWN, because its cell does not answer."
 
 
 def protect_booting(view: ConsumerView, policy: Policy) -> str | None:
-    """Its server is being built: the claim comes before the host."""
+    """Its server is being built: Nova allocates before it sets the host."""
     server = view.server
     if server is None or server.status != "BUILD" or server.host:
         return None
-    # A server that has been in BUILD without a task for that long is not being built any more.
+    # A server that has been in BUILD for so long without a task is no longer being built.
     has_no_task = server.task_known and server.task_state is None
     if has_no_task and (view.age_seconds or 0) >= policy.stuck_min_age:
         return None
-    return f"Server {server.uuid} is being built: its claim comes before its host."
+    return f"Server {server.uuid} is being built: Nova allocates before it sets the host."
 
 
 def protect_task(view: ConsumerView, policy: Policy) -> str | None:
-    """Its server has a task."""
+    """Its server has a task, so Nova is working on it."""
     if view.server is None or view.server.task_state is None:
         return None
-    return f"Server {view.server.uuid} has the task {view.server.task_state}."
+    return f"Nova is working on server {view.server.uuid}: its task is {view.server.task_state}."
 
 
 def protect_error_with_host(view: ConsumerView, policy: Policy) -> str | None:
-    """Its server is in ERROR on a host: its guest may run."""
+    """Its server is in ERROR on a host, where its guest may run."""
     if view.server is None or view.server.status != "ERROR" or not view.server.host:
         return None
-    return f"Server {view.server.uuid} is in ERROR on {view.server.host}: its guest may run."
+    return f"Server {view.server.uuid} is in ERROR on {view.server.host}, where its guest may run."
 
 
 def protect_too_young(view: ConsumerView, policy: Policy) -> str | None:
-    """It was written less than `orphan_cleanup_min_age` ago, or it is not known when."""
+    """The allocation was last written less than `orphan_cleanup_min_age` ago, or at an unknown
+    time.
+    """
     age = view.age_seconds
     if not policy.min_age:
         return None
     if age is None:
-        return "When it was written is not known, so it may be younger than the minimum age."
+        return "Its age is unknown, so it may be younger than the minimum age."
     if age >= policy.min_age:
         return None
+    change = "Its allocation was last written"
+    # Without an allocation, the age is that of the server (ConsumerView.age_seconds).
+    if view.server is not None and not view.allocation.resources:
+        change = "Nova last changed its server"
     return (
-        f"It was written {format_duration(age)} ago and the minimum age is "
+        f"{change} {format_duration(age)} ago, and the minimum age is "
         f"{format_duration(policy.min_age)}."
     )
 

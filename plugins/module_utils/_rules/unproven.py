@@ -6,7 +6,7 @@
 # any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What to say of a consumer that is not healthy and to which no kind applies.
+"""The decision on a consumer that is not healthy and to which no kind applies.
 
 It is protected, or undecided with the reason.
 """
@@ -32,27 +32,27 @@ FOREIGN_PROVIDER = "foreign_provider"
 
 
 def decide_unproven(view: ConsumerView) -> tuple[str, Decision]:
-    """Return what a consumer is that no kind applies to: the name of that and the decision."""
+    """Return the name and the decision for a consumer to which no kind applies."""
     if view.server is not None:
         return UNPROVEN, undecided(_explain_server_state(view, view.server), *view.state_evidence)
     foreign = _list_foreign_providers(view)
-    # While a cell is down, its compute nodes are missing in the listing too.
+    # While a cell is down, its compute nodes are missing from the listing too.
     if foreign and view.index.unjudged_hosts:
         return UNPROVEN, undecided(
-            f"A cell does not answer, and {', '.join(foreign)} may be of a host there.",
+            f"A cell does not answer, and {', '.join(foreign)} may belong to a host in that cell.",
             *view.state_evidence,
         )
     if foreign and view.subject.server.status == 404:
         reason = (
-            "Nova does not know it, and no compute node of this Nova stands behind "
-            f"{', '.join(foreign)}: it is somebody else's."
+            "Nova has no server with this UUID, and no compute node of this Nova is behind "
+            f"{', '.join(foreign)}: the consumer does not belong to this Nova."
         )
         return FOREIGN_PROVIDER, protected(reason, *view.state_evidence)
     return UNPROVEN, undecided(_explain_missing_server(view), *view.state_evidence)
 
 
 def _list_foreign_providers(view: ConsumerView) -> list[str]:
-    """Return the names of the providers held that neither are nor were a compute node's."""
+    """Return the names of its providers that neither belong nor belonged to a compute node."""
     names: list[str] = []
     for root, providers in view.trees.items():
         if root in view.index.nodes:
@@ -64,63 +64,61 @@ def _list_foreign_providers(view: ConsumerView) -> list[str]:
 
 
 def _explain_server_state(view: ConsumerView, server: Server) -> str:
-    """Say why a live server that is not healthy could not be judged."""
+    """Return why a live server that is not healthy could not be judged."""
     if view.unlisted_move:
         return f"Server {server.uuid} is on {server.host}, but {view.unlisted_move}."
     if not view.settled:
-        where = "on no host"
+        where = "without a host"
         if server.host:
             where = f"on {server.host}"
         return (
-            f"Server {server.uuid} is {server.status} {where}, which is no state of rest on a host."
+            f"Server {server.uuid} is {server.status} {where}, and only of a settled server is it "
+            "certain which allocation it needs."
         )
     if view.own_tree is None:
         return (
             f"Server {server.uuid} is on {server.host} ({server.node}), "
-            "which is not exactly one compute node that Nova lists."
+            "but Nova does not list exactly one compute node of that name."
         )
     return _explain_server_allocation(view, server)
 
 
 def _explain_server_allocation(view: ConsumerView, server: Server) -> str:
-    """Say what a settled server holds besides its host, or instead of it."""
+    """Return where a settled server has allocations besides its host, or instead of it."""
     if view.own_tree not in view.trees:
         providers = ", ".join(sorted(map(view.index.get_name, view.allocation.resources)))
         return (
-            f"Server {server.uuid} rests on {server.node} and holds nothing of it, "
-            f"but {providers or 'nothing at all'}."
+            f"Server {server.uuid} is settled on {server.node} but has no allocation there; it has "
+            f"allocations on {providers or 'no provider'}."
         )
     other_roots = (*view.other_trees, *view.doubtful_trees)
     others = ", ".join(sorted(map(view.index.get_name, other_roots)))
-    # It may still be on the host where its newest migration ended.
+    # Its guest may still be on the host where its newest migration ended.
     if not view.arrived:
         return (
-            f"Server {server.uuid} is said to be on {server.host}, where its newest migration did "
-            "not end, and nothing shows that it was unshelved there since, "
-            f"and also holds {others}."
+            f"Nova has server {server.uuid} on {server.host}, where its newest migration did not "
+            "end and nothing shows that the server was unshelved since; the server also has "
+            f"allocations on {others}."
         )
     return (
-        f"Server {server.uuid} rests on {server.node} without a whole claim on it, "
-        f"and also holds {others}."
+        f"Server {server.uuid} is settled on {server.node} with an incomplete allocation there, "
+        f"and also has allocations on {others}."
     )
 
 
 def _explain_missing_server(view: ConsumerView) -> str:
-    """Say why a consumer without a server could not be judged."""
+    """Return why a consumer without a live server could not be judged."""
     subject = view.subject
     if subject.server.status != 404:
         return (
-            f"Nova answered {subject.server.status} when asked for {subject.uuid}, "
-            "where only 200 or 404 says something."
+            f"Nova answered {subject.server.status} to the lookup of {subject.uuid}, "
+            "and only 200 or 404 would prove anything."
         )
     if view.contradiction:
         return f"Nova answers 404 for {subject.uuid}, but {view.contradiction}."
     if view.server_migrations or _is_named_by_migration(view):
-        return f"Nova answers 404 for {subject.uuid}, but still lists migrations of it."
-    return (
-        f"Nova answers 404 for {subject.uuid}, "
-        "and nothing else that it says proves what became of it."
-    )
+        return f"Nova answers 404 for server {subject.uuid}, but still lists migrations of it."
+    return f"Nova answers 404 for {subject.uuid}, but no other answer proves that it was deleted."
 
 
 def _is_named_by_migration(view: ConsumerView) -> bool:

@@ -21,6 +21,10 @@ from pathlib import Path
 import ansible
 import pytest
 
+from ansible_collections.osops.placement.tests.unit.plugins.modules.returned import (
+    find_undocumented,
+)
+
 ROOT = Path(__file__).parents[4]
 U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
 MISSING = (
@@ -61,7 +65,9 @@ def run(python: str, folder: Path, **options: t.Any) -> dict[str, t.Any]:
         env={"PATH": os.environ["PATH"], "PYTHONPATH": path, "TZ": "UTC"},
     )
     assert done.stdout, done.stderr
-    return json.loads(done.stdout)
+    result = json.loads(done.stdout)
+    assert find_undocumented("nova_log_info", result) == []
+    return result
 
 
 def line(ago: datetime.timedelta) -> str:

@@ -107,12 +107,12 @@ def test_amounts_may_be_numbers_or_text_from_jinja(amount: t.Any) -> None:
     ids=repr,
 )
 def test_amounts_that_are_not_whole_numbers_are_refused(share: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="resources of compute-1 must be whole amounts"):
+    with pytest.raises(InvalidInput, match="resources of compute-1 must be whole numbers"):
         set_resources(HELD, _wish(resources={"compute-1": share}), PROVIDERS)
 
 
 def test_unknown_provider_name_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
+    with pytest.raises(InvalidInput, match="no resource provider with the name 'compute-9'"):
         set_resources(HELD, _wish(resources={"compute-9": {"VCPU": 1}}), PROVIDERS)
 
 
@@ -124,7 +124,7 @@ def test_present_without_resources_is_refused(resources: dict[str, t.Any] | None
 
 @pytest.mark.parametrize("option", ["resource_provider", "resource_classes"])
 def test_present_refuses_parameters_of_absent(option: str) -> None:
-    with pytest.raises(InvalidInput, match="state=present takes resources"):
+    with pytest.raises(InvalidInput, match="use resources with state=present"):
         set_resources(
             HELD, _wish(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}), PROVIDERS
         )
@@ -132,7 +132,7 @@ def test_present_refuses_parameters_of_absent(option: str) -> None:
 
 @pytest.mark.parametrize("given", [{}, {"project": "project"}, {"user": "user"}])
 def test_new_consumer_needs_project_and_user(given: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match="give project and user"):
+    with pytest.raises(InvalidInput, match="set project and user"):
         set_resources(NOTHING, _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
 
 
@@ -197,7 +197,7 @@ def test_absent_of_an_unknown_consumer_does_nothing() -> None:
 
 
 def test_absent_with_an_unknown_provider_name_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
+    with pytest.raises(InvalidInput, match="no resource provider with the name 'compute-9'"):
         remove_resources(HELD, _wish(resource_provider=["compute-9"]), PROVIDERS)
 
 
@@ -208,12 +208,14 @@ def test_expected_generation_is_accepted(generation: int | None) -> None:
 
 @pytest.mark.parametrize("generation", [0, 3, 5])
 def test_unexpected_generation_error_names_both_generations(generation: int) -> None:
-    with pytest.raises(AllocationConflict, match=f"expected at generation {generation} and has 4"):
+    with pytest.raises(
+        AllocationConflict, match=f"generation {generation} was expected, but it has 4"
+    ):
         check_generation(HELD, generation)
 
 
 def test_missing_consumer_is_refused_when_a_generation_is_expected() -> None:
-    with pytest.raises(AllocationConflict, match="expected at generation 4 and has none"):
+    with pytest.raises(AllocationConflict, match="generation 4 was expected, but it has none"):
         check_generation(NOTHING, 4)
 
 

@@ -22,15 +22,19 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderDetails,
     ProviderSummary,
 )
-from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import (
-    HostTree,
+from ansible_collections.osops.placement.plugins.module_utils._resources.candidate_requests import (
     ResourceRequest,
     build_query,
-    describe_all_hosts,
-    describe_fitting_host,
-    describe_unfit_host,
     list_groupings,
     parse_request,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import (
+    describe_all_hosts,
+    describe_fitting_host,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.host_obstacles import (
+    HostTree,
+    describe_unfit_host,
 )
 
 HOST = "0a000000-0000-4000-8000-000000000001"
@@ -114,10 +118,10 @@ def test_required_and_forbidden_traits_are_distinguished_by_their_mark() -> None
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"resources": {}}, "names no resource class"),
-        ({"resources": {"VCPU": "many"}}, "resources must be whole amounts by resource class"),
+        ({"resources": {}}, "resources is empty"),
+        ({"resources": {"VCPU": "many"}}, "resources must be whole numbers by resource class"),
         ({"member_of": ["rack-1"]}, "member_of 'rack-1' is no UUID"),
-        ({"limit": 0}, "limit must be 1 or more, and is 0"),
+        ({"limit": 0}, "limit must be 1 or more, but is 0"),
     ],
 )
 def test_invalid_request_is_refused(options: dict[str, t.Any], said: str) -> None:
@@ -251,21 +255,21 @@ def test_shared_resources_are_queried_separately(
             _inventory(max_unit=4),
             0,
             ["max_unit"],
-            "one allocation has 4 VCPU or less (max_unit).",
+            "an allocation must have at most 4 VCPU (max_unit).",
         ),
         (
             5,
             _inventory(min_unit=6),
             0,
             ["min_unit"],
-            "one allocation has 6 VCPU or more (min_unit).",
+            "an allocation must have at least 6 VCPU (min_unit).",
         ),
         (
             5,
             _inventory(step_size=2),
             0,
             ["step_size"],
-            "one allocation has a multiple of 2 VCPU (step_size).",
+            "an allocation must be a multiple of 2 VCPU (step_size).",
         ),
         (
             11,
@@ -273,7 +277,7 @@ def test_shared_resources_are_queried_separately(
             0,
             ["free", "max_unit", "step_size"],
             (
-                "10 of 10 VCPU are free; one allocation has 4 VCPU or less (max_unit); one "
+                "10 of 10 VCPU are free; an allocation must have at most 4 VCPU (max_unit); one "
                 "allocation has a multiple of 2 VCPU (step_size)."
             ),
         ),
@@ -315,7 +319,7 @@ def test_first_source_document_is_explained_with_its_own_figures() -> None:
 
     assert not answer["fits"]
     assert answer["reason"] == (
-        "compute-1 cannot take 30 VCPU, 741376 MEMORY_MB, 1638 DISK_GB: "
+        "compute-1 has no room for 30 VCPU, 741376 MEMORY_MB, 1638 DISK_GB: "
         "0 of 30 VCPU are free; 22927 of 764303 MEMORY_MB are free; 92 of 1760 DISK_GB are free."
     )
 
@@ -351,7 +355,8 @@ def test_reason_names_the_provider_with_the_most_free_capacity() -> None:
 
     assert [entry["name"] for entry in answer["lacking"]] == ["compute-1_pci", "compute-1_nic"]
     assert (
-        _causes(answer) == "2 of 4 CUSTOM_PCI are free on compute-1_nic, the most of 2 providers."
+        _causes(answer)
+        == "2 of 4 CUSTOM_PCI are free on compute-1_nic, the most on any of 2 providers."
     )
 
 
@@ -401,7 +406,7 @@ def test_missing_and_forbidden_traits_are_reported_with_and_without_free_capacit
     assert (answer["missing_traits"], answer["forbidden_traits"]) == (missing, clashing)
     assert bool(answer["lacking"]) == (host is FULL)
     assert all(f"trait {trait} is missing" in answer["reason"] for trait in missing)
-    assert all(f"trait {trait} is set and forbidden" in answer["reason"] for trait in clashing)
+    assert all(f"trait {trait} is forbidden, but set" in answer["reason"] for trait in clashing)
 
 
 def test_forbidden_trait_is_ignored_where_another_provider_has_the_class() -> None:
@@ -427,7 +432,7 @@ def test_aggregates_of_a_root_include_its_tree(
     wanted = ResourceRequest({"CUSTOM_NIC": 1, "VGPU": 1}, member_of=frozenset({AGGREGATE}))
 
     assert (
-        "none of the aggregates" in _lacking(wanted, host=host, child=child)["reason"]
+        "none of the requested aggregates" in _lacking(wanted, host=host, child=child)["reason"]
     ) == outside
 
 
@@ -447,8 +452,8 @@ def test_disabled_compute_service_is_reported_once(forbidden: frozenset[str]) ->
     )
 
     assert answer["disabled"]
-    assert ("Nova would pass over it anyway" in answer["reason"]) == (not forbidden)
-    assert ("trait COMPUTE_STATUS_DISABLED is set and forbidden" in answer["reason"]) == bool(
+    assert ("Nova would not select it anyway" in answer["reason"]) == (not forbidden)
+    assert ("trait COMPUTE_STATUS_DISABLED is forbidden, but set" in answer["reason"]) == bool(
         forbidden
     )
 
@@ -461,15 +466,15 @@ def test_disabled_compute_service_is_reported_once(forbidden: frozenset[str]) ->
             [{HOST: {"VCPU": 1}}],
             DISABLED,
             (
-                "compute-1 has room for 1 VCPU, but Nova passes over it, for its compute service "
-                "is disabled."
+                "compute-1 has room for 1 VCPU, but Nova does not select it, because its compute "
+                "service is disabled."
             ),
         ),
         (
             [{HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}],
             frozenset[str](),
-            "compute-1 has room for 1 VCPU with what it is lent by pool-1, "
-            "which Nova does not look at when a server is sent to a named host.",
+            "compute-1 has room for 1 VCPU together with sharing provider pool-1, "
+            "which Nova does not find if the request names the host.",
         ),
         (
             [{HOST: {"VCPU": 1}}, {HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}],
@@ -529,8 +534,8 @@ def test_candidate_shows_its_host_and_the_amounts_per_provider() -> None:
             [],
             frozenset[str](),
             (
-                "Placement offers no candidate for 1 VCPU: name a host as resource_provider to "
-                "learn what it lacks."
+                "Placement offers no candidate for 1 VCPU: name a host in resource_provider to "
+                "find out what is in the way."
             ),
         ),
         ([{HOST: {"VCPU": 1}}], frozenset[str](), "Placement offers 1 candidate for 1 VCPU."),
@@ -538,8 +543,8 @@ def test_candidate_shows_its_host_and_the_amounts_per_provider() -> None:
             [{HOST: {"VCPU": 1}}, {CHILD: {"VCPU": 1}}],
             DISABLED,
             (
-                "Placement offers 2 candidates for 1 VCPU, but Nova passes over 2 of them, where "
-                "the compute service is disabled."
+                "Placement offers 2 candidates for 1 VCPU, but 2 of them have a disabled compute "
+                "service, so Nova does not select them."
             ),
         ),
     ],

@@ -100,8 +100,8 @@ def test_orphaned_provider_with_allocations_is_reported_and_not_deletable(site: 
 
     assert finding.change is None
     assert (
-        f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it "
-        "cannot be deleted."
+        f"Consumer {holder} still has an allocation on this tree, and as long as it does, the "
+        "tree cannot be deleted."
     ) in finding.reason
 
 
@@ -112,7 +112,7 @@ def test_few_consumers_of_an_orphaned_provider_are_named(site: Site) -> None:
 
     assert finding.change is None
     assert (
-        f"5 consumers hold allocations of its tree ({', '.join(holders[:3])} and 2 more)"
+        f"5 consumers still have allocations on this tree ({', '.join(holders[:3])} and 2 more)"
         in finding.reason
     )
 
@@ -254,7 +254,7 @@ def test_provider_possibly_of_another_nova_is_not_deletable(site: Site, kind: st
 
 @pytest.mark.parametrize(
     ("allocators", "told"),
-    [((), "it is Nova's."), (("container",), "this cloud has container in its catalogue")],
+    [((), "it may not be Nova's."), (("container",), "the service catalogue has container")],
 )
 def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
     site: Site, allocators: tuple[str, ...], told: str
@@ -267,7 +267,10 @@ def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
     )
 
     assert (finding.verdict, finding.change) == ("undecided", None)
-    assert "it has no trait COMPUTE_NODE" in finding.reason and told in finding.reason
+    assert (
+        "it has neither the trait COMPUTE_NODE nor OWNER_NOVA" in finding.reason
+        and told in finding.reason
+    )
 
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
@@ -306,7 +309,7 @@ def test_allocation_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> No
     (finding,) = site.findings(kind)
 
     assert finding.change is None
-    assert f"1 consumer holds an allocation of its tree ({holder})" in finding.reason
+    assert f"Consumer {holder} still has an allocation on this tree" in finding.reason
 
 
 def test_conflict_says_what_to_do_on_the_host(site: Site) -> None:
@@ -314,8 +317,8 @@ def test_conflict_says_what_to_do_on_the_host(site: Site) -> None:
     del site.providers[site.here]
     (finding,) = site.findings("name_conflict")
 
-    assert "When that tree is deleted, restart nova-compute on compute-1." in finding.reason
-    assert f"is {site.here} now" in finding.reason
+    assert "Once that tree is deleted, restart nova-compute on compute-1." in finding.reason
+    assert f"has the UUID {site.here}" in finding.reason
 
 
 def test_provider_marked_by_nova_is_not_a_container_host(site: Site) -> None:
@@ -393,13 +396,13 @@ def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:
         (
             {"VCPU": d.replace(PLENTY, total=0, reserved=0)},
             {},
-            "1 VCPU are claimed of a capacity of 0",
+            "1 VCPU are allocated, but the capacity is 0",
         ),
-        ({"VCPU": d.replace(PLENTY, total=1, reserved=1)}, {}, "claimed of a capacity of 0"),
+        ({"VCPU": d.replace(PLENTY, total=1, reserved=1)}, {}, "but the capacity is 0"),
         (
             {"VCPU": d.replace(PLENTY, total=8)},
             {"VCPU": 16},
-            "the inventory has 8 VCPU+PCPU and the hypervisor reports 16",
+            "the inventory has 8 VCPU+PCPU, but the hypervisor reports 16",
         ),
         (
             {"VCPU": d.replace(PLENTY, total=8), "PCPU": d.replace(PLENTY, total=8)},

@@ -1241,10 +1241,10 @@ def test_row_marked_as_deleted_by_hand_is_reported() -> None:
     )
 
     assert (
-        "is marked as deleted in the database by hand" in alone.reason
+        "was marked as deleted in the database by hand" in alone.reason
         and "recorded no delete action" in alone.reason
     )
-    assert "by hand" in asked_for.reason and "user user asked for its deletion" in asked_for.reason
+    assert "by hand" in asked_for.reason and "user user requested its deletion" in asked_for.reason
 
 
 def test_only_consumers_that_the_listings_leave_open_are_candidates() -> None:

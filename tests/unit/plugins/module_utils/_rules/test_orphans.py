@@ -315,19 +315,16 @@ def _beside(
 @pytest.mark.parametrize(
     ("allocators", "ignored", "told"),
     [
-        ((), (), "no container service in its catalogue"),
+        ((), (), "the service catalogue has no container service"),
         (
             ("container",),
             ("container",),
-            (
-                "has container in its catalogue; ignore_allocators says that container holds "
-                "nothing on Nova's hosts"
-            ),
+            ("the service catalogue has container, and ignore_allocators names container"),
         ),
         (
             ("container",),
             ("container", "reservation"),
-            "ignore_allocators says that container holds nothing",
+            "ignore_allocators names container",
         ),
     ],
 )
@@ -362,7 +359,7 @@ def test_unknown_consumer_without_a_type_may_belong_to_another_service(
         None,
     )
     assert (
-        f"this cloud has {suspect} in its catalogue" in finding.reason
+        f"the service catalogue has {suspect}" in finding.reason
         and "orphan_cleanup_ignore_allocators" in finding.reason
     )
 

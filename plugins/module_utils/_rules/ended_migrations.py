@@ -1,0 +1,202 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The proof of the kind `ended_migration`: its server needs nothing of the allocation."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import REVERT_ACTION
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    list_compute_classes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    orphaned,
+    undecided,
+)
+from ansible_collections.osops.placement.plugins.module_utils._rules.deletions import (
+    describe_deletion,
+    find_deleted_server,
+    is_deleted,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Resources,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
+
+
+def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide whether the migration has ended and its server does not need its allocation.
+
+    Proof: Nova lists the migration with a final status. Either its server is deleted, as for
+    `deleted_server`. Or its server is settled where its newest move took it, no revert of this
+    migration can have left the server's disk on the source, and the server's own allocation covers
+    the migration's: on every provider except those of hosts that the server left, it has at least
+    the same amounts. After a confirmed move any amount is enough.
+
+    Needs: The cells of the hosts on which the migration and its server have allocations, and of
+    the hosts that the server's migrations name. The cell that has the server also has its
+    migrations, and an API worker whose answer lists the migration knows this cell.
+
+    Change: All allocations of the migration are removed.
+    """
+    if view.migration is None:
+        return None
+    evidence = (view.index.snapshot.migrations, *view.server_answers)
+    # The listing of all migrations is older than the answers about the server itself.
+    current = _find_current_migration(view)
+    if current is None:
+        return undecided(
+            f"Nova listed migration {view.consumer}, but a later answer no longer lists it: its "
+            "server is changing.",
+            *evidence,
+        )
+    ending = _describe_ending(current)
+    if is_deleted(view.subject) and not view.contradiction:
+        return orphaned(
+            f"{ending} {describe_deletion(view.subject)}",
+            *evidence,
+            server=find_deleted_server(view.subject),
+        )
+    need = _explain_possible_need(view, current)
+    if need:
+        return undecided(f"{ending} {need}", *evidence)
+    return orphaned(
+        f"{ending} Its server {current.server} is settled on {view.node_name} and has its own "
+        "allocation there.",
+        *evidence,
+    )
+
+
+def _find_current_migration(view: ConsumerView) -> Migration | None:
+    """Return the migration that the consumer is, as the answer about its server lists it."""
+    for migration in view.subject.migrations.value or ():
+        if migration.uuid == view.consumer:
+            return migration
+    return None
+
+
+def _describe_ending(migration: Migration) -> str:
+    changed_at = migration.updated_at or migration.created_at
+    return (
+        f"Migration {migration.uuid} ({migration.type}) ended with status {migration.status} at "
+        f"{changed_at}."
+    )
+
+
+def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | None:
+    """Return why the server may need the allocation of its ended `migration`, or None."""
+    if not view.settled or not view.arrived:
+        return (
+            f"Its server {migration.server} is not settled on a host, so it may still need this "
+            "allocation."
+        )
+    reverted = _explain_possible_revert(view, migration)
+    if reverted:
+        return reverted
+    missing = _describe_missing_resources(view)
+    if missing:
+        return (
+            f"Its server {migration.server} does not itself have {missing}, "
+            "so it may need this allocation."
+        )
+    return None
+
+
+def _explain_possible_revert(view: ConsumerView, migration: Migration) -> str | None:
+    """Return why the only disk of the server may be on the source of a failed move, or None.
+
+    A revert that fails halfway has destroyed the guest on the destination
+    (nova/compute/manager.py, revert_resize, finish_revert_resize), and leaves the migration in
+    error and the server where it was.
+    """
+    if not view.is_at_failed_destination(migration):
+        return None
+    actions = view.subject.actions.value
+    if actions is None:
+        return (
+            f"Its server {migration.server} is on the destination, but its instance actions, "
+            "which would show a revert, could not be read."
+        )
+    if any(action.action == REVERT_ACTION for action in actions):
+        return (
+            f"Nova has its server {migration.server} on the destination, but a revert was "
+            "requested: its disk may be on the source."
+        )
+    return None
+
+
+def _describe_missing_resources(view: ConsumerView) -> str:
+    """Return what the migration has and its server may need but does not have; '' if nothing.
+
+    Nova can fail to give an allocation back after a failed or reverted move and only log it
+    (nova/compute/manager.py, _revert_allocation): the server then has less than it needs, and the
+    migration has the rest. After a confirmed move the server's own allocation is the right one.
+    """
+    server_allocation = view.subject.allocation.value
+    server_resources: Allocations = {}
+    if server_allocation:
+        server_resources = server_allocation.resources
+    confirmed = view.migration is not None and view.migration.status == "confirmed"
+    own_classes = list_compute_classes(server_resources, view.own_tree)
+    if not own_classes:
+        return f"an allocation on its own host {view.node_name}"
+    for provider, amounts in view.allocation.resources.items():
+        if _is_of_left_host(view, provider, own_classes):
+            continue
+        # After a confirmed move the server's own allocation is right, whatever its amounts.
+        if confirmed and view.index.get_root(provider) == view.own_tree:
+            continue
+        missing = _list_missing_classes(amounts, server_resources.get(provider, {}), confirmed)
+        if missing:
+            return f"as much {', '.join(missing)} on {view.index.get_name(provider)}"
+    return ""
+
+
+def _is_of_left_host(view: ConsumerView, provider: str, own_classes: Collection[str]) -> bool:
+    """Return whether `provider` is of a host that the server left, or on which it is not.
+
+    own_classes: the classes that the server has on its own host; on the other host the migration
+        must have one of them, unless a migration names that host as its source.
+    """
+    root = view.index.get_root(provider)
+    if root is None or root == view.own_tree or view.index.is_sharing(provider):
+        return False
+    if view.find_migration_from(root):
+        return True
+    # Without such a migration, only a compute node that Nova lists is certainly another host.
+    if root not in view.index.nodes:
+        return False
+    return bool(list_compute_classes(view.allocation.resources, root).intersection(own_classes))
+
+
+def _list_missing_classes(needed: Resources, present: Resources, confirmed: bool) -> list[str]:
+    """Return the sorted classes of which `present` has less than `needed`.
+
+    confirmed: whether any amount is enough, because the server's own allocation is the right one
+        after a confirmed move.
+    """
+    missing = []
+    for cls, amount in needed.items():
+        enough = amount
+        if confirmed:
+            enough = 1
+        if present.get(cls, 0) < enough:
+            missing.append(cls)
+    return sorted(missing)

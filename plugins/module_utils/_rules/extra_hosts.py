@@ -1,0 +1,224 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The proofs of the kinds `evacuated_source` and `extra_host`.
+
+In both a settled server has allocations on its own host and on other hosts as well.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    list_compute_classes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    orphaned,
+    undecided,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
+
+
+def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide whether the server still has an allocation on hosts that it left by evacuation.
+
+    Proof: The server is settled on the host where its newest move or a later unshelve took it, and
+    has an allocation there. It left every other host on which it has an allocation by an evacuation
+    with the status `done` or `completed`. No evacuation or live migration to such a host has failed
+    since the server last left it.
+
+    Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
+    its migrations name. All migrations of a server are in its own cell, and an answer that lists
+    one of them lists them all.
+
+    Change: The allocations on the hosts that it left are removed; the rest stays.
+    """
+    if not _has_own_and_other_trees_allocated(view):
+        return None
+    evacuations = _find_evacuations_from_other_trees(view)
+    # A guest can run where an evacuation or a live migration failed late.
+    if not evacuations or view.find_failed_move_to(evacuations):
+        return None
+    left_hosts = "; ".join(
+        _describe_evacuation_from(view, root, evacuation)
+        for root, evacuation in sorted(evacuations.items())
+    )
+    return orphaned(
+        f"Server {view.consumer} is settled on {view.node_name}, but still has an allocation on "
+        f"each host that it left: {left_hosts}.",
+        *view.server_answers,
+        freed_providers=frozenset().union(*view.other_trees.values()),
+        migration=next(iter(evacuations.values())),
+    )
+
+
+def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide whether the server has allocations on its own host and on another one as well.
+
+    Proof: The server is settled on the host where its newest move or a later unshelve took it, has
+    an allocation there, and has no move under way. On the other host it has one of the resource
+    classes that it also has on its own host, not counting disk. No evacuation or live migration to
+    the other host has failed since the server last left it, so its guest cannot be running there.
+    The other host may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no
+    compute node or compute service is behind the provider, and the server has every resource class
+    that it has there also on its own host or on a sharing provider.
+
+    Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
+    its migrations name. If Nova lists no migration of the server, its instance actions, which are
+    read from its own cell, show that no move was ever requested.
+
+    Change: The allocations on the other hosts are removed; the rest stays.
+    """
+    if _has_own_tree_allocated(view) and view.doubtful_trees:
+        return undecided(_describe_doubtful_trees(view), *view.server_answers)
+    if not _has_own_and_other_trees_allocated(view):
+        return None
+    others = ", ".join(sorted(map(view.index.get_name, view.other_trees)))
+    doubt = _explain_possible_use_of_other_hosts(view, others)
+    if doubt:
+        return undecided(
+            f"Server {view.consumer} is settled on {view.node_name} and also has {doubt}",
+            *view.server_answers,
+        )
+    return orphaned(
+        f"Server {view.consumer} is settled on {view.node_name} with no move under way, "
+        f"and also has an allocation on {others}.",
+        *view.server_answers,
+        freed_providers=frozenset().union(*view.other_trees.values()),
+        migration=_find_migration_from_other_trees(view),
+    )
+
+
+def _has_own_tree_allocated(view: ConsumerView) -> bool:
+    """Return whether a settled server has an allocation on its own host, not only of its disk."""
+    return (
+        view.is_settled_in_place
+        and view.own_tree is not None
+        and _has_compute_allocation(view, view.own_tree)
+    )
+
+
+def _has_own_and_other_trees_allocated(view: ConsumerView) -> bool:
+    return _has_own_tree_allocated(view) and bool(view.other_trees)
+
+
+def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
+    """Return whether the server has on `root` a class that it also has on its own host.
+
+    An allocation without such a class is not a leftover of a move.
+    """
+    resources = view.allocation.resources
+    own_classes = list_compute_classes(resources, view.own_tree)
+    return bool(list_compute_classes(resources, root) & own_classes)
+
+
+def _find_evacuations_from_other_trees(view: ConsumerView) -> dict[str, Migration]:
+    """Return the evacuation that left each of the other trees, by root; {} unless all were left.
+
+    On each tree the server must have what a server has on its host.
+    """
+    evacuations: dict[str, Migration] = {}
+    for root in view.other_trees:
+        evacuation = _find_evacuation_from(view, root)
+        # One host that was not left is enough: then none of them is freed by this proof.
+        if evacuation is None or not _has_compute_allocation(view, root):
+            return {}
+        evacuations[root] = evacuation
+    return evacuations
+
+
+def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
+    """Return the newest successful evacuation that left the tree `root`."""
+    for migration in view.server_migrations:
+        # When nova-compute starts on the source again, it saves `completed` even if it failed to
+        # remove the allocation there (nova/compute/manager.py, _destroy_evacuated_instances).
+        took_place = migration.type == "evacuation" and migration.status in ("done", "completed")
+        if took_place and view.is_source(root, migration):
+            return migration
+    return None
+
+
+def _describe_evacuation_from(view: ConsumerView, root: str, evacuation: Migration) -> str:
+    changed_at = evacuation.updated_at or evacuation.created_at
+    return (
+        f"{view.index.get_name(root)}, by evacuation {evacuation.uuid} "
+        f"({evacuation.status} at {changed_at})"
+    )
+
+
+def _describe_doubtful_trees(view: ConsumerView) -> str:
+    """Return which former compute nodes' providers a server has, and why they may be in use."""
+    doubts = "; ".join(
+        f"{view.index.get_name(root)}: {view.index.find_possible_host(root)}"
+        for root in sorted(view.doubtful_trees)
+    )
+    return (
+        f"Server {view.consumer} is settled on {view.node_name} and also has allocations on "
+        f"providers that belonged to compute nodes which Nova does not list ({doubts})."
+    )
+
+
+def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str | None:
+    """Return what the server has on the `others` and why it may need that, or None."""
+    doubtful = [root for root in view.other_trees if not _has_compute_allocation(view, root)]
+    if doubtful:
+        names = ", ".join(sorted(map(view.index.get_name, doubtful)))
+        return (
+            f"resources of {names}, but none of the classes that a server has on its host, apart "
+            "from disk: that host may share them."
+        )
+    missing = _list_classes_only_on_gone_hosts(view)
+    if missing:
+        return (
+            f"an allocation on {others}, with {', '.join(missing)} that it does not have on its "
+            "own host, whose allocation may be incomplete."
+        )
+    # The hypervisors can finish a move that Nova gave up.
+    failed = view.find_failed_move_to(view.other_trees)
+    if failed:
+        return (
+            f"an allocation on {others}, to which {failed.type} {failed.uuid} failed: its guest "
+            "may run there."
+        )
+    return None
+
+
+def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:
+    """Return the resource classes that a server has only on hosts that are gone.
+
+    Classes that it also has on its own host or on a sharing provider are left out.
+    """
+    resources = view.allocation.resources
+    on_gone_hosts: set[str] = set()
+    for root, providers in view.other_trees.items():
+        if not view.index.is_gone(root):
+            continue
+        for provider in providers:
+            on_gone_hosts.update(resources[provider])
+    usable: set[str] = set()
+    for provider, amounts in resources.items():
+        if view.index.get_root(provider) == view.own_tree or view.index.is_sharing(provider):
+            usable.update(amounts)
+    return sorted(on_gone_hosts - usable)
+
+
+def _find_migration_from_other_trees(view: ConsumerView) -> Migration | None:
+    """Return the newest ended migration away from the first of the other trees that has one."""
+    for root in view.other_trees:
+        migration = view.find_migration_from(root)
+        if migration is not None:
+            return migration
+    return None

@@ -1,0 +1,150 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The proof of the kind `unhosted_server`: no host has the server or can still get it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    PLACING_ACTIONS,
+    RESET_ACTION,
+    UNHOSTED_STATUSES,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    orphaned,
+    undecided,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+    format_providers,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
+
+
+def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide whether the server has no host while its allocation remains.
+
+    Proof: The server is in ERROR or SHELVED_OFFLOADED and has no host, no node and no task. The
+    listing of compute nodes does not show it, and no migration of it is under way. Every provider
+    on which it has an allocation belongs to a compute node of this Nova, or has the trait
+    `COMPUTE_NODE` or `OWNER_NOVA`. The newest action that could give it a host has finished, and so
+    has every action since, so no host can still take the server up. A shelve that its host has
+    finished shows that everything requested before has finished too, unless the server's state was
+    reset and it has an allocation on another host. A server in any other status with neither a host
+    nor a task is undecided: delete it, or set it to ERROR, and its allocation can be proven to be
+    an orphan.
+
+    Needs: The cells of the hosts on which the server has allocations, and of the hosts that its
+    migrations name. The server and its actions are read from its own cell.
+
+    Change: All its allocations are removed. Nova allocates again when the server is rebuilt or
+    unshelved.
+    """
+    server, subject = view.server, view.subject
+    if view.migration or server is None or server.host:
+        return None
+    if server.status not in UNHOSTED_STATUSES:
+        return _explain_lost_host(server, view)
+    # A server that has a node may be there.
+    if server.node:
+        return None
+    if not view.trees or not all(_is_tree_of_nova(view, root) for root in view.trees):
+        return None
+    evidence = (*view.server_answers, *subject.last_actions)
+    doubt = view.contradiction or _explain_possible_placement(view)
+    was_read = server.task_known and server.host_known and subject.migrations.value is not None
+    if not doubt and not was_read:
+        doubt = "Nova's answers leave out its task, its host or its migrations"
+    if doubt:
+        return undecided(
+            f"Server {server.uuid} is {server.status} and seems to have no host, but {doubt}.",
+            *evidence,
+        )
+    return orphaned(
+        f"Server {server.uuid} is {server.status} and has no host, and every action that could "
+        "give it one has finished.",
+        *evidence,
+    )
+
+
+def _is_tree_of_nova(view: ConsumerView, root: str | None) -> bool:
+    """Return whether `root` is a compute node's provider, or has a trait that only Nova sets."""
+    if not root:
+        return False
+    return root in view.index.nodes or view.index.has_nova_trait(root)
+
+
+def _explain_lost_host(server: Server, view: ConsumerView) -> Decision | None:
+    """Decide on a server without a host in a status that only a server on a host should have."""
+    if not server.host_known or not server.task_known:
+        return None
+    return undecided(
+        f"Server {server.uuid} is {server.status} with neither a task nor a host, and has an "
+        f"allocation on {format_providers(view)}. Nova can neither start nor move it: delete it, "
+        "or set it to ERROR, and its allocation can be proven to be an orphan.",
+        *view.server_answers,
+    )
+
+
+def _explain_possible_placement(view: ConsumerView) -> str | None:
+    """Return which action may still give a host to a server without one; None if none can."""
+    actions: list[Action] = []
+    for answer in view.subject.last_actions:
+        if answer.value is None or not answer.value.is_finished:
+            return "its last actions may not have finished"
+        actions.append(answer.value)
+    placing = next((action for action in actions if action.action in PLACING_ACTIONS), None)
+    shelving = next((action for action in actions if action.shelving_hosts), None)
+    allocated_hosts = set(view.index.list_hosts_of(view.allocation.resources))
+    if shelving is not None:
+        only_on_shelving_host = allocated_hosts <= shelving.shelving_hosts
+        return _explain_possible_queued_action(view, placing is not None, only_on_shelving_host)
+    if placing is None:
+        return "the action that gave it its last host is not known"
+    # Conductor tries a build on a second host when the first has ended its part. When that host
+    # starts, Nova sets the server to ERROR, and then the host takes the build from its queue
+    # (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
+    begun_on = placing.placing_hosts
+    if begun_on and not allocated_hosts <= begun_on:
+        return f"a host on which it has an allocation may still process the action {placing.action}"
+    return None
+
+
+def _explain_possible_queued_action(
+    view: ConsumerView, placed: bool, only_on_shelving_host: bool
+) -> str | None:
+    """Return why an action from before a finished shelve may still give the server a host.
+
+    Only a host that has the server shelves it, and the API takes no other action while one has a
+    task (nova/compute/api.py, check_instance_state): so everything requested before has finished.
+    The exception is a reset of the state, which hides the task of an action that waits in the queue
+    of another host. The server has an allocation on that other host. So if the server has
+    allocations only on the host that shelved it, no action waits: a host takes its messages in
+    their order.
+
+    placed: whether the newest action that could give it a host was listed, and has finished.
+    """
+    if only_on_shelving_host:
+        return None
+    if not placed:
+        return "the action that gave it its last host is not known"
+    actions = view.subject.actions.value
+    if actions is None or any(action.action == RESET_ACTION for action in actions):
+        return (
+            "its state may have been reset, and an action from before that may still wait for a "
+            "host on which it has an allocation"
+        )
+    return None

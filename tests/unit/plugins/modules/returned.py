@@ -1,0 +1,141 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a module returns, compared with its `RETURN`: each key is documented, with its shape."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import re
+import typing as t
+from pathlib import Path
+
+import yaml
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MODULES = Path(__file__).parents[4] / "plugins" / "modules"
+
+# Ansible itself documents these.
+COMMON = {
+    "changed",
+    "deprecations",
+    "diff",
+    "exception",
+    "failed",
+    "invocation",
+    "msg",
+    "printed_diff",
+    "warnings",
+}
+
+# Dictionaries whose keys are data: names, UUIDs, resource classes, kinds or options.
+FREE = {
+    "actions",
+    "allocations",
+    "amounts",
+    "capacity",
+    "claims",
+    "coverage",
+    "extra_specs",
+    "frees",
+    "free",
+    "guest",
+    "image_properties",
+    "kinds",
+    "new",
+    "partner",
+    "projects",
+    "providers",
+    "resource_classes",
+    "resources",
+    "share_of_claimed",
+    "stranded",
+    "tally",
+    "usages",
+    "used",
+    "verdicts",
+}
+
+TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "bool": bool,
+    "dict": dict,
+    "float": (float, int),
+    "int": int,
+    "list": list,
+    "str": str,
+}
+RESOURCE_CLASS = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+def find_undocumented(module: str, result: Mapping[str, t.Any]) -> list[str]:
+    """Return what `RETURN` of a module does not say about a result, each as path and fault."""
+    documented = read_documentation(module)
+    faults = []
+    # As Ansible returns it: a tuple is a list there.
+    for key, value in json.loads(json.dumps(result)).items():
+        if key in COMMON or key.startswith("_ansible"):
+            continue
+        if key not in documented:
+            faults.append(f"{key} is not documented")
+        else:
+            faults += _check(key, value, documented[key])
+    return sorted(set(faults))
+
+
+@functools.cache
+def read_documentation(module: str) -> dict[str, t.Any]:
+    """Return `RETURN` of a module; {} where it has none."""
+    source = (MODULES / f"{module}.py").read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "RETURN":
+            documented: dict[str, t.Any] = yaml.safe_load(ast.literal_eval(node.value))
+            return documented
+    return {}
+
+
+def _check(path: str, value: t.Any, entry: Mapping[str, t.Any]) -> Iterator[str]:
+    """Yield the faults of one value and of all that is in it."""
+    expected = entry["type"]
+    # Which values can be null is in the descriptions.
+    if value is None or expected == "raw":
+        return
+    # To Python a bool is an int.
+    mistaken = isinstance(value, bool) and expected != "bool"
+    if mistaken or not isinstance(value, TYPES[expected]):
+        yield f"{path} is a {type(value).__name__} and not a {expected}"
+        return
+    if expected == "list":
+        for part in value:
+            if entry["elements"] == "dict":
+                yield from _check_fields(f"{path}[]", part, entry)
+            else:
+                yield from _check(f"{path}[]", part, {"type": entry["elements"]})
+    elif expected == "dict":
+        yield from _check_fields(path, value, entry)
+
+
+def _check_fields(
+    path: str, value: Mapping[str, t.Any], entry: Mapping[str, t.Any]
+) -> Iterator[str]:
+    fields = entry.get("contains")
+    if fields is None:
+        name = path.rpartition(".")[2].removesuffix("[]")
+        if value and name not in FREE:
+            yield f"{path} is documented without its fields"
+        return
+    # Inventories are documented by the fields of one of them.
+    by_class = bool(value) and all(map(RESOURCE_CLASS.fullmatch, value))
+    if by_class and not set(value) & set(fields):
+        for part in value.values():
+            yield from _check_fields(path, part, entry)
+        return
+    for key, part in value.items():
+        if key in fields:
+            yield from _check(f"{path}.{key}", part, fields[key])
+        else:
+            yield f"{path}.{key} is not documented"
