@@ -360,6 +360,13 @@ def switch(nova: Nova, server: str, source: str, host: str) -> None:
 # nova/compute/manager.py.
 
 
+def _rebuild_instance(nova: Nova, server: str, host: str, steps: Steps, was: str) -> Steps:
+    """The decorators of rebuild_instance, which evacuates too."""
+    errors_out = error_out_instance(nova, server, host, steps, was)
+    recorded = event(nova, server, "compute_rebuild_instance", errors_out, host)
+    yield from reverts_task_state(nova, server, host, recorded)
+
+
 def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device: int = 0) -> Steps:
     nova.save(server, task="rebuilding")
     yield Step(API, "task set")
@@ -420,14 +427,7 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
         yield Step(host, "host saved")
         nova.set(moved, status="done")
 
-    steps = event(
-        nova,
-        server,
-        "compute_rebuild_instance",
-        error_out_instance(nova, server, host, rebuilt(), was),
-        host,
-    )
-    yield from reverts_task_state(nova, server, host, steps)
+    yield from _rebuild_instance(nova, server, host, rebuilt(), was)
 
 
 def rebuild(nova: Nova, server: str) -> Steps:
@@ -456,11 +456,4 @@ def rebuild(nova: Nova, server: str) -> Steps:
             yield Step(host, "claim dropped")
             raise
 
-    steps = event(
-        nova,
-        server,
-        "compute_rebuild_instance",
-        error_out_instance(nova, server, host, rebuilt(), was),
-        host,
-    )
-    yield from reverts_task_state(nova, server, host, steps)
+    yield from _rebuild_instance(nova, server, host, rebuilt(), was)
