@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import fcntl
-import http.server
 import json
 import os
 import pty
@@ -18,7 +17,6 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 import typing as t
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -28,6 +26,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
+)
+from ansible_collections.osops.placement.tests.integration.local_server import (
+    LocalServer,
+    QuietHandler,
 )
 from ansible_collections.osops.placement.tests.integration.support import long, spared
 
@@ -48,7 +50,7 @@ NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
-class Webhook:
+class Webhook(LocalServer):
     """A server that keeps the requests that it receives, and answers with a given status."""
 
     def __init__(self) -> None:
@@ -56,27 +58,14 @@ class Webhook:
         self.status = 200
         keep = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 keep.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(keep.status)
                 self.end_headers()
 
-            def log_message(self, format: str, *args: t.Any) -> None:
-                """Log nothing."""
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hooks/SECRET-of-the-hook"
-
-    def __enter__(self) -> Webhook:
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Handler)
+        self.url = f"{self.address}/hooks/SECRET-of-the-hook"
 
 
 @pytest.fixture
