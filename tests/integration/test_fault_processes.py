@@ -114,7 +114,7 @@ def test_runs_killed_at_each_step_of_a_write_can_be_continued_and_restored(
     assert many.held == many.consumers
     assert sum(tally["restored"] for tally in restored) == len(many.consumers)
     assert not any(tally["failed"] for tally in restored)
-    many.others_are_spared()
+    many.others_are_unchanged()
 
 
 @contextlib.contextmanager

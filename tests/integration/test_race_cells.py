@@ -278,4 +278,4 @@ def test_cell_dies_between_two_writes(
     )
     assert wires.placement.requests.count("POST /allocations") == 1
     assert many.recorded(tmp_path) == many.consumers[:8]
-    many.others_are_spared()
+    many.others_are_unchanged()

@@ -127,7 +127,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
         nova.save(server, task="resize_migrating", expected=("resize_prep",))
         try:
             yield Step(source, "task migrating")
-            nova.park(server, source)
+            nova.keep_for_revert(server, source)
         except Failed as failure:
             failure.in_copy = True
             raise
@@ -144,7 +144,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
             )
         except Failed:
             # The driver has restored the guest before it reported the failure.
-            nova.unpark(server, source)
+            nova.restore_kept_disk(server, source)
             revert_allocation(nova, server, migration)
             yield Step(source, "claim reverted")
             raise
@@ -167,7 +167,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
         try:
             yield from error_out_instance(nova, server, host, finished())
         except Failed:
-            nova.leave(server, ("parked", source))
+            nova.leave(server, ("kept for a revert", source))
             nova.remove(migration)
             yield Step(host, "source dropped")
             raise
@@ -209,7 +209,7 @@ def revert(nova: Nova, server: str) -> Steps:
                 and not nova.has_guest(server, dest)
                 and nova.host(server) == dest != source
             ):
-                nova.leave(server, ("parked", source))
+                nova.leave(server, ("kept for a revert", source))
             raise
 
     inner = error_out_instance(nova, server, dest, or_lost(dropped()))
@@ -225,7 +225,7 @@ def revert(nova: Nova, server: str) -> Steps:
         yield Step(source, "host back")
         revert_allocation(nova, server, migration)
         yield Step(source, "claim back")
-        nova.unpark(server, source)
+        nova.restore_kept_disk(server, source)
         yield Step(source, "guest back")
         nova.save(server, vm="active", task=None)
 
