@@ -13,7 +13,7 @@ import typing as t
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
 from ansible_collections.osops.placement.tests.integration.world import CELL1
 
 if t.TYPE_CHECKING:
@@ -118,7 +118,7 @@ def test_pages_are_read_to_the_end(
         for outcome in run.read("remediation.json")["outcomes"]
     }
     assert "and no migration is listed" in skipped[residents.traveller]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -169,7 +169,7 @@ def test_host_missing_from_the_listing_keeps_its_servers(
         "which is not exactly one compute node that Nova lists"
         in run.entry(residents.homes[missed])["reason"]
     )
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -189,7 +189,7 @@ def test_listing_is_read_again_when_the_last_host_of_a_page_vanishes(
     show(world, "compute_nodes", nodes[1])
 
     assert run.read("findings.json")["summary"]["coverage"]["hypervisors"] == len(nodes) - 1
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long

@@ -31,7 +31,10 @@ from ansible_collections.osops.placement.tests.integration.local_server import (
     LocalServer,
     QuietHandler,
 )
-from ansible_collections.osops.placement.tests.integration.support import long, spared
+from ansible_collections.osops.placement.tests.integration.support import (
+    assert_nothing_changed,
+    long,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +128,7 @@ def test_check_mode_writes_only_reports_and_the_next_run_finds_nothing_new(
     run = ansible.playbook("cleanup_orphans", "--check", variables=variables)
 
     assert run.status == 0, run.output
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
     folder = run.folder / "orphan-cleanup"
     assert {path.name for path in folder.iterdir()} == {*FILES, "plan.json", "remediation.json"}
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
@@ -214,7 +217,7 @@ def test_metrics_after_a_failed_run_keep_the_time_of_the_last_success(
     )
 
     assert first.status == 0 and run.status == 2, run.output
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
     told = metrics.read_text()
     succeeded, last = (
         _metric(told, "last_success_timestamp_seconds"),
