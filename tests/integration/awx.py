@@ -10,13 +10,16 @@ It has lists, searches by field, and refusals. It runs no job.
 from __future__ import annotations
 
 import contextlib
-import http.server
 import itertools
 import json
 import re
-import threading
 import typing as t
 import urllib.parse
+
+from ansible_collections.osops.placement.tests.integration.local_server import (
+    LocalServer,
+    QuietHandler,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -267,11 +270,8 @@ def _page(results: list[dict[str, t.Any]]) -> tuple[int, t.Any]:
 def served(awx: Awx) -> Iterator[Awx]:
     """Let `awx` answer on a port of this machine."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_arguments: t.Any) -> None:
-            pass
 
         def _serve(self) -> None:
             there = urllib.parse.urlsplit(self.path)
@@ -297,10 +297,6 @@ def served(awx: Awx) -> Iterator[Awx]:
 
         do_GET = do_POST = do_PATCH = _serve
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        awx.url = f"http://127.0.0.1:{server.server_port}"
+    with LocalServer(Handler) as server:
+        awx.url = server.address
         yield awx
-        server.shutdown()
-        thread.join()

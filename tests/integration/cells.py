@@ -129,7 +129,7 @@ def settle(world: World) -> Guests:
 
     guests.live["rests"] = servers.boot(cloud, "rests in cell2", SECOND)
     _end_migration(world, guests)
-    _park(world, guests)
+    _leave_unconfirmed(world, guests)
     _move(world, guests)
     _kill_on_the_way(world, guests)
 
@@ -149,11 +149,11 @@ def _end_migration(world: World, guests: Guests) -> None:
     guests.orphans["ended migration"] = migration
 
 
-def _park(world: World, guests: Guests) -> None:
+def _leave_unconfirmed(world: World, guests: Guests) -> None:
     """Leave a move unconfirmed: the migration has the allocation that a revert needs."""
-    server = servers.boot(world.cloud, "parked in cell2", SECOND)
-    guests.live["parked migration"] = servers.migrate(world.cloud, server, FIRST)
-    guests.live["parked"] = server
+    server = servers.boot(world.cloud, "unconfirmed in cell2", SECOND)
+    guests.live["unconfirmed migration"] = servers.migrate(world.cloud, server, FIRST)
+    guests.live["unconfirmed"] = server
 
 
 def _move(world: World, guests: Guests) -> None:

@@ -69,7 +69,7 @@ class Host:
     def do(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
         return self.ansible.direct("hypervisor_guest", **self._with(of, arguments))
 
-    def foretell(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
+    def predict(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
         """Return the prediction of check mode, which must change nothing."""
         before = self.everything()
         result = self.do(of, _ansible_check_mode=True, _ansible_diff=True, **arguments)
@@ -94,7 +94,7 @@ class Host:
 
         A second run must have nothing to do.
         """
-        foretold = self.foretell(of, **arguments)
+        foretold = self.predict(of, **arguments)
         result = self.do(of, _ansible_diff=True, **arguments)
         assert not foretold["failed"] and not result["failed"], result.get("msg")
         assert foretold["changed"] is True

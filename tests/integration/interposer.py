@@ -27,6 +27,11 @@ import threading
 import typing as t
 import urllib.parse
 
+from ansible_collections.osops.placement.tests.integration.local_server import (
+    LocalServer,
+    QuietHandler,
+)
+
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
 
@@ -98,7 +103,7 @@ class Hook:
         return self.nth in (0, self.seen)
 
 
-class Interposer:
+class Interposer(LocalServer):
     """A proxy on a port of its own, within a `with` block."""
 
     def __init__(self, upstream: str) -> None:
@@ -113,7 +118,7 @@ class Interposer:
         self.errors: list[BaseException] = []
         forward = self._forward
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
             def handle_any(self) -> None:
@@ -121,22 +126,8 @@ class Interposer:
 
             do_GET = do_POST = do_PUT = do_DELETE = handle_any
 
-            def log_message(self, format: str, *args: t.Any) -> None:
-                """Log nothing."""
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}{self._upstream.path}"
-
-    def __enter__(self) -> Interposer:
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Handler)
+        self.url = f"{self.address}{self._upstream.path}"
 
     def on(
         self,

@@ -113,32 +113,32 @@ class Life:
             self.cloud, self.server, "os-migrateLive", {"host": target, "block_migration": "auto"}
         )
         if self._host_of(self._rests()) == target:
-            self._keeps_claim_of_migration(source)
+            self._keeps_allocation_of_migration(source)
 
     def _confirmed_migration(self) -> None:
         source = self._host()
         servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
-        if self._is_parked():
+        if self._is_unconfirmed():
             servers.confirm(self.cloud, self.server)
-            self._keeps_claim_of_migration(source)
+            self._keeps_allocation_of_migration(source)
 
     def _reverted_migration(self) -> None:
         servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
-        if self._is_parked():
+        if self._is_unconfirmed():
             servers.revert(self.cloud, self.server)
 
     def _confirmed_resize(self) -> None:
         servers.act(
             self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())}
         )
-        if self._is_parked():
+        if self._is_unconfirmed():
             servers.confirm(self.cloud, self.server)
 
     def _reverted_resize(self) -> None:
         servers.act(
             self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())}
         )
-        if self._is_parked():
+        if self._is_unconfirmed():
             servers.revert(self.cloud, self.server)
 
     def _shelving(self) -> None:
@@ -157,12 +157,12 @@ class Life:
         )
         servers.delete(self.cloud, born)
 
-    def _lost_claim(self) -> None:
+    def _missing_allocation(self) -> None:
         if self._let_hold(self.server, {}):
             self.spoilt[self.server, "missing_allocation"] += 1
             self._is_healed()
 
-    def _misplaced_claim(self) -> None:
+    def _misplaced_allocation(self) -> None:
         if self._let_hold(
             self.server, {self.world.provider(self._elsewhere()): claim(self._seen())}
         ):
@@ -176,7 +176,7 @@ class Life:
         other host.
         """
         servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
-        if not self._is_parked():
+        if not self._is_unconfirmed():
             return
         servers.revert(self.cloud, self.server)
         migration = self._newest_migration()
@@ -252,7 +252,7 @@ class Life:
             raise MinicloudError(f"Placement answered {answer.status}: {answer.body}")
         return answer.ok
 
-    def _keeps_claim_of_migration(self, source: str) -> None:
+    def _keeps_allocation_of_migration(self, source: str) -> None:
         if self._now_and_then():
             self._let_hold(self._newest_migration()["uuid"], {self.world.provider(source): CLAIM})
 
@@ -269,12 +269,12 @@ class Life:
 
         self.world.wait(f"the claim of server {self.server} to be put right", probe)
 
-    def _is_parked(self) -> bool:
+    def _is_unconfirmed(self) -> bool:
         found = self._rests()
         self._check(found, "parking")
         if self._now_and_then():
             self._stays()
-            self._check(self._rests(), "having been parked")
+            self._check(self._rests(), "having waited for confirmation")
         return found["status"] == "VERIFY_RESIZE"
 
     def _stays(self) -> None:
@@ -363,8 +363,8 @@ MOVES: Sequence[Callable[[Life], None]] = (
 )
 HAPPENINGS: Sequence[Callable[[Life], None]] = (
     *MOVES,
-    Life._lost_claim,
-    Life._misplaced_claim,
+    Life._missing_allocation,
+    Life._misplaced_allocation,
     Life._unreverted_allocation,
 )
 SPOILING: Sequence[Callable[[Life], None]] = (

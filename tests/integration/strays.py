@@ -87,7 +87,7 @@ class Strays:
         """Return the amounts of one of them on its host."""
         return self._placement.held(consumer).get(self._host, {})
 
-    def others_are_spared(self) -> None:
+    def others_are_unchanged(self) -> None:
         assert self._not_ours() == self._others
 
     def _not_ours(self) -> dict[str, t.Any]:

@@ -418,7 +418,7 @@ def told(process: subprocess.Popen[str]) -> dict[str, t.Any]:
     return {"failed": False, **json.loads(output)} if output else {}
 
 
-def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:
+def assert_nothing_changed(run: Run, before: dict[str, t.Any], placement: Placement) -> None:
     """Assert that all allocations and their generations are unchanged.
 
     The output has no traceback of our own code either.

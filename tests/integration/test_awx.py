@@ -51,7 +51,7 @@ def strays(few: Strays) -> Iterator[Strays]:
     few.release()
     few.claim()
     yield few
-    few.others_are_spared()
+    few.others_are_unchanged()
 
 
 @pytest.fixture

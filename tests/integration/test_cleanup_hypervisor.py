@@ -214,14 +214,14 @@ def _changes(run: Run) -> int:
 def test_cleanup_keeps_what_a_live_server_may_need(
     ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
-    parked = world.boot(host.name)
-    servers.migrate(world.cloud, parked, "compute-1")
+    unconfirmed = world.boot(host.name)
+    servers.migrate(world.cloud, unconfirmed, "compute-1")
     evacuee = world.boot("compute-2")
     stopped = world.boot(host.name)
     servers.act(world.cloud, stopped, "os-stop")
     servers.settle(world.cloud, stopped, host.name, "SHUTOFF")
     running, linked, open_here = (_deleted(world, host.name) for _count in range(3))
-    host.guest(parked, folder=f"{parked}_resize")
+    host.guest(unconfirmed, folder=f"{unconfirmed}_resize")
     host.guest(evacuee)
     host.guest(stopped)
     host.guest(running, running=True)
@@ -235,8 +235,8 @@ def test_cleanup_keeps_what_a_live_server_may_need(
 
     assert host.state() == before
     assert _verdicts(run) == {
-        f"domain {parked}": "protected",
-        f"directory {parked}_resize": "protected",
+        f"domain {unconfirmed}": "protected",
+        f"directory {unconfirmed}_resize": "protected",
         f"domain {evacuee}": "undecided",
         f"directory {evacuee}": "undecided",
         f"domain {running}": "protected",
@@ -246,7 +246,7 @@ def test_cleanup_keeps_what_a_live_server_may_need(
         f"domain {foreign}": "protected",
     }
     assert _changes(run) == 0
-    servers.confirm(world.cloud, parked)
+    servers.confirm(world.cloud, unconfirmed)
 
 
 @pytest.mark.long

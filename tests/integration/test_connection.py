@@ -180,4 +180,4 @@ def test_role_passes_its_cloud_to_all_its_tasks(
         "restore_allocations", variables={**named, "orphan_cleanup_journal": journal}
     )
     assert (restored.status, few.held) == (0, few.consumers), restored.output
-    few.others_are_spared()
+    few.others_are_unchanged()

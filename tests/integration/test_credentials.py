@@ -15,7 +15,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -165,4 +165,4 @@ def test_credentials_that_only_list_close_the_soundness_check(
 
     assert run.status != 0
     assert said in run.told
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)

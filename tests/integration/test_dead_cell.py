@@ -28,7 +28,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.tests.integration import cells
 from ansible_collections.osops.placement.tests.integration.cells import DOOMED, FIRST, SECOND
 from ansible_collections.osops.placement.tests.integration.forks import schedule
-from ansible_collections.osops.placement.tests.integration.support import Ansible, spared
+from ansible_collections.osops.placement.tests.integration.support import (
+    Ansible,
+    assert_nothing_changed,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -254,7 +257,7 @@ def test_run_stays_safe_with_every_kind_opted_in(
     run = ansible.playbook("cleanup_orphans", variables={**EVERY_KIND, **NEVER})
 
     assert run.status == 0, run.output
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
     assert placement.providers() == providers
     assert not [request for request in wires.placement.requests if not request.startswith("GET ")]
 
@@ -279,7 +282,7 @@ def test_fail_on_decides_whether_the_play_fails(
     assert (run.status != 0) is fails, run.output
     if fail_on == "partial":
         assert all(host in run.told for host in HOSTS)
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long

@@ -39,7 +39,7 @@ def _living(minicloud: Minicloud) -> None:
     minicloud.scenario("healthy")
 
 
-class Retirement:
+class Decommissioning:
     """`decommission_host`, run on one host."""
 
     def __init__(self, ansible: Ansible) -> None:
@@ -64,8 +64,8 @@ class Retirement:
 
 
 @pytest.fixture
-def retire(ansible: Ansible) -> Retirement:
-    return Retirement(ansible)
+def decommission(ansible: Ansible) -> Decommissioning:
+    return Decommissioning(ansible)
 
 
 def _new_host(world: World, **kind: str) -> str:
@@ -90,17 +90,17 @@ def _is_gone(world: World, placement: Placement, *hosts: str) -> None:
 
 @pytest.mark.acceptance
 def test_empty_host_is_decommissioned_once_and_its_name_is_free(
-    retire: Retirement, world: World, placement: Placement
+    decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
     before = world.picture()
 
-    foretold = retire.done(host, "--check")
-    excluded = retire.refused(host, host_decommission_exclude_providers=[host])
+    foretold = decommission.done(host, "--check")
+    excluded = decommission.refused(host, host_decommission_exclude_providers=[host])
     assert f"{host} is excluded by name" in excluded.told and world.picture() == before
-    done = retire.done(host)
+    done = decommission.done(host)
     _is_gone(world, placement, host)
-    again = retire.done(host)
+    again = decommission.done(host)
 
     assert (
         f"{host} is gone: no service, no compute node, no provider, and its name is free."
@@ -115,12 +115,12 @@ def test_empty_host_is_decommissioned_once_and_its_name_is_free(
 
 @pytest.mark.long
 def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
-    ansible: Ansible, retire: Retirement, world: World, placement: Placement
+    ansible: Ansible, decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     """Moves go from one host and to the other, and both are dead."""
     here, there = _new_host(world), _new_host(world)
-    guest, parked, moving = world.boot(here), world.boot(here), world.boot(here)
-    resize = servers.migrate(world.cloud, parked, there)
+    guest, unconfirmed, moving = world.boot(here), world.boot(here), world.boot(here)
+    resize = servers.migrate(world.cloud, unconfirmed, there)
     world.crash(there)
     servers.act(world.cloud, moving, "migrate", {"host": there})
     holdings.await_providers(world.cloud, moving, world.provider(there))
@@ -141,9 +141,9 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     placement.put(foreign, {**zun, "consumer_type": "CONTAINER"}, "1.38")
     before = world.picture()
 
-    shown = retire.done([here, there], "--tags", "check", host_decommission_max_hosts=2)
-    one_by_one = [retire.refused(host) for host in (here, there)]
-    foretold = retire.refused(here, "--check")
+    shown = decommission.done([here, there], "--tags", "check", host_decommission_max_hosts=2)
+    one_by_one = [decommission.refused(host) for host in (here, there)]
+    foretold = decommission.refused(here, "--check")
     told = {
         host: ansible.module("compute_host_info", hosts=[host], min_age=0)["hosts"][0]
         for host in (here, there)
@@ -169,7 +169,7 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
         foreign: "claim",
     }
     # The migration does not yet name the host that never answered.
-    assert kinds(there) == {parked: "server", resize: "resize", moving: "claim"}
+    assert kinds(there) == {unconfirmed: "server", resize: "resize", moving: "claim"}
     assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
         resize: ("migration", "confirm or reve"),
         move: ("migration", "wait for it; if"),
@@ -215,7 +215,7 @@ def _leave_something(world: World, placement: Placement, host: str) -> dict[str,
 
 @pytest.mark.long
 def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
-    retire: Retirement, world: World, placement: Placement
+    decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     hosts = [_new_host(world), _new_host(world)]
     left = _leave_something(world, placement, hosts[0])
@@ -224,10 +224,10 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
     reading = world.picture()
     chosen = {"host_decommission_remediate_kinds": [*left.values(), "unknown_consumer"]}
 
-    many = retire.refused(hosts, **chosen)
-    foretold = retire.done(hosts, "--check", host_decommission_max_hosts="2", **chosen)
+    many = decommission.refused(hosts, **chosen)
+    foretold = decommission.done(hosts, "--check", host_decommission_max_hosts="2", **chosen)
     assert world.picture() == reading
-    done = retire.done(hosts, host_decommission_max_hosts="2", **chosen)
+    done = decommission.done(hosts, host_decommission_max_hosts="2", **chosen)
 
     assert (
         "2 hosts would be retired and host_decommission_max_hosts is 1: nothing was changed."
@@ -250,14 +250,14 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
 
 
 @pytest.mark.long
-def test_one_blocked_host_keeps_both_unchanged(retire: Retirement, world: World) -> None:
+def test_one_blocked_host_keeps_both_unchanged(decommission: Decommissioning, world: World) -> None:
     """The host without blockers is named first."""
     free, held = _dead_host(world), _new_host(world)
     name = "{{ 7 * 7 }} <b>=c()|"
     server = world.boot(held, name=name)
     before = world.picture()
 
-    run = retire.refused([free, held], host_decommission_max_hosts=2)
+    run = decommission.refused([free, held], host_decommission_max_hosts=2)
 
     assert "Nothing holds it back." in run.told
     assert f"{held} is held back by 1" in run.told and server in run.told
@@ -267,7 +267,7 @@ def test_one_blocked_host_keeps_both_unchanged(retire: Retirement, world: World)
 
 @pytest.mark.long
 def test_orphaned_provider_with_leftovers_is_decommissioned_by_its_name(
-    retire: Retirement, world: World, placement: Placement
+    decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
     left = _leave_something(world, placement, host)
@@ -275,9 +275,9 @@ def test_orphaned_provider_with_leftovers_is_decommissioned_by_its_name(
     before = world.picture()
     assert host in placement.providers() and host not in before["nodes"]
 
-    foretold = retire.done(host, "--check")
+    foretold = decommission.done(host, "--check")
     assert world.picture() == before
-    done = retire.done(host)
+    done = decommission.done(host)
 
     assert foretold.changed == done.changed
     _is_gone(world, placement, host)
@@ -288,7 +288,7 @@ def test_orphaned_provider_with_leftovers_is_decommissioned_by_its_name(
 
 @pytest.mark.long
 def test_reinstalled_host_is_decommissioned_with_the_tree_that_held_its_name(
-    retire: Retirement, world: World, placement: Placement
+    decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
     old, stray = world.provider(host), world.claim(host)
@@ -299,7 +299,7 @@ def test_reinstalled_host_is_decommissioned_with_the_tree_that_held_its_name(
     world.kill(host)
     assert world.cloud.hypervisors()[host] != old == placement.providers()[host]
 
-    done = retire.done(host)
+    done = decommission.done(host)
 
     assert f"{host} ({old})" in done.told
     _is_gone(world, placement, host)
@@ -315,8 +315,10 @@ def _course(run: Run) -> set[str]:
     return found
 
 
-def test_folder_of_a_host_is_inside_the_folder_of_the_run(retire: Retirement, world: World) -> None:
-    run = retire.done("..", "--tags", "check")
+def test_folder_of_a_host_is_inside_the_folder_of_the_run(
+    decommission: Decommissioning, world: World
+) -> None:
+    run = decommission.done("..", "--tags", "check")
 
     (folder,) = (run.folder / "host-decommission").iterdir()
     assert folder.name.startswith("_.-")
@@ -324,18 +326,18 @@ def test_folder_of_a_host_is_inside_the_folder_of_the_run(retire: Retirement, wo
 
 @pytest.mark.long
 def test_unreadable_files_of_an_earlier_run_are_an_error(
-    ansible: Ansible, retire: Retirement, world: World
+    ansible: Ansible, decommission: Decommissioning, world: World
 ) -> None:
     host = _new_host(world)
     (ansible.folder / "host-decommission" / host / "host.json").mkdir(parents=True)
 
-    assert "host.json" in retire.refused(host, "--tags", "check").told
+    assert "host.json" in decommission.refused(host, "--tags", "check").told
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["the service's", "its own"])
 def test_decommissioning_interrupted_after_the_service_deletion_is_finished(
-    retire: Retirement, world: World, placement: Placement, wires: Wires, name: str
+    decommission: Decommissioning, world: World, placement: Placement, wires: Wires, name: str
 ) -> None:
     host = _dead_host(world)
     provider = world.provider(host)
@@ -350,11 +352,11 @@ def test_decommissioning_interrupted_after_the_service_deletion_is_finished(
 
     # Nova leaves behind what is allocated at the last moment.
     wires.nova.on("DELETE", "/os-services/", before=lambda: world.hold(stray, {child: {"VCPU": 1}}))
-    stopped = retire.refused(host)
+    stopped = decommission.refused(host)
     assert host not in world.cloud.compute_services() and provider in placement.providers().values()
-    still = retire.refused(host)
+    still = decommission.refused(host)
     world.hold(stray, {})
-    done = retire.done(host)
+    done = decommission.done(host)
 
     assert stopped.changed == 2
     for run in (stopped, still):
@@ -365,16 +367,16 @@ def test_decommissioning_interrupted_after_the_service_deletion_is_finished(
 
 @pytest.mark.long
 def test_each_stage_runs_by_tag_and_by_entry_point(
-    ansible: Ansible, retire: Retirement, world: World, placement: Placement
+    ansible: Ansible, decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     by_tag, by_entry_point = _new_host(world), _new_host(world)
     for host in (by_tag, by_entry_point):
         world.kill(host)
     strays = {host: world.claim(host) for host in (by_tag, by_entry_point)}
-    forgotten = {"host_decommission_remediate_kinds": ["unknown_consumer"]}
+    unknown = {"host_decommission_remediate_kinds": ["unknown_consumer"]}
 
     def stage(name: str, *arguments: str) -> Run:
-        return retire(by_tag, "--tags", name, *arguments, **forgotten)
+        return decommission(by_tag, "--tags", name, *arguments, **unknown)
 
     before = world.picture()
     assert stage("check").status == 0
@@ -398,7 +400,7 @@ def test_each_stage_runs_by_tag_and_by_entry_point(
     _is_gone(world, placement, by_tag)
     assert stage("verify").status == 0
 
-    variables = {**KNOWN, **forgotten, "host_decommission_target": by_entry_point}
+    variables = {**KNOWN, **unknown, "host_decommission_target": by_entry_point}
     stages = ["check", "disable", "clean", "delete", "verify"]
     role = {"name": "osops.placement.host_decommission"}
     run = ansible.play(
@@ -414,13 +416,13 @@ def test_each_stage_runs_by_tag_and_by_entry_point(
 
 
 @pytest.mark.long
-def test_no_tag_skips_the_check(retire: Retirement, world: World) -> None:
+def test_no_tag_skips_the_check(decommission: Decommissioning, world: World) -> None:
     host = _new_host(world)
     server = world.boot(host)
     before = world.picture()
 
     for skipped in ("check", "disable", "clean", "delete", "verify"):
-        run = retire.refused(host, "--skip-tags", skipped)
+        run = decommission.refused(host, "--skip-tags", skipped)
         assert f"{host} is held back by 1" in run.told and server in run.told, (skipped, run.output)
         assert world.picture() == before, skipped
 
@@ -475,7 +477,7 @@ def test_unset_limit_stops_before_any_change(
     }
     before = world.picture()
 
-    forgotten = ansible.play(own, arguments=["-i", str(inventory)])
+    unknown = ansible.play(own, arguments=["-i", str(inventory)])
     serially = ansible.play(
         {**own, "serial": 1},
         arguments=["-i", str(inventory), "-e", "host_decommission_max_hosts=2"],
@@ -483,7 +485,7 @@ def test_unset_limit_stops_before_any_change(
     assert world.picture() == before
     meant = ansible.play(own, arguments=["-i", str(inventory), "--limit", host])
 
-    for run in (forgotten, serially):
+    for run in (unknown, serially):
         assert run.status != 0
         assert (
             "3 hosts would be retired and host_decommission_max_hosts is" in run.told
@@ -496,13 +498,13 @@ def test_unset_limit_stops_before_any_change(
 
 @pytest.mark.long
 def test_server_arriving_between_check_and_disable_stops_the_run(
-    retire: Retirement, world: World, wires: Wires
+    decommission: Decommissioning, world: World, wires: Wires
 ) -> None:
     host = _new_host(world)
     landed: list[str] = []
     hook = wires.nova.on("PUT", "/os-services/", before=lambda: landed.append(world.boot(host)))
 
-    run = retire.refused(host)
+    run = decommission.refused(host)
 
     assert hook.ran and landed[0] in run.told
     assert f"{host} is held back by 1" in run.told
@@ -512,37 +514,37 @@ def test_server_arriving_between_check_and_disable_stops_the_run(
 
 @pytest.mark.long
 def test_live_host_is_disabled_but_not_deleted_until_stopped(
-    retire: Retirement, world: World, placement: Placement
+    decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
 
-    foretold = retire.refused(host, "--check")
-    run = retire.refused(host)
+    foretold = decommission.refused(host, "--check")
+    run = decommission.refused(host)
 
     for told in (foretold.told, run.told):
         assert f"The nova-compute of {host} is up" in told
     assert world.cloud.compute_services()[host]["status"] == "disabled"
     world.kill(host)
-    assert retire.done(host).changed == 1
+    assert decommission.done(host).changed == 1
     _is_gone(world, placement, host)
 
 
 @pytest.mark.long
 def test_host_is_blocked_when_nova_does_not_list_servers(
-    retire: Retirement, world: World, wires: Wires
+    decommission: Decommissioning, world: World, wires: Wires
 ) -> None:
     host = _dead_host(world)
     before = world.picture()
     wires.nova.on("GET", f"/servers/detail.*host={host}", nth=0, before=lambda: Fault.BROKEN)
 
-    retire.refused(host)
+    decommission.refused(host)
 
     assert world.picture() == before
 
 
 @pytest.mark.long
 def test_nodes_of_one_service_are_decommissioned_singly_and_together(
-    retire: Retirement, world: World, placement: Placement
+    decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     host = _new_host(world, driver="minicloud_ironic.TwoNodes")
     nodes = {
@@ -555,11 +557,11 @@ def test_nodes_of_one_service_are_decommissioned_singly_and_together(
     for name, provider in nodes.items():
         placement.create_provider(f"{name} port", {"VCPU": {"total": 8}}, parent=provider)
 
-    single = retire.refused(f"{host}-2")
-    held = retire.refused(host)
+    single = decommission.refused(f"{host}-2")
+    held = decommission.refused(host)
     servers.delete(world.cloud, server)
     world.hold(server, {})
-    done = retire.done(host)
+    done = decommission.done(host)
 
     assert (
         f"{host}-2 is one of 2 compute nodes of service {host}, which can only be retired "
@@ -573,7 +575,7 @@ def test_nodes_of_one_service_are_decommissioned_singly_and_together(
 
 @pytest.mark.long
 def test_old_service_that_limits_the_rpc_version_is_listed_and_decommissioned(
-    ansible: Ansible, retire: Retirement, world: World, placement: Placement
+    ansible: Ansible, decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
     servers.update_service(
@@ -587,7 +589,7 @@ def test_old_service_that_limits_the_rpc_version_is_listed_and_decommissioned(
     }
 
     found = ansible.playbook("detect_orphans", variables=stale).read("findings.json")["findings"]
-    run = retire.done(host)
+    run = decommission.done(host)
 
     assert [(finding["kind"], finding["service"]["host"]) for finding in found] == [
         ("stale_service", host)

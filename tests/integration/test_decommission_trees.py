@@ -51,7 +51,7 @@ def _dead_host(world: World) -> str:
     return name
 
 
-def _haunted(world: World, host: str) -> str:
+def _leave_orphaned_provider(world: World, host: str) -> str:
     """Let a host die and Nova delete its service, with an allocation of a deleted server on it.
 
     Its provider stays. Returns the server.
@@ -66,7 +66,9 @@ def _haunted(world: World, host: str) -> str:
     return server
 
 
-def _ghost_of(world: World, placement: Placement, host: str) -> tuple[str, str, str]:
+def _leave_allocated_provider(
+    world: World, placement: Placement, host: str
+) -> tuple[str, str, str]:
     """Let Nova delete the service of a dead host while a consumer has an allocation.
 
     Returns the remaining root, a child of it, and that consumer.
@@ -103,7 +105,7 @@ def test_orphaned_provider_is_deleted_by_a_second_run_when_empty(
     host = f"ghost-{uuid.uuid4().hex[:8]}"
     world.own_host(host)
     root = world.provider(host)
-    server = _haunted(world, host)
+    server = _leave_orphaned_provider(world, host)
     child = placement.create_provider(f"{host} port", STOCK, parent=root)
 
     first = _clean_up(ansible, host)
@@ -156,7 +158,7 @@ def test_orphaned_provider_changed_after_review_is_kept(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
-    root, child, stray = _ghost_of(world, placement, host)
+    root, child, stray = _leave_allocated_provider(world, placement, host)
     path, findings, folder = (
         str(ansible.folder / name) for name in ("plan.json", "findings.json", "kept")
     )
@@ -202,7 +204,7 @@ def test_root_allocated_at_the_last_moment_is_kept(
     ansible: Ansible, world: World, placement: Placement, minicloud: Minicloud
 ) -> None:
     host = _dead_host(world)
-    root, child, stray = _ghost_of(world, placement, host)
+    root, child, stray = _leave_allocated_provider(world, placement, host)
     with interposed(ansible, minicloud) as wires:
         hook = wires.placement.on("DELETE", child, after=lambda: world.hold(stray, {root: CLAIM}))
         run = ansible.playbook(
@@ -223,7 +225,7 @@ def test_conflicting_name_is_freed_for_the_new_compute_node(
     host = f"ghost-{uuid.uuid4().hex[:8]}"
     world.own_host(host)
     old = world.provider(host)
-    server = _haunted(world, host)
+    server = _leave_orphaned_provider(world, host)
     # A reinstallation loses this: nova-compute creates a new uuid, and Placement refuses its name.
     (world.paths.compute(host) / "compute_id").unlink()
     world.own_host(host)

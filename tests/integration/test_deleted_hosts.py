@@ -15,7 +15,7 @@ import uuid
 
 import pytest
 from minicloud_ctl import holdings, servers
-from minicloud_ctl.scenarios import deleted, graves
+from minicloud_ctl.scenarios import deleted, leftovers
 from minicloud_ctl.scenarios.registry import Context
 
 from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
@@ -75,7 +75,7 @@ def _gone(world: World, minicloud: Minicloud) -> Iterator[Gone]:
         failed,
     )
     context = Context(world.paths, "purged_server")
-    purged, held = graves.delete_on(context, host, "gone_purged")
+    purged, held = leftovers.delete_on(context, host, "gone_purged")
     deleted.purge(context, purged, keep_mapping=False)
     servers.shelve(world.cloud, shelved)
     holdings.await_providers(world.cloud, shelved)
@@ -99,7 +99,7 @@ def _verdicts(run: Run, gone: Gone) -> dict[str, tuple[str, str]]:
     return {consumer: (entry["kind"], entry["verdict"]) for consumer, entry in entries.items()}
 
 
-def _ghost(run: Run, gone: Gone) -> dict[str, t.Any]:
+def _orphaned_provider(run: Run, gone: Gone) -> dict[str, t.Any]:
     entries = run.read("findings.json")["findings"]
     return next(entry for entry in entries if entry["id"] == f"orphaned_provider/{gone.root}")
 
@@ -119,7 +119,7 @@ def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     assert (
         f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and "
         "1 more)"
-    ) in _ghost(whole, gone)["reason"]
+    ) in _orphaned_provider(whole, gone)["reason"]
     assert (
         gone.host in whole.entry(gone.doubtful)["reason"]
         and gone.host in whole.entry(gone.purged)["reason"]
@@ -138,8 +138,8 @@ def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     assert set(placement.held(gone.doubtful)) == {world.provider("compute-2"), gone.root}
     again = ansible.playbook("detect_orphans", variables=named)
     assert (
-        f"Consumer {gone.doubtful} still has an allocation on this tree"
-        in _ghost(again, gone)["reason"]
+        f"1 consumer holds an allocation of its tree ({gone.doubtful})"
+        in _orphaned_provider(again, gone)["reason"]
     )
 
 

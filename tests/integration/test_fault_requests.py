@@ -111,7 +111,7 @@ def test_run_survives_each_fault_in_each_request(
             break
     assert not left, [(shape.request, shape.faults) for shape in left]
     assert len(met) == len(set(met)) > 100
-    few.others_are_spared()
+    few.others_are_unchanged()
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.RESET), long(Fault.BAD_GATEWAY)])
@@ -260,7 +260,7 @@ def test_run_gives_up_after_repeated_write_failures(
         f"{max_failures}"
     ) in (result["outcomes"][-1]["reason"])
     assert f"{tried} of 20 changes failed, and {20 - tried} were not tried" in result["msg"]
-    many.others_are_spared()
+    many.others_are_unchanged()
 
 
 def test_run_refuses_a_failure_limit_of_zero_before_any_request(

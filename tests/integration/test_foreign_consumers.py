@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def test_container_is_undecided_and_kept(
     assert container not in {
         outcome["consumer"] for outcome in run.read("remediation.json")["outcomes"]
     }
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.usefixtures("zun")
@@ -137,4 +137,4 @@ def test_undiscovered_host_keeps_its_allocations(
     assert run.status == 0
     assert run.entry(server)["verdict"] == "undecided"
     assert run.entry(stray)["kind"] == "foreign_provider"
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)

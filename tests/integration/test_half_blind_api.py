@@ -36,7 +36,10 @@ from ansible_collections.osops.placement.tests.integration.cells import (
 )
 from ansible_collections.osops.placement.tests.integration.forks import schedule
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import long, spared
+from ansible_collections.osops.placement.tests.integration.support import (
+    assert_nothing_changed,
+    long,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -198,7 +201,7 @@ def test_hypervisors_without_a_service_fail_the_soundness_check(
 
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
-    spared(run, everything, placement)
+    assert_nothing_changed(run, everything, placement)
     coverage = run.read("findings.json")["summary"]["coverage"]
     assert coverage["complete"] is False
     assert any(f"{CELL}-" in sentence for sentence in coverage["failed_checks"]), coverage

@@ -142,7 +142,7 @@ def outcomes(run: Run) -> dict[str, tuple[bool, str, str]]:
 class Others:
     """Servers that must not be changed, each for its own reason."""
 
-    parked: str
+    unconfirmed: str
     busy: str
     elsewhere: str
     excluded: str
@@ -152,7 +152,7 @@ class Others:
 @pytest.fixture
 def others(world: World) -> Others:
     made = Others(*(world.boot("compute-3") for _field in d.fields(Others)))
-    servers.migrate(world.cloud, made.parked, "compute-4")
+    servers.migrate(world.cloud, made.unconfirmed, "compute-4")
     world.sql(CELL1, "UPDATE instances SET task_state = 'rebooting' WHERE uuid = ?", made.busy)
     for server in d.astuple(made):
         world.hold(server, {})

@@ -103,7 +103,7 @@ class Story:
     rounds: list[Round] = d.field(default_factory=list)
     lives: list[Life] = d.field(default_factory=list)
     chronicle: Chronicle = d.field(default_factory=Chronicle)
-    parked: str = ""
+    unconfirmed: str = ""
     living: dict[str, dict[str, t.Any]] = d.field(default_factory=dict)
     held: dict[str, t.Any] = d.field(default_factory=dict)
 
@@ -195,12 +195,12 @@ def story(
             told.rounds.append(clean(world, ansible, list(others), next(held_up)))
         for life in running:
             life.result()
-        told.parked = next(
+        told.unconfirmed = next(
             life.server
             for life in told.lives
             if servers.get(world.cloud, life.server)["status"] == "ACTIVE"
         )
-        servers.migrate(world.cloud, told.parked, elsewhere(world, told.parked))
+        servers.migrate(world.cloud, told.unconfirmed, elsewhere(world, told.unconfirmed))
         for _count in range(LAST_ROUNDS):
             told.rounds.append(clean(world, ansible, list(others)))
             if not told.rounds[-1].made:
@@ -361,8 +361,8 @@ def test_every_live_server_has_exactly_its_own_host(story: Story, world: World) 
 
 
 def test_every_other_consumer_belongs_to_an_unfinished_move(story: Story, world: World) -> None:
-    (parked,) = servers.migrations(world.cloud, story.parked)[:1]
+    (unconfirmed,) = servers.migrations(world.cloud, story.unconfirmed)[:1]
 
-    assert parked["status"] == "finished"
-    assert set(story.held) - set(story.living) == {parked["uuid"]}
-    assert set(story.held[parked["uuid"]]) == {world.provider(parked["source_compute"])}
+    assert unconfirmed["status"] == "finished"
+    assert set(story.held) - set(story.living) == {unconfirmed["uuid"]}
+    assert set(story.held[unconfirmed["uuid"]]) == {world.provider(unconfirmed["source_compute"])}

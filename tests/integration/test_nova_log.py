@@ -15,7 +15,7 @@ import uuid
 
 import pytest
 from minicloud_ctl import holdings, lifecycle, servers
-from minicloud_ctl.scenarios import deleted, graves
+from minicloud_ctl.scenarios import deleted, leftovers
 from minicloud_ctl.scenarios.registry import Context
 
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
@@ -84,7 +84,7 @@ def _purged(stage: Stage) -> None:
     """A server whose rows are purged and whose allocation still exists."""
     host, world = _new_host(stage, "purged"), stage.world
     context = Context(world.paths, "purged_server")
-    server, held = graves.delete_on(context, host, "log of a purged server")
+    server, held = leftovers.delete_on(context, host, "log of a purged server")
     deleted.purge(context, server, keep_mapping=False)
     holdings.write_back(world.cloud, server, held)
     stage.consumers["purged"] = server

@@ -20,7 +20,10 @@ import yaml
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
-from ansible_collections.osops.placement.tests.integration.support import Ansible, spared
+from ansible_collections.osops.placement.tests.integration.support import (
+    Ansible,
+    assert_nothing_changed,
+)
 from ansible_collections.osops.placement.tests.integration.world import CELL1
 
 if t.TYPE_CHECKING:
@@ -267,7 +270,7 @@ def test_removal_by_the_auditor_is_refused_with_the_name_of_the_rule(
     assert {outcome["outcome"] for outcome in run.read("remediation.json")["outcomes"]} == {
         "failed"
     }
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 def _connection(office: Office, role: str) -> Connection:

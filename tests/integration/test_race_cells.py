@@ -18,7 +18,10 @@ import uuid
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import Ansible, spared
+from ansible_collections.osops.placement.tests.integration.support import (
+    Ansible,
+    assert_nothing_changed,
+)
 from ansible_collections.osops.placement.tests.integration.world import CELL2, CELLS_ASKED
 
 if t.TYPE_CHECKING:
@@ -118,7 +121,7 @@ def test_cell_dies_during_the_listings(
 
     assert died.ran and run.status != 0
     assert run.read("findings.json")["summary"]["coverage"]["unjudged_hosts"] == [HOST]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -155,7 +158,7 @@ def test_cell_is_dead_for_one_lookup(
     )
     assert look_up.ran and run.status == 0
     assert f"Nova answered 500 when asked for {victim}" in run.entry(victim)["reason"]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -179,7 +182,7 @@ def test_cell_is_dead_and_its_server_queued_for_delete(
     )
     coverage = run.read("findings.json")["summary"]["coverage"]
     assert (coverage["complete"], coverage["unjudged_hosts"]) == (False, [HOST])
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -199,7 +202,7 @@ def test_cell_is_dead_while_migrations_are_listed(
         "Nova lists a migration of this uuid in one answer and leaves it out in another"
         in run.entry(moving)["reason"]
     )
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 def test_cell_is_dead_from_the_migrations_to_the_last_lookup(
@@ -218,7 +221,7 @@ def test_cell_is_dead_from_the_migrations_to_the_last_lookup(
     assert back.ran
     assert run.read("findings.json")["summary"]["coverage"]["complete"] is False
     assert moving not in {entry["consumer"] for entry in run.read("findings.json")["findings"]}
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -238,7 +241,7 @@ def test_cell_is_dead_while_migrations_are_listed_again(
 
     assert asked.ran
     assert victim not in {entry["consumer"] for entry in run.read("findings.json")["findings"]}
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -258,7 +261,7 @@ def test_cell_dies_between_detection_and_remediation(
         f"this rests on absence, and the cell of {HOST} does not answer" in outcome["reason"]
         for outcome in outcomes
     )
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 def test_cell_dies_between_two_writes(
@@ -278,4 +281,4 @@ def test_cell_dies_between_two_writes(
     )
     assert wires.placement.requests.count("POST /allocations") == 1
     assert many.recorded(tmp_path) == many.consumers[:8]
-    many.others_are_spared()
+    many.others_are_unchanged()

@@ -43,7 +43,7 @@ def moves_to(host: str) -> Happening:
     return lambda world, server: world.live_migrate(server, host)
 
 
-def parks(world: World, server: str) -> None:
+def leaves_unconfirmed(world: World, server: str) -> None:
     servers.migrate(world.cloud, server, THIRD)
 
 
@@ -92,7 +92,7 @@ RACES = {
     "before the remediation": Race(
         "nova",
         ("GET", "/os-services$", CELLS_ASKED + 1),
-        parks,
+        leaves_unconfirmed,
         THIRD,
         "It changed since detection: generation",
     ),

@@ -14,7 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def test_run_counts_a_write_whose_answer_is_lost(
     assert write.ran == 1 and run.status == 0
     assert run.outcome(stray)["outcome"] == "removed"
     del before[stray]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -75,7 +75,7 @@ def test_run_does_not_count_a_write_that_does_not_arrive(
     assert write.ran > 1 and run.status != 0
     assert run.outcome(stray)["outcome"] == "failed"
     assert said in run.outcome(stray)["reason"] and "\n" not in run.outcome(stray)["reason"]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -96,7 +96,7 @@ def test_run_changes_nothing_when_nova_fails_during_the_renewed_proof(
     assert look_up.ran > 2
     assert run.outcome(stray)["outcome"] == "skipped"
     assert "It is no longer proven: Nova answered 503" in run.outcome(stray)["reason"]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -112,4 +112,4 @@ def test_run_repeats_one_request_whose_answer_is_lost(
     assert run.status == 0
     assert run.outcome(stray)["outcome"] == "removed"
     del before[stray]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
 from ansible_collections.osops.placement.tests.integration.world import CELL1
 
 if t.TYPE_CHECKING:
@@ -49,13 +49,13 @@ class Residents:
     homes: dict[str, str]
     mover: str
     traveller: str
-    parked: str
+    unconfirmed: str
 
 
 @pytest.fixture(scope="module", autouse=True)
 def residents(minicloud: Minicloud, world: World) -> Iterator[Residents]:
     minicloud.scenario("healthy")
-    parked = servers.migrate(world.cloud, world.boot("compute-1"), "compute-2")
+    unconfirmed = servers.migrate(world.cloud, world.boot("compute-1"), "compute-2")
     traveller = world.boot("compute-1")
     for host in ("compute-2", "compute-3", "compute-1"):
         world.live_migrate(traveller, host)
@@ -63,7 +63,7 @@ def residents(minicloud: Minicloud, world: World) -> Iterator[Residents]:
     homes = {world.provider(host): world.boot(host) for host in HOSTS}
     mover = world.boot("compute-3")
     with world.nova_setting("[api]\nmax_limit = 2\n"):
-        yield Residents(homes, mover, traveller, parked)
+        yield Residents(homes, mover, traveller, unconfirmed)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_pages_are_read_to_the_end(
     assert (
         sum("/os-migrations?limit=1000&marker=" in request for request in wires.nova.requests) >= 2
     )
-    assert run.entry(residents.parked)["kind"] == "verify_resize"
+    assert run.entry(residents.unconfirmed)["kind"] == "verify_resize"
     # It has more migrations than a page, and the renewed proof does not know those that are not on
     # the first.
     skipped = {
@@ -118,7 +118,7 @@ def test_pages_are_read_to_the_end(
         for outcome in run.read("remediation.json")["outcomes"]
     }
     assert "and no migration is listed" in skipped[residents.traveller]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -169,7 +169,7 @@ def test_host_missing_from_the_listing_keeps_its_servers(
         "but Nova does not list exactly one compute node of that name"
         in run.entry(residents.homes[missed])["reason"]
     )
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -189,7 +189,7 @@ def test_listing_is_read_again_when_the_last_host_of_a_page_vanishes(
     show(world, "compute_nodes", nodes[1])
 
     assert run.read("findings.json")["summary"]["coverage"]["hypervisors"] == len(nodes) - 1
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long
@@ -200,18 +200,18 @@ def test_migrations_that_start_or_vanish_while_listed_are_protected(
 
     One is missing for a moment, as when its cell is too slow.
     """
-    mover, parked_migration = residents.mover, residents.parked
+    mover, unconfirmed_migration = residents.mover, residents.unconfirmed
     before = placement.everything()
 
     def change() -> None:
         servers.migrate(world.cloud, mover, "compute-4")
-        hide(world, "migrations", residents.parked)
+        hide(world, "migrations", residents.unconfirmed)
 
     wires.nova.on("GET", "/os-migrations.limit=1000&marker=", before=change)
     back = wires.nova.on(
         "GET",
-        f"/servers/{residents.parked}$",
-        before=lambda: show(world, "migrations", residents.parked),
+        f"/servers/{residents.unconfirmed}$",
+        before=lambda: show(world, "migrations", residents.unconfirmed),
     )
 
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
@@ -219,7 +219,7 @@ def test_migrations_that_start_or_vanish_while_listed_are_protected(
     (begun,) = servers.migrations(world.cloud, mover)
     after = placement.everything()
     assert back.ran and run.status == 0 and "Traceback" not in run.output
-    missed = run.entry(parked_migration)
+    missed = run.entry(unconfirmed_migration)
     assert missed["verdict"] == "undecided"
     assert "in one answer and leaves it out in another" in missed["reason"]
     assert (

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import fcntl
-import http.server
 import json
 import os
 import pty
@@ -18,7 +17,6 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 import typing as t
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -29,7 +27,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.tests.integration.support import long, spared
+from ansible_collections.osops.placement.tests.integration.local_server import (
+    LocalServer,
+    QuietHandler,
+)
+from ansible_collections.osops.placement.tests.integration.support import (
+    assert_nothing_changed,
+    long,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +53,7 @@ NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
-class Webhook:
+class Webhook(LocalServer):
     """A server that keeps the requests that it receives, and answers with a given status."""
 
     def __init__(self) -> None:
@@ -56,27 +61,14 @@ class Webhook:
         self.status = 200
         keep = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 keep.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(keep.status)
                 self.end_headers()
 
-            def log_message(self, format: str, *args: t.Any) -> None:
-                """Log nothing."""
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hooks/SECRET-of-the-hook"
-
-    def __enter__(self) -> Webhook:
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(Handler)
+        self.url = f"{self.address}/hooks/SECRET-of-the-hook"
 
 
 @pytest.fixture
@@ -136,7 +128,7 @@ def test_check_mode_writes_only_reports_and_the_next_run_finds_nothing_new(
     run = ansible.playbook("cleanup_orphans", "--check", variables=variables)
 
     assert run.status == 0, run.output
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
     folder = run.folder / "orphan-cleanup"
     assert {path.name for path in folder.iterdir()} == {*FILES, "plan.json", "remediation.json"}
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
@@ -225,7 +217,7 @@ def test_metrics_after_a_failed_run_keep_the_time_of_the_last_success(
     )
 
     assert first.status == 0 and run.status == 2, run.output
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
     told = metrics.read_text()
     succeeded, last = (
         _metric(told, "last_success_timestamp_seconds"),

@@ -80,7 +80,7 @@ def test_removed_allocations_are_restored_once(
     assert {outcome["reason"].partition(" ")[2] for outcome in again["outcomes"]} == {
         "holds what it held before: there is nothing to put back."
     }
-    few.others_are_spared()
+    few.others_are_unchanged()
 
 
 def test_consumer_with_new_allocations_is_skipped_and_named(

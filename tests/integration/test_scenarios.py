@@ -288,15 +288,17 @@ def test_host_and_service_findings_are_reported(
 
 
 def test_host_of_the_second_nova_is_not_deletable(long_ago: dict[str, t.Any]) -> None:
-    ghosts = [
+    orphaned_providers = [
         entry
         for key in ("findings", "undecided")
         for entry in long_ago[key]
         if entry["kind"] == "orphaned_provider"
     ]
 
-    assert len(ghosts) >= 2
-    assert {(entry["verdict"], entry["change"]) for entry in ghosts} == {("undecided", None)}
+    assert len(orphaned_providers) >= 2
+    assert {(entry["verdict"], entry["change"]) for entry in orphaned_providers} == {
+        ("undecided", None)
+    }
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,10 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import long, spared
+from ansible_collections.osops.placement.tests.integration.support import (
+    assert_nothing_changed,
+    long,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
@@ -84,7 +87,7 @@ def test_wrong_nova_fails_the_soundness_check(
 
     assert run.status != 0
     assert said in run.told
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.parametrize("cloud", ["minicloud-demo", "minicloud-reader"])
@@ -144,7 +147,7 @@ def test_too_old_services_leave_unprovable_consumers_alone(
     if service == "placement":
         by_module = ansible.module("placement_allocation", consumer=server, state="absent")
         assert by_module["failed"] and "1.28 or newer is needed" in by_module["msg"]
-    spared(run, before, placement)
+    assert_nothing_changed(run, before, placement)
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ import uuid
 
 import pytest
 from minicloud_ctl import databases, holdings, servers, steering
-from minicloud_ctl.scenarios import deleted, graves
+from minicloud_ctl.scenarios import deleted, leftovers
 from minicloud_ctl.scenarios.registry import Context
 
 from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
@@ -90,7 +90,7 @@ def _new_host(world: World, driver: str = "") -> str:
     return name
 
 
-def _retire(operator: Operator, world: World, placement: Placement, host: str) -> None:
+def _decommission(operator: Operator, world: World, placement: Placement, host: str) -> None:
     """Delete the service, which must remove everything of the host."""
     assert operator.module("compute_service", host=host, state="absent")["left_providers"] == []
     assert operator.module("compute_service_info", host=host)["services"] == []
@@ -220,7 +220,7 @@ def test_001_5c03795a902544a6_evacuated_source_host_is_decommissioned(
         "compute_service"
         in operator.refused("placement_provider", name=source, state="absent")["msg"]
     )
-    _retire(operator, world, placement, source)
+    _decommission(operator, world, placement, source)
     assert placement.held(server) == {world.provider(destination): CLAIM}
 
 
@@ -384,7 +384,7 @@ def test_003_0faa89b690f7b7c2_service_is_not_deleted_before_everything_else(
     assert operator.playbook("detect_orphans", source).entry(consumer)["kind"] == kind
     operator.playbook("cleanup_orphans", source)
     assert placement.held(consumer) == others
-    _retire(operator, world, placement, source)
+    _decommission(operator, world, placement, source)
 
 
 def test_004_07799cc69980f59e_server_missing_from_the_database_still_has_allocations(
@@ -392,7 +392,7 @@ def test_004_07799cc69980f59e_server_missing_from_the_database_still_has_allocat
 ) -> None:
     host = _new_host(world)
     context = Context(world.paths, "purged_server")
-    server, held = graves.delete_on(context, host, "document 004", world.flavor(1, 1024, 10))
+    server, held = leftovers.delete_on(context, host, "document 004", world.flavor(1, 1024, 10))
     deleted.purge(context, server, keep_mapping=False)
     holdings.write_back(world.cloud, server, held)
     world.restart(host)

@@ -94,19 +94,19 @@ def point_cell(paths: Paths, api_database: str, name: str, database_url: str) ->
         )
 
 
-def keep_claims(paths: Paths) -> None:
-    """Copy the allocations as they are, for ``restore_claims``."""
-    _kept_claims(paths).unlink(missing_ok=True)
+def keep_allocations(paths: Paths) -> None:
+    """Copy the allocations as they are, for ``restore_allocations``."""
+    _kept_allocations(paths).unlink(missing_ok=True)
     with contextlib.closing(sqlite3.connect(paths.database("placement"))) as connection:
-        connection.execute("VACUUM INTO ?", [str(_kept_claims(paths))])
+        connection.execute("VACUUM INTO ?", [str(_kept_allocations(paths))])
 
 
-def restore_claims(paths: Paths) -> None:
+def restore_allocations(paths: Paths) -> None:
     """Give everybody the copied allocations again, at the same generations; Placement may run."""
     with contextlib.closing(
         sqlite3.connect(paths.database("placement"), isolation_level=None, timeout=60)
     ) as connection:
-        connection.execute("ATTACH ? AS kept", [str(_kept_claims(paths))])
+        connection.execute("ATTACH ? AS kept", [str(_kept_allocations(paths))])
         connection.execute("BEGIN IMMEDIATE")
         for name in ("allocations", "consumers", "resource_providers"):
             connection.execute(f"DELETE FROM main.{name}")
@@ -115,5 +115,5 @@ def restore_claims(paths: Paths) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _kept_claims(paths: Paths) -> Path:
+def _kept_allocations(paths: Paths) -> Path:
     return paths.databases / "placement.kept"

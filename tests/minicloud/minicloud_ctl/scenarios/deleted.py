@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from minicloud_ctl import databases, holdings, servers
-from minicloud_ctl.scenarios import graves
+from minicloud_ctl.scenarios import leftovers
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
 @scenario("a deleted server that Nova remembers, with an allocation on a host that is down")
 def deleted_server(context: Context) -> None:
-    graves.bury(context, context.own_host(), "deleted_server", "m1.small")
+    leftovers.leave_allocation(context, context.own_host(), "deleted_server", "m1.small")
 
 
 @scenario("a server whose row was soft-deleted by SQL while its host was down")
@@ -54,7 +54,7 @@ def purged_server_mapped(context: Context) -> None:
 def _purged(context: Context, keep_mapping: bool) -> None:
     """The host stays alive: nova-compute keeps the allocation of a server without a row."""
     (host,) = context.steady_hosts(1)
-    server, held = graves.delete_on(context, host, context.name)
+    server, held = leftovers.delete_on(context, host, context.name)
     purge(context, server, keep_mapping)
     holdings.write_back(context.cloud, server, held)
     context.record.hosts["host"] = host
@@ -66,7 +66,7 @@ def _purged(context: Context, keep_mapping: bool) -> None:
 )
 def nested_child(context: Context) -> None:
     host = context.own_host()
-    server, held = graves.delete_on(context, host, "nested_child")
+    server, held = leftovers.delete_on(context, host, "nested_child")
     root = context.provider(host)
     context.kill(host)
     child = holdings.create_provider(

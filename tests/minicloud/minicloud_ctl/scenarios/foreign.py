@@ -11,7 +11,7 @@ import uuid
 from minicloud_ctl import configs, holdings, lifecycle, servers, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
-from minicloud_ctl.scenarios import graves
+from minicloud_ctl.scenarios import leftovers
 from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario
 
@@ -63,7 +63,7 @@ def orphaned_provider(context: Context) -> None:
     (destination,) = context.steady_hosts(1)
     host = context.own_host("ghost")
     rest = servers.boot(context.cloud, "orphaned_provider_evacuated", host)
-    graves.bury(context, host, "orphaned_provider")
+    leftovers.leave_allocation(context, host, "orphaned_provider")
     servers.force_down(context.cloud, host)
     servers.evacuate(context.cloud, rest, destination)
     # The answer is 204, although Placement refused to delete the provider.
@@ -83,7 +83,7 @@ def orphaned_provider(context: Context) -> None:
 )
 def name_conflict(context: Context) -> None:
     host = context.own_host("renewed")
-    graves.bury(context, host, "name_conflict")
+    leftovers.leave_allocation(context, host, "name_conflict")
     service = context.cloud.compute_services()[host]["id"]
     context.cloud.nova("DELETE", f"/os-services/{service}")
     # A reinstallation loses this file: nova-compute then creates a new uuid, and Placement refuses

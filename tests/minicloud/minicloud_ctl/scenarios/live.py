@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 
 from minicloud_ctl import databases, holdings, servers
-from minicloud_ctl.scenarios import graves
+from minicloud_ctl.scenarios import leftovers
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 LIVE = "live server on its own host"
@@ -99,7 +99,7 @@ def with_disk_on(pool: str, allocations: holdings.Allocations) -> holdings.Alloc
 def hostile_names(context: Context) -> None:
     live_server(context, TEMPLATE_NAME)
     live_server(context, "x" * 255)
-    graves.bury(context, context.own_host(), ORPHAN_NAME)
+    leftovers.leave_allocation(context, context.own_host(), ORPHAN_NAME)
     # Nova refuses control characters in names, Placement accepts them.
     provider = holdings.create_provider(
         context.cloud, f"{CONTROL_NAME} {context.record.server}", {"VCPU": 8}

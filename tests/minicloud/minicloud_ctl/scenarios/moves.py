@@ -14,7 +14,9 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 from minicloud_ctl.waiting import wait_for
 
 
-def _park(context: Context, source: str, destination: str) -> tuple[str, str, str, str]:
+def _leave_unconfirmed(
+    context: Context, source: str, destination: str
+) -> tuple[str, str, str, str]:
     """Leave a cold migration in VERIFY_RESIZE.
 
     Returns (server, migration, source's provider, destination's provider).
@@ -76,7 +78,7 @@ def ended_migration_deleted(context: Context) -> None:
     "disk is"
 )
 def ended_migration_pool(context: Context) -> None:
-    server, migration, source, destination = _park(context, *context.steady_hosts(2))
+    server, migration, source, destination = _leave_unconfirmed(context, *context.steady_hosts(2))
     pool = create_pool(context, server)
     for consumer in (server, migration):
         claim = holdings.of(context.cloud, consumer)
@@ -92,7 +94,9 @@ def ended_migration_pool(context: Context) -> None:
 
 
 def _leave_confirmed_migration(context: Context, source: str, destination: str) -> str:
-    server, migration, source_tree, _destination_tree = _park(context, source, destination)
+    server, migration, source_tree, _destination_tree = _leave_unconfirmed(
+        context, source, destination
+    )
     held = holdings.of(context.cloud, migration)
     servers.confirm(context.cloud, server)
     holdings.await_providers(context.cloud, migration)
@@ -131,7 +135,7 @@ def _live_migrate(context: Context, server: str, host: str) -> str:
     return migration
 
 
-def _claims_also(context: Context, server: str, home: str, other: str) -> None:
+def _allocate_also(context: Context, server: str, home: str, other: str) -> None:
     held = holdings.of(context.cloud, server)
     trees = context.provider(home), context.provider(other)
     holdings.put(
@@ -152,7 +156,7 @@ def extra_host_left_since(context: Context) -> None:
     failed = _live_migrate(context, server, other)
     _live_migrate(context, server, home)
     _mark_migration(context, failed, "error")
-    _claims_also(context, server, home, other)
+    _allocate_also(context, server, home, other)
     context.record.orphaned(server, context.provider(other), "extra_host")
 
 
@@ -174,7 +178,7 @@ def extra_host_left_before(context: Context) -> None:
             "WHERE uuid = ?"
         )
         connection.execute(statement, [failed])
-    _claims_also(context, server, home, other)
+    _allocate_also(context, server, home, other)
     context.record.needed(
         server,
         context.provider(other),
@@ -205,7 +209,7 @@ def booting(context: Context) -> None:
 def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
     """Leave a cold migration whose destination died before it could take part.
 
-    Returns the same as ``_park``.
+    Returns the same as ``_leave_unconfirmed``.
     """
     (source,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, context.name, source)
@@ -281,7 +285,7 @@ def unconfirmed_resize(context: Context) -> None:
     "needs the source"
 )
 def unconfirmed_resize_error(context: Context) -> None:
-    server, migration, source, destination = _park(context, *context.steady_hosts(2))
+    server, migration, source, destination = _leave_unconfirmed(context, *context.steady_hosts(2))
     _mark_migration(context, migration, "error")
     context.record.needed(server, destination, "VERIFY_RESIZE: the guest runs here")
     context.record.needed(
@@ -294,7 +298,7 @@ def unconfirmed_resize_error(context: Context) -> None:
     "runs, the server that on the other host"
 )
 def unreverted_allocation(context: Context) -> None:
-    server, migration, source, destination = _park(context, *context.steady_hosts(2))
+    server, migration, source, destination = _leave_unconfirmed(context, *context.steady_hosts(2))
     servers.revert(context.cloud, server)
     holdings.await_providers(context.cloud, migration)
     holdings.await_providers(context.cloud, server, source)

@@ -10,7 +10,7 @@ A host's name alone does not identify the provider.
 from __future__ import annotations
 
 from minicloud_ctl import holdings, servers
-from minicloud_ctl.scenarios import graves
+from minicloud_ctl.scenarios import leftovers
 from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario
 
@@ -31,7 +31,7 @@ def ironic_nodes(context: Context) -> None:
         context.record.add_server(server, f"ironic_nodes on {node}")
         context.record.needed(server, trees[node], LIVE)
         graveyard.append(
-            (node, *graves.delete_on(context, host, f"ironic_nodes once on {node}", node=node))
+            (node, *leftovers.delete_on(context, host, f"ironic_nodes once on {node}", node=node))
         )
     both = servers.boot(context.cloud, "ironic_nodes on both", host, node=nodes[0])
     context.kill(host)

@@ -55,7 +55,7 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "shelve": (),
     "unshelve": ("shelve",),
     "delete": (),
-    "delete of a parked resize": ("migrate",),
+    "delete of an unconfirmed resize": ("migrate",),
     "delete with the host down": ("down",),
     "soft_delete": (),
     "restore": ("soft_delete",),
@@ -209,7 +209,7 @@ class Life:
         vm, task, host = nova.vm[server], nova.task(server), nova.host(server)
         others = tuple(known for known in nova.hosts if known != host)
         free, rests = task is None and host is not None, vm in ("active", "stopped")
-        parked = nova.with_status(server, "finished")
+        unconfirmed = nova.with_status(server, "finished")
         table: dict[str, tuple[bool, Callable[[str, bool], Steps]]] = {
             "resize": (
                 free and rests and host in nova.up,
@@ -232,12 +232,12 @@ class Life:
             "confirm": (
                 free
                 and vm == "resized"
-                and bool(parked)
-                and nova.place(parked or "", "source") in nova.up,
+                and bool(unconfirmed)
+                and nova.place(unconfirmed or "", "source") in nova.up,
                 lambda to, yes: ops.confirm(nova, server),
             ),
             "revert": (
-                free and vm == "resized" and bool(parked),
+                free and vm == "resized" and bool(unconfirmed),
                 lambda to, yes: moves.revert(nova, server),
             ),
             "rebuild": (

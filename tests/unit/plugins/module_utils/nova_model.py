@@ -202,17 +202,17 @@ class Nova:
         for place in places:
             self.copies.get(server, {}).pop(place, None)
 
-    def park(self, server: str, host: str) -> None:
+    def keep_for_revert(self, server: str, host: str) -> None:
         """Keep the disk on `host` for a revert."""
         here = self.copies.get(server, {})
         if host not in here:
             raise Failed(f"no guest of {server} on {host}")
-        here["parked", host] = here.pop(host)
+        here["kept for a revert", host] = here.pop(host)
 
-    def unpark(self, server: str, host: str) -> None:
+    def restore_kept_disk(self, server: str, host: str) -> None:
         here = self.copies.setdefault(server, {})
-        if ("parked", host) in here:
-            here[host] = here.pop(("parked", host))
+        if ("kept for a revert", host) in here:
+            here[host] = here.pop(("kept for a revert", host))
 
     def forget_revert(self, server: str) -> None:
         """Forget the revert of a server that is no longer VERIFY_RESIZE.

@@ -127,7 +127,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
         nova.save(server, task="resize_migrating", expected=("resize_prep",))
         try:
             yield Step(source, "task migrating")
-            nova.park(server, source)
+            nova.keep_for_revert(server, source)
         except Failed as failure:
             failure.in_copy = True
             raise
@@ -144,7 +144,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
             )
         except Failed:
             # The driver has restored the guest before it reported the failure.
-            nova.unpark(server, source)
+            nova.restore_kept_disk(server, source)
             revert_allocation(nova, server, migration)
             yield Step(source, "claim reverted")
             raise
@@ -167,7 +167,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
         try:
             yield from error_out_instance(nova, server, host, finished())
         except Failed:
-            nova.leave(server, ("parked", source))
+            nova.leave(server, ("kept for a revert", source))
             nova.remove(migration)
             yield Step(host, "source dropped")
             raise
@@ -209,7 +209,7 @@ def revert(nova: Nova, server: str) -> Steps:
                 and not nova.has_guest(server, dest)
                 and nova.host(server) == dest != source
             ):
-                nova.leave(server, ("parked", source))
+                nova.leave(server, ("kept for a revert", source))
             raise
 
     inner = error_out_instance(nova, server, dest, or_lost(dropped()))
@@ -225,7 +225,7 @@ def revert(nova: Nova, server: str) -> Steps:
         yield Step(source, "host back")
         revert_allocation(nova, server, migration)
         yield Step(source, "claim back")
-        nova.unpark(server, source)
+        nova.restore_kept_disk(server, source)
         yield Step(source, "guest back")
         nova.save(server, vm="active", task=None)
 
@@ -360,6 +360,13 @@ def switch(nova: Nova, server: str, source: str, host: str) -> None:
 # nova/compute/manager.py.
 
 
+def _rebuild_instance(nova: Nova, server: str, host: str, steps: Steps, was: str) -> Steps:
+    """The decorators of rebuild_instance, which evacuates too."""
+    errors_out = error_out_instance(nova, server, host, steps, was)
+    recorded = event(nova, server, "compute_rebuild_instance", errors_out, host)
+    yield from reverts_task_state(nova, server, host, recorded)
+
+
 def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device: int = 0) -> Steps:
     nova.save(server, task="rebuilding")
     yield Step(API, "task set")
@@ -420,14 +427,7 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
         yield Step(host, "host saved")
         nova.set(moved, status="done")
 
-    steps = event(
-        nova,
-        server,
-        "compute_rebuild_instance",
-        error_out_instance(nova, server, host, rebuilt(), was),
-        host,
-    )
-    yield from reverts_task_state(nova, server, host, steps)
+    yield from _rebuild_instance(nova, server, host, rebuilt(), was)
 
 
 def rebuild(nova: Nova, server: str) -> Steps:
@@ -456,11 +456,4 @@ def rebuild(nova: Nova, server: str) -> Steps:
             yield Step(host, "claim dropped")
             raise
 
-    steps = event(
-        nova,
-        server,
-        "compute_rebuild_instance",
-        error_out_instance(nova, server, host, rebuilt(), was),
-        host,
-    )
-    yield from reverts_task_state(nova, server, host, steps)
+    yield from _rebuild_instance(nova, server, host, rebuilt(), was)

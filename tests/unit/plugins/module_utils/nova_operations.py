@@ -266,13 +266,13 @@ def delete(nova: Nova, server: str) -> Steps:
         return
     nova.save(server, task="deleting")
     yield Step(API, "deleting")
-    parked = nova.with_status(server, "finished", "confirming")
-    if nova.vm[server] == "resized" and parked:
-        source = nova.place(parked, "source") or ""
+    unconfirmed = nova.with_status(server, "finished", "confirming")
+    if nova.vm[server] == "resized" and unconfirmed:
+        source = nova.place(unconfirmed, "source") or ""
         if source not in nova.up:
             raise Failed("no reply from the source")
         nova.act(server, "confirmResize")
-        yield from _confirmed(nova, server, parked, source)
+        yield from _confirmed(nova, server, unconfirmed, source)
     if host in nova.up:
         if was == "deleting":
             return
@@ -340,7 +340,7 @@ def confirm(nova: Nova, server: str) -> Steps:
 def _confirmed(nova: Nova, server: str, migration: str, source: str) -> Steps:
     def removed() -> Steps:
         yield Step(source, "instance set up")
-        nova.leave(server, ("parked", source))
+        nova.leave(server, ("kept for a revert", source))
         yield Step(source, "source removed")
         nova.set(migration, status="confirmed")
         yield Step(source, "confirmed")
@@ -351,7 +351,7 @@ def _confirmed(nova: Nova, server: str, migration: str, source: str) -> Steps:
         try:
             yield from removed()
         except Failed:
-            nova.leave(server, ("parked", source))
+            nova.leave(server, ("kept for a revert", source))
             nova.remove(migration)
             raise
         nova.remove(migration)

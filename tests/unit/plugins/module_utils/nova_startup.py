@@ -109,7 +109,7 @@ def _init_instance(nova: Nova, server: str, host: str) -> Steps:
     elif task == "powering-on":
         nova.save(server, vm="active", task=None)
     elif task == "resize_migrating":
-        nova.unpark(server, host)
+        nova.restore_kept_disk(server, host)
         nova.save(server, task=None)
         yield Step(host, "crashed resize reverted")
     elif task == "migrating":

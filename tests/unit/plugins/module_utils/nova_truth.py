@@ -241,7 +241,7 @@ class Situation:
             if row.server == self.server and row.type in kinds and row.status in statuses
         ]
 
-    def needs_claim_of(self, kinds: t.Collection[str], *statuses: str) -> bool:
+    def needs_allocation_of(self, kinds: t.Collection[str], *statuses: str) -> bool:
         """The server is on its host without an allocation there.
 
         Such a migration has what the guest needs.
@@ -286,12 +286,14 @@ class Situation:
 COLD, LIVE, EVACUATION = ("resize", "migration"), ("live-migration",), ("evacuation",)
 
 half_way: dict[str, Callable[[Situation], bool]] = {
-    "live migration reset at start-up": lambda now: now.needs_claim_of(LIVE, "error"),
-    "live migration rolled back without its claim": lambda now: now.needs_claim_of(
+    "live migration reset at start-up": lambda now: now.needs_allocation_of(LIVE, "error"),
+    "live migration rolled back without its claim": lambda now: now.needs_allocation_of(
         LIVE, "failed", "cancelled"
     ),
-    "cold migration rolled back without its claim": lambda now: now.needs_claim_of(COLD, "error"),
-    "resize reverted without its claim": lambda now: now.needs_claim_of(COLD, "reverted"),
+    "cold migration rolled back without its claim": lambda now: now.needs_allocation_of(
+        COLD, "error"
+    ),
+    "resize reverted without its claim": lambda now: now.needs_allocation_of(COLD, "reverted"),
     "cold migration cut while it powered off": lambda now: (
         now.rests and bool(now.moved(COLD, "migrating"))
     ),
@@ -301,7 +303,7 @@ half_way: dict[str, Callable[[Situation], bool]] = {
         and bool(now.moved(LIVE, "error"))
         and bool(now.nova.copies.get(now.server))
     ),
-    "parked resize with an errored migration": lambda now: (
+    "unconfirmed resize with an errored migration": lambda now: (
         now.row is not None and now.row.status == "VERIFY_RESIZE" and bool(now.moved(COLD, "error"))
     ),
     "resize within a host rolled back without its claim": lambda now: (

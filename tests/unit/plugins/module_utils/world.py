@@ -346,7 +346,7 @@ class World:
                     if server.host and uuid not in self.allocations
                 ),
             ),
-            evidence={uuid: self._dossier(uuid) for uuid in subjects},
+            evidence={uuid: self._evidence(uuid) for uuid in subjects},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={
@@ -410,7 +410,7 @@ class World:
             ),
         )
 
-    def _dossier(self, uuid: str) -> Evidence:
+    def _evidence(self, uuid: str) -> Evidence:
         nothing = Allocation(uuid, None, None, None, None, {}, None)
         allocation = answer(f"GET /allocations/{uuid}", 200, self.allocations.get(uuid, nothing))
         moves = tuple(

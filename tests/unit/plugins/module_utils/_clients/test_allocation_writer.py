@@ -152,11 +152,11 @@ def test_consumer_recreated_at_the_same_generation_during_a_split_is_not_written
     changes = _removals(placement)
     placement.give(0, generation=2, VCPU=1)
 
-    def claimed_anew(_body: Body) -> int:
+    def reallocated(_body: Body) -> int:
         placement.give(2, VCPU=7)
         return 409
 
-    placement.faults = [claimed_anew]
+    placement.faults = [reallocated]
 
     assert _kinds(_write(placement, *changes)) == [AllocationConflict, None, AllocationConflict]
     assert placement.held[uuid(2)]["allocations"] == {HERE: {"resources": {"VCPU": 7}}}

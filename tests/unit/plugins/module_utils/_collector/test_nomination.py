@@ -231,8 +231,8 @@ def test_hosts_of_known_orphans_are_not_read_for_their_figures(
     """An unconfirmed resize is no reason either: nova-compute counts it on both hosts."""
     here, there, _other = fleet.roots
     both = fleet.server(there, here, there)
-    parked = fleet.server(there, there, status="VERIFY_RESIZE")
-    fleet.migration(parked, here, there, "finished", here)
+    unconfirmed = fleet.server(there, there, status="VERIFY_RESIZE")
+    fleet.migration(unconfirmed, here, there, "finished", here)
     fleet.migration(both, here, there, "confirmed", here)
     fleet.figures(there, {"VCPU": 3, "MEMORY_MB": 1536})
     fleet.figures(here, {"VCPU": 2, "MEMORY_MB": 1024})

@@ -97,7 +97,7 @@ class Site(World):
         snapshot = self.snapshot(**changes)
         moves = answer("GET /os-migrations?host=here", 200, self._migrations_at("here"))
         about = {
-            uuid: self._dossier(uuid)
+            uuid: self._evidence(uuid)
             for uuid in list_servers_to_look_up(guests, SnapshotIndex(snapshot))
         }
         asked = {

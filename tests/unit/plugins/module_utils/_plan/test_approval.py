@@ -157,7 +157,7 @@ def _larger(found: t.Any) -> None:
         share.get("resources", share)["VCPU"] += 1
 
 
-def _put_right(found: t.Any) -> None:
+def _correct(found: t.Any) -> None:
     del found["findings"][0]
 
 
@@ -204,7 +204,7 @@ def _not_asked(found: t.Any) -> None:
     [
         (_moved, "it changed since, generation 1 then, 2 now."),
         (_larger, "what would be written is another document than then."),
-        (_put_right, "it is healthy now."),
+        (_correct, "it is healthy now."),
         (_protected, "it is protected now (too_young): It is young."),
         (_undecided, "now (deleted_server): Nova answered 500."),
         (_of_another_kind, "it is orphaned now (ended_migration): It ended."),
@@ -289,10 +289,10 @@ def test_all_approved_consumers_are_named_for_the_next_reading(
 
 def test_provider_tree_requires_a_full_reading() -> None:
     world = World()
-    here, ghost = world.host("compute-1"), world.provider("ghost-1")
+    here, orphaned = world.host("compute-1"), world.provider("ghost-1")
     world.server(here, here)
     details = {
-        ghost: ProviderDetails(
+        orphaned: ProviderDetails(
             {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
         )
     }
@@ -307,7 +307,7 @@ def test_provider_tree_requires_a_full_reading() -> None:
     )
 
     assert approval.scope == {"consumers": [], "kinds": ["orphaned_provider"]}
-    assert [step.subject for step in approval.rebuild_plan(found)[0].removals] == [ghost]
+    assert [step.subject for step in approval.rebuild_plan(found)[0].removals] == [orphaned]
     found["findings"] = []
     with pytest.raises(NotApproved, match="it is not found any more"):
         approval.rebuild_plan(found)

@@ -185,7 +185,7 @@ def edits(draw: st.DrawFn) -> tuple[tuple[t.Any, ...], t.Any]:
     return path, _through_json(told)
 
 
-def _told_nowhere_else(path: tuple[t.Any, ...]) -> bool:
+def _said_nowhere_else(path: tuple[t.Any, ...]) -> bool:
     return (
         path[-1] in OWNERS
         or path[-2:] == ("partner", "consumer")
@@ -231,7 +231,7 @@ def test_any_edit_is_refused_or_harmless(
         hypothesis.event("changes no write")
         return
     hypothesis.event("for the new proof")
-    assert _told_nowhere_else(path), path
+    assert _said_nowhere_else(path), path
     assert [(step.finding, step.change.action) for step in _steps(plan)] == [
         (step.finding, step.change.action) for step in _steps(EVERY_ACTION)
     ]
@@ -254,7 +254,7 @@ def test_any_lookalike_value_is_refused_or_harmless() -> None:
             told = copy.deepcopy(TOLD)
             _at(told, path[:-1])[path[-1]] = other
             try:
-                assert _writes(Plan.parse(told)) == _writes(EVERY_ACTION) or _told_nowhere_else(
+                assert _writes(Plan.parse(told)) == _writes(EVERY_ACTION) or _said_nowhere_else(
                     path
                 ), (path, other)
             except InvalidInput:

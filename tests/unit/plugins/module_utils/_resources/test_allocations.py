@@ -40,7 +40,7 @@ HELD = Allocation(
 NOTHING = Allocation(CONSUMER, None, None, None, None, {}, None)
 
 
-def _wish(**options: t.Any) -> dict[str, t.Any]:
+def _params(**options: t.Any) -> dict[str, t.Any]:
     unset = dict.fromkeys(
         ("resources", "project", "user", "consumer_type", "resource_provider", "resource_classes")
     )
@@ -48,46 +48,46 @@ def _wish(**options: t.Any) -> dict[str, t.Any]:
 
 
 def test_present_replaces_all_allocations() -> None:
-    wanted = set_resources(HELD, _wish(resources={"compute-1": {"VCPU": 1}}), PROVIDERS)
+    wanted = set_resources(HELD, _params(resources={"compute-1": {"VCPU": 1}}), PROVIDERS)
 
     assert wanted == d.replace(HELD, resources={HERE: {"VCPU": 1}})
 
 
 @pytest.mark.parametrize("name", ["compute-1", HERE, HERE.upper(), HERE.replace("-", "")])
 def test_provider_is_named_by_name_or_by_uuid_in_any_spelling(name: str) -> None:
-    assert set(set_resources(HELD, _wish(resources={name: {"VCPU": 1}}), PROVIDERS).resources) == {
-        HERE
-    }
+    assert set(
+        set_resources(HELD, _params(resources={name: {"VCPU": 1}}), PROVIDERS).resources
+    ) == {HERE}
 
 
 def test_provider_with_a_template_as_its_name_is_found_by_it() -> None:
     assert set(
         set_resources(
-            HELD, _wish(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS
+            HELD, _params(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS
         ).resources
     ) == {CHILD}
 
 
 def test_uuid_unknown_to_placement_is_refused() -> None:
     with pytest.raises(InvalidInput, match=f"no resource provider with the UUID {UNLISTED}"):
-        set_resources(HELD, _wish(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS)
+        set_resources(HELD, _params(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS)
 
 
 def test_deleted_provider_has_nothing_to_remove() -> None:
-    assert remove_resources(HELD, _wish(resource_provider=[UNLISTED]), PROVIDERS) == HELD
+    assert remove_resources(HELD, _params(resource_provider=[UNLISTED]), PROVIDERS) == HELD
 
 
 def test_provider_named_twice_is_refused() -> None:
     with pytest.raises(InvalidInput, match="names a provider twice"):
         set_resources(
-            HELD, _wish(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS
+            HELD, _params(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS
         )
 
 
 @pytest.mark.parametrize("amount", [2, "2"])
 def test_amounts_may_be_numbers_or_text_from_jinja(amount: t.Any) -> None:
     assert set_resources(
-        HELD, _wish(resources={"compute-1": {"VCPU": amount}}), PROVIDERS
+        HELD, _params(resources={"compute-1": {"VCPU": amount}}), PROVIDERS
     ).resources == {HERE: {"VCPU": 2}}
 
 
@@ -107,37 +107,39 @@ def test_amounts_may_be_numbers_or_text_from_jinja(amount: t.Any) -> None:
     ids=repr,
 )
 def test_amounts_that_are_not_whole_numbers_are_refused(share: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="resources of compute-1 must be whole numbers"):
-        set_resources(HELD, _wish(resources={"compute-1": share}), PROVIDERS)
+    with pytest.raises(InvalidInput, match="resources of compute-1 must be whole amounts"):
+        set_resources(HELD, _params(resources={"compute-1": share}), PROVIDERS)
 
 
 def test_unknown_provider_name_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no resource provider with the name 'compute-9'"):
-        set_resources(HELD, _wish(resources={"compute-9": {"VCPU": 1}}), PROVIDERS)
+    with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
+        set_resources(HELD, _params(resources={"compute-9": {"VCPU": 1}}), PROVIDERS)
 
 
 @pytest.mark.parametrize("resources", [None, {}])
 def test_present_without_resources_is_refused(resources: dict[str, t.Any] | None) -> None:
     with pytest.raises(InvalidInput, match="use state=absent"):
-        set_resources(HELD, _wish(resources=resources), PROVIDERS)
+        set_resources(HELD, _params(resources=resources), PROVIDERS)
 
 
 @pytest.mark.parametrize("option", ["resource_provider", "resource_classes"])
 def test_present_refuses_parameters_of_absent(option: str) -> None:
     with pytest.raises(InvalidInput, match="use resources with state=present"):
         set_resources(
-            HELD, _wish(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}), PROVIDERS
+            HELD,
+            _params(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}),
+            PROVIDERS,
         )
 
 
 @pytest.mark.parametrize("given", [{}, {"project": "project"}, {"user": "user"}])
 def test_new_consumer_needs_project_and_user(given: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match="set project and user"):
-        set_resources(NOTHING, _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
+    with pytest.raises(InvalidInput, match="give project and user"):
+        set_resources(NOTHING, _params(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
 
 
 def test_new_consumer_is_created_as_requested() -> None:
-    wish = _wish(
+    wish = _params(
         resources={"compute-1": {"VCPU": 1}}, project="p", user="u", consumer_type="INSTANCE"
     )
 
@@ -160,7 +162,7 @@ def test_owner_and_type_change_only_when_given(
 ) -> None:
     wanted = set_resources(
         d.replace(HELD, type="INSTANCE"),
-        _wish(resources={"compute-1": {"VCPU": 1}}, **given),
+        _params(resources={"compute-1": {"VCPU": 1}}, **given),
         PROVIDERS,
     )
 
@@ -189,16 +191,16 @@ def test_owner_and_type_change_only_when_given(
 def test_absent_removes_what_is_named_and_keeps_the_rest(
     wish: dict[str, t.Any], left: dict[str, t.Any]
 ) -> None:
-    assert remove_resources(HELD, _wish(**wish), PROVIDERS) == d.replace(HELD, resources=left)
+    assert remove_resources(HELD, _params(**wish), PROVIDERS) == d.replace(HELD, resources=left)
 
 
 def test_absent_of_an_unknown_consumer_does_nothing() -> None:
-    assert remove_resources(NOTHING, _wish(), PROVIDERS) == NOTHING
+    assert remove_resources(NOTHING, _params(), PROVIDERS) == NOTHING
 
 
 def test_absent_with_an_unknown_provider_name_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no resource provider with the name 'compute-9'"):
-        remove_resources(HELD, _wish(resource_provider=["compute-9"]), PROVIDERS)
+    with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
+        remove_resources(HELD, _params(resource_provider=["compute-9"]), PROVIDERS)
 
 
 @pytest.mark.parametrize("generation", [None, 4])

@@ -57,7 +57,7 @@ class Site(World):
         self.guest = self.server(self.here, self.here)
         self.details: dict[str, ProviderDetails] = {}
 
-    def ghost(
+    def orphaned(
         self,
         name: str = "compute-3",
         traits: t.Collection[str] = ("COMPUTE_NODE",),
@@ -84,7 +84,7 @@ def _site() -> Site:
 
 
 def test_orphaned_provider_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> None:
-    root = site.ghost()
+    root = site.orphaned()
     child = site.provider("compute-3_nic", root)
     (finding,) = site.findings("orphaned_provider")
 
@@ -94,7 +94,7 @@ def test_orphaned_provider_is_a_root_like_a_hosts_without_a_compute_node(site: S
 
 
 def test_orphaned_provider_with_allocations_is_reported_and_not_deletable(site: Site) -> None:
-    holder = site.hold(site.server(site.here), site.ghost())
+    holder = site.hold(site.server(site.here), site.orphaned())
     site.delete(holder)
     (finding,) = site.findings("orphaned_provider")
 
@@ -106,7 +106,7 @@ def test_orphaned_provider_with_allocations_is_reported_and_not_deletable(site: 
 
 
 def test_few_consumers_of_an_orphaned_provider_are_named(site: Site) -> None:
-    root = site.ghost()
+    root = site.orphaned()
     holders = sorted(site.stranger(root) for _number in range(5))
     (finding,) = site.findings("orphaned_provider")
 
@@ -122,7 +122,7 @@ def test_few_consumers_of_an_orphaned_provider_are_named(site: Site) -> None:
 def test_nova_trait_is_sufficient_for_an_orphaned_provider(
     site: Site, trait: str, inventories: dict[str, Inventory]
 ) -> None:
-    root = site.ghost(traits=[trait], **inventories)
+    root = site.orphaned(traits=[trait], **inventories)
 
     assert [finding.subject for finding in site.findings("orphaned_provider")] == [root]
 
@@ -134,7 +134,7 @@ def test_provider_without_the_nova_trait_is_never_orphaned(
     site: Site, inventories: dict[str, Inventory]
 ) -> None:
     """A container service creates such providers as well."""
-    site.ghost(traits=["CUSTOM_KUBERNETES"], **inventories)
+    site.orphaned(traits=["CUSTOM_KUBERNETES"], **inventories)
 
     assert site.findings("orphaned_provider") == []
 
@@ -146,7 +146,7 @@ def test_provider_with_unread_contents_is_not_orphaned(site: Site) -> None:
 
 
 def test_undiscovered_host_is_not_orphaned(site: Site) -> None:
-    site.ghost()
+    site.orphaned()
     site.services.append(Service("nova-compute", "compute-3", "enabled", "up"))
     (finding,) = site.findings("orphaned_provider")
 
@@ -155,7 +155,7 @@ def test_undiscovered_host_is_not_orphaned(site: Site) -> None:
 
 
 def test_host_of_another_nova_is_not_orphaned(site: Site) -> None:
-    site.ghost()
+    site.orphaned()
     cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
     (finding,) = site.findings("orphaned_provider", cloud=cloud)
 
@@ -176,7 +176,7 @@ def test_host_of_another_nova_is_not_orphaned(site: Site) -> None:
     ],
 )
 def test_unsound_reading_finds_no_orphaned_provider(site: Site, changes: dict[str, t.Any]) -> None:
-    site.ghost()
+    site.orphaned()
 
     assert site.findings("orphaned_provider", **changes) == []
 
@@ -214,7 +214,7 @@ def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(
 
     So a 404 for its own name proves nothing where the workers do not know its cell.
     """
-    root = site.ghost("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
+    root = site.orphaned("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
     (finding,) = site.findings("orphaned_provider")
 
     assert (finding.subject, finding.verdict, finding.change) == (root, "undecided", None)
@@ -223,7 +223,7 @@ def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(
 
 def test_name_held_by_another_provider_is_a_conflict_and_not_orphaned(site: Site) -> None:
     """The new compute node has no provider: Placement refused it."""
-    old = site.ghost("compute-1")
+    old = site.orphaned("compute-1")
     del site.providers[site.here]
     (finding,) = site.findings("name_conflict")
 
@@ -244,7 +244,7 @@ def test_listed_node_has_no_conflict_with_a_second_node_of_its_name(site: Site) 
 def test_provider_possibly_of_another_nova_is_not_deletable(site: Site, kind: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
-    site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
+    site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
     cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
     (finding,) = site.findings(kind, cloud=cloud)
 
@@ -259,7 +259,7 @@ def test_provider_possibly_of_another_nova_is_not_deletable(site: Site, kind: st
 def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
     site: Site, allocators: tuple[str, ...], told: str
 ) -> None:
-    site.ghost("compute-1", traits=[])
+    site.orphaned("compute-1", traits=[])
     del site.providers[site.here]
     (finding,) = site.findings(
         "name_conflict",
@@ -278,7 +278,7 @@ def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
 def test_tree_with_an_excluded_provider_is_protected(site: Site, kind: str, excluded: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
-    root = site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
+    root = site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
     child = site.provider("port", root)
     name = {
         "root": root,
@@ -304,7 +304,7 @@ def test_tree_with_an_excluded_provider_is_protected(site: Site, kind: str, excl
 def test_allocation_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
-    root = site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
+    root = site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
     holder = site.stranger(site.provider("port", root))
     (finding,) = site.findings(kind)
 
@@ -313,7 +313,7 @@ def test_allocation_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> No
 
 
 def test_conflict_says_what_to_do_on_the_host(site: Site) -> None:
-    site.ghost("compute-1")
+    site.orphaned("compute-1")
     del site.providers[site.here]
     (finding,) = site.findings("name_conflict")
 
@@ -322,7 +322,7 @@ def test_conflict_says_what_to_do_on_the_host(site: Site) -> None:
 
 
 def test_provider_marked_by_nova_is_not_a_container_host(site: Site) -> None:
-    site.ghost()
+    site.orphaned()
     cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", ("container",))
     (finding,) = site.findings("orphaned_provider", cloud=cloud)
 
@@ -330,7 +330,7 @@ def test_provider_marked_by_nova_is_not_a_container_host(site: Site) -> None:
 
 
 def test_service_started_during_the_reading_counts(site: Site) -> None:
-    site.ghost()
+    site.orphaned()
     after = answer(
         "GET /os-services",
         200,
@@ -348,7 +348,7 @@ def test_host_down_before_its_discovery_is_not_orphaned(
     site: Site, host: str, verdict: str
 ) -> None:
     """Its compute node exists, and Nova does not list it."""
-    site.ghost("compute-3")
+    site.orphaned("compute-3")
     site.services.append(Service("nova-compute", host, "enabled", "down"))
     (finding,) = site.findings("orphaned_provider")
 
@@ -366,7 +366,7 @@ def test_host_down_before_its_discovery_is_not_orphaned(
 def test_narrow_scope_reports_only_what_it_names(
     site: Site, scope: dict[str, t.Any], told: bool
 ) -> None:
-    root = site.ghost()
+    root = site.orphaned()
     site.services.append(
         Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO)
     )

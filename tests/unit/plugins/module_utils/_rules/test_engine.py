@@ -50,7 +50,7 @@ def deleted_with_child(world: World, here: str, there: str) -> str:
     return world.hold(server, world.provider("compute-1_pci", here), amounts={"CUSTOM_PCI_X": 1})
 
 
-def deleted_on_a_ghost(world: World, here: str, there: str) -> str:
+def deleted_on_an_orphaned_provider(world: World, here: str, there: str) -> str:
     server = deleted(world, here, there)
     del world.nodes[here]
     return server
@@ -78,7 +78,7 @@ def ended_migration_on_the_same_host(world: World, here: str, there: str) -> str
     return world.migration(server, here, here, "confirmed", here, type="resize")
 
 
-def ended_migration_with_doubled_share(world: World, here: str, there: str) -> str:
+def ended_migration_with_doubled_amounts(world: World, here: str, there: str) -> str:
     pool = world.provider("pool", sharing=True)
     server = world.hold(world.server(there, there), pool, amounts=DISK)
     return world.hold(world.migration(server, here, there, "confirmed", here), pool, amounts=DISK)
@@ -96,7 +96,7 @@ def evacuated(world: World, here: str, there: str, status: str = "done") -> str:
     return server
 
 
-def evacuated_from_a_ghost(world: World, here: str, there: str) -> str:
+def evacuated_from_an_orphaned_provider(world: World, here: str, there: str) -> str:
     server = world.server(there, here, there)
     del world.nodes[here]
     world.migration(server, here, there, "done", type="evacuation")
@@ -117,7 +117,7 @@ def extra_host_named_by_a_migration(world: World, here: str, there: str) -> str:
     return world.hold(server, here, amounts=DISK)
 
 
-def forgotten(world: World, here: str, there: str) -> str:
+def unknown(world: World, here: str, there: str) -> str:
     world.server(there, there)
     return world.stranger(here)
 
@@ -204,9 +204,7 @@ def shelved_away_long_after_it_was_offloaded(world: World, here: str, there: str
     return server
 
 
-def shelved_away_and_placed_in_times_of_which_nothing_is_told(
-    world: World, here: str, there: str
-) -> str:
+def offloaded_with_its_placement_no_longer_listed(world: World, here: str, there: str) -> str:
     """It has more actions than one page, and its creation is not among them.
 
     It has an allocation on the very host that shelved it.
@@ -311,7 +309,7 @@ ORPHANED = {
     ended_migration_of_a_server_marked_as_deleted: ("ended_migration", {"compute-1"}),
     shelved_away_after_a_long_life: ("unhosted_server", {"compute-1"}),
     shelved_away_long_after_it_was_offloaded: ("unhosted_server", {"compute-1"}),
-    shelved_away_and_placed_in_times_of_which_nothing_is_told: ("unhosted_server", {"compute-1"}),
+    offloaded_with_its_placement_no_longer_listed: ("unhosted_server", {"compute-1"}),
     shelved_away_from_a_host_that_is_gone: ("unhosted_server", {"compute-1"}),
     failed_to_boot_on_a_host_that_is_gone: ("unhosted_server", {"compute-1"}),
     extra_host_that_is_gone: ("extra_host", {"compute-1"}),
@@ -325,23 +323,23 @@ ORPHANED = {
     unshelved_and_locked_since: ("extra_host", {"compute-1"}),
     deleted: ("deleted_server", {"compute-1"}),
     deleted_with_child: ("deleted_server", {"compute-1", "compute-1_pci"}),
-    deleted_on_a_ghost: ("deleted_server", {"compute-1"}),
+    deleted_on_an_orphaned_provider: ("deleted_server", {"compute-1"}),
     deleted_named_by_an_ended_migration: ("deleted_server", {"compute-1"}),
     ended_migration: ("ended_migration", {"compute-1"}),
     ended_migration_of_deleted: ("ended_migration", {"compute-1"}),
     ended_migration_on_the_same_host: ("ended_migration", {"compute-1"}),
-    ended_migration_with_doubled_share: ("ended_migration", {"compute-1", "pool"}),
+    ended_migration_with_doubled_amounts: ("ended_migration", {"compute-1", "pool"}),
     deleted_migration: ("deleted_migration", {"compute-1"}),
     evacuated: ("evacuated_source", {"compute-1"}),
     evacuated_and_completed: ("evacuated_source", {"compute-1"}),
-    evacuated_from_a_ghost: ("evacuated_source", {"compute-1"}),
+    evacuated_from_an_orphaned_provider: ("evacuated_source", {"compute-1"}),
     extra_host: ("extra_host", {"compute-1"}),
     shelved_away: ("unhosted_server", {"compute-1"}),
     failed_to_boot: ("unhosted_server", {"compute-1"}),
     failed_to_be_scheduled: ("unhosted_server", {"compute-1"}),
     failed_to_boot_on_two_hosts: ("unhosted_server", {"compute-1"}),
     failed_to_boot_and_locked: ("unhosted_server", {"compute-1"}),
-    forgotten: ("unknown_consumer", {"compute-1"}),
+    unknown: ("unknown_consumer", {"compute-1"}),
 }
 
 
@@ -422,7 +420,7 @@ def of_unknown_age(world: World, here: str, there: str) -> str:
     return world.hold(deleted(world, here, there), here, age=None)
 
 
-def forgotten_but_young(world: World, here: str, there: str) -> str:
+def unknown_but_young(world: World, here: str, there: str) -> str:
     return world.stranger(here, age=7200)
 
 
@@ -458,7 +456,7 @@ PROTECTED = {
     on_somebody_elses_provider: "foreign_provider",
     young: "too_young",
     of_unknown_age: "too_young",
-    forgotten_but_young: "unknown_consumer",
+    unknown_but_young: "unknown_consumer",
 }
 
 
@@ -535,7 +533,9 @@ def with_a_formerly_shared_device(world: World, here: str, there: str) -> str:
     return world.hold(world.server(there, there), here, amounts={"CUSTOM_FPGA": 1})
 
 
-def confirmed_migration_with_the_only_claim_on_the_host(world: World, here: str, there: str) -> str:
+def confirmed_migration_with_the_only_allocation_on_the_host(
+    world: World, here: str, there: str
+) -> str:
     """The server has lost its own allocation except for a child.
 
     Only the migration's allocation accounts for the guest.
@@ -597,7 +597,7 @@ def deleted_migration_with_unreadable_host_listing(world: World, here: str, ther
     return migration
 
 
-def evacuation_not_yet_told_by_the_server(world: World, here: str, there: str) -> str:
+def evacuation_not_yet_shown_by_the_server(world: World, here: str, there: str) -> str:
     """A lagging replica shows the old host beside the finished evacuation.
 
     The destination would look wrong.
@@ -710,11 +710,11 @@ def deleted_with_unreadable_migrations(world: World, here: str, there: str) -> s
     return server
 
 
-def task_not_told(world: World, here: str, there: str) -> str:
+def task_not_shown(world: World, here: str, there: str) -> str:
     return world.server(there, here, there, task_known=False)
 
 
-def forgotten_with_no_live_server_to_compare(world: World, here: str, there: str) -> str:
+def unknown_without_a_live_server_to_compare(world: World, here: str, there: str) -> str:
     return world.stranger(here)
 
 
@@ -819,7 +819,7 @@ def unshelving_that_waits_behind_a_later_shelve(world: World, here: str, there: 
     return server
 
 
-def shelved_away_elsewhere_and_placed_in_times_of_which_nothing_is_told(
+def offloaded_elsewhere_with_its_placement_no_longer_listed(
     world: World, here: str, there: str
 ) -> str:
     server = world.server(None, here, status="SHELVED_OFFLOADED")
@@ -1003,7 +1003,7 @@ UNDECIDED = [
     shelved_away_in_vain,
     unshelving_that_waits_behind_a_reset_and_a_later_shelve,
     unshelving_that_waits_behind_a_later_shelve,
-    shelved_away_elsewhere_and_placed_in_times_of_which_nothing_is_told,
+    offloaded_elsewhere_with_its_placement_no_longer_listed,
     unshelving_to_a_host_that_is_gone,
     moved_in_vain_and_confirmed_away_before_that,
     moved_in_vain_and_later_away_between_others,
@@ -1032,12 +1032,12 @@ UNDECIDED = [
     with_only_a_part_of_its_own_host,
     with_a_formerly_shared_disk,
     with_a_formerly_shared_device,
-    confirmed_migration_with_the_only_claim_on_the_host,
+    confirmed_migration_with_the_only_allocation_on_the_host,
     ended_migration_with_the_only_disk_on_a_formerly_sharing_host,
     extra_host_named_by_a_migration,
     migration_of_a_cell_too_slow_to_be_listed,
     deleted_migration_with_unreadable_host_listing,
-    evacuation_not_yet_told_by_the_server,
+    evacuation_not_yet_shown_by_the_server,
     ended_migration_whose_server_is_elsewhere,
     soft_deleted_without_mapping,
     unshelving_cut_short,
@@ -1057,8 +1057,8 @@ UNDECIDED = [
     in_a_dead_cell,
     deleted_but_refused,
     deleted_with_unreadable_migrations,
-    task_not_told,
-    forgotten_with_no_live_server_to_compare,
+    task_not_shown,
+    unknown_without_a_live_server_to_compare,
 ]
 
 
@@ -1083,7 +1083,7 @@ def with_children(world: World, here: str, there: str) -> str:
     return world.hold(server, world.provider("compute-1_pci", here), amounts={"CUSTOM_PCI_X": 1})
 
 
-def with_a_share_of_no_host(world: World, here: str, there: str) -> str:
+def with_an_allocation_on_no_host(world: World, here: str, there: str) -> str:
     return world.hold(world.server(here, here), world.provider("former-pool"), amounts=DISK)
 
 
@@ -1093,7 +1093,7 @@ def on_its_ironic_node(world: World, here: str, there: str) -> str:
     return world.server(node, node)
 
 
-HEALTHY = [with_shared_disk, with_children, with_a_share_of_no_host, on_its_ironic_node]
+HEALTHY = [with_shared_disk, with_children, with_an_allocation_on_no_host, on_its_ironic_node]
 
 
 @pytest.mark.parametrize("situation", HEALTHY, ids=lambda situation: situation.__name__)
@@ -1252,7 +1252,7 @@ def test_only_consumers_that_the_listings_leave_open_are_candidates() -> None:
     pool = world.provider("pool", sharing=True)
     plain = world.hold(world.server(here, here), pool, amounts=DISK)
     doubtful = [
-        situation(world, here, there) for situation in (deleted, extra_host, moving, forgotten)
+        situation(world, here, there) for situation in (deleted, extra_host, moving, unknown)
     ]
     snapshot = world.snapshot()
 

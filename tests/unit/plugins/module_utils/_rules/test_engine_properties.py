@@ -265,15 +265,15 @@ def test_consumer_visible_in_the_listing_of_its_host_is_never_unknown() -> None:
     """
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
-    parked = world.migration(
+    unconfirmed = world.migration(
         world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here
     )
-    world.left_out_migrations.add(parked)
-    world.answers("marker", parked, 400)
+    world.left_out_migrations.add(unconfirmed)
+    world.answers("marker", unconfirmed, 400)
 
     assert {
         finding.consumer: finding.verdict for finding in judge(world.snapshot(), NO_MINIMUM_AGE)
-    }[parked] == "undecided"
+    }[unconfirmed] == "undecided"
 
 
 def test_unreadable_listing_of_hosts_proves_no_server_deleted() -> None:

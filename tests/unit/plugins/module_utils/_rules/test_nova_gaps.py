@@ -85,7 +85,7 @@ def test_halfway_revert_keeps_the_allocation_where_the_last_disk_is(nova: Nova, 
         life.go(revert)
     life.reset("active")
 
-    assert list(nova.copies[life.server]) == [("parked", first)]
+    assert list(nova.copies[life.server]) == [("kept for a revert", first)]
     assert _lost(life) == []
 
 

@@ -35,7 +35,7 @@ SILENT = Service("nova-compute", "compute-9", "UNKNOWN", None)
 ALL = (OFF, CONDUCTOR, ON)
 
 
-def _wish(**given: t.Any) -> dict[str, t.Any]:
+def _params(**given: t.Any) -> dict[str, t.Any]:
     return {
         "host": None,
         "binary": "nova-compute",
@@ -84,7 +84,7 @@ def test_failed_listing_is_not_an_empty_one() -> None:
     ],
 )
 def test_exactly_one_service_is_selected(wish: dict[str, str], found: Service | None) -> None:
-    assert find_service(ALL, _wish(**wish)) == found
+    assert find_service(ALL, _params(**wish)) == found
 
 
 @pytest.mark.parametrize(
@@ -93,24 +93,24 @@ def test_exactly_one_service_is_selected(wish: dict[str, str], found: Service | 
 )
 def test_no_service_is_absent_while_a_cell_is_down(wish: dict[str, str]) -> None:
     with pytest.raises(CloudError, match="could not say anything of compute-9"):
-        find_service((*ALL, SILENT), _wish(**wish))
+        find_service((*ALL, SILENT), _params(**wish))
 
 
 def test_answering_service_is_found_beside_a_silent_cell() -> None:
-    assert find_service((*ALL, SILENT), _wish(host="compute-1")) == ON
+    assert find_service((*ALL, SILENT), _params(host="compute-1")) == ON
 
 
 @pytest.mark.parametrize("id", ["42", "", "compute-1"])
 def test_id_without_a_match_names_no_service_of_a_silent_cell(id: str) -> None:
     with pytest.raises(InvalidInput, match="is no UUID"):
-        find_service([SILENT], _wish(id=id))
+        find_service([SILENT], _params(id=id))
 
 
 def test_host_in_two_cells_is_ambiguous() -> None:
     with pytest.raises(InvalidInput, match=f"give the id of one .{ONE}, {TWO}"):
         find_service(
             (ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)),
-            _wish(host="compute-1"),
+            _params(host="compute-1"),
         )
 
 
@@ -140,14 +140,14 @@ def test_host_in_two_cells_is_ambiguous() -> None:
 def test_only_differences_are_changed(
     service: Service, wish: dict[str, t.Any], body: dict[str, t.Any]
 ) -> None:
-    assert build_update(service, _wish(**wish)) == body
-    assert build_update(apply_update(service, body), _wish(**wish)) == {}
+    assert build_update(service, _params(**wish)) == body
+    assert build_update(apply_update(service, body), _params(**wish)) == {}
 
 
 @pytest.mark.parametrize("enabled", [None, True])
 def test_reason_requires_a_disabled_service(enabled: bool | None) -> None:
     with pytest.raises(InvalidInput, match="enabled=false"):
-        build_update(OFF, _wish(enabled=enabled, disabled_reason="rusty"))
+        build_update(OFF, _params(enabled=enabled, disabled_reason="rusty"))
 
 
 def test_change_is_predicted() -> None:

@@ -260,13 +260,13 @@ def test_unchosen_drift_is_shown_as_a_possible_change() -> None:
 @pytest.mark.parametrize("chosen", [True, False])
 def test_deletable_tree_is_shown_children_first(chosen: bool) -> None:
     world = World()
-    ghost = world.provider("gone-1")
-    child = world.provider("gone-1_port", ghost)
+    orphaned = world.provider("gone-1")
+    child = world.provider("gone-1_port", orphaned)
     here = world.host("compute-1")
     world.server(here, here)
     stock = Inventory(8, 0, 1, 8, 1, 1.0)
     details = {
-        ghost: ProviderDetails(
+        orphaned: ProviderDetails(
             {"VCPU": stock, "MEMORY_MB": stock}, traits=frozenset({"COMPUTE_NODE"})
         )
     }
@@ -278,7 +278,7 @@ def test_deletable_tree_is_shown_children_first(chosen: bool) -> None:
     )
 
     assert (
-        f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told
+        f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({orphaned})" in told
     ) == chosen
     assert ("could be put right; not now, for orphaned_provider is not among" in told) != chosen
 

@@ -23,7 +23,7 @@ def delete_on(
     return server, held
 
 
-def bury(context: Context, host: str, name: str, flavor: str = "m1.tiny") -> str:
+def leave_allocation(context: Context, host: str, name: str, flavor: str = "m1.tiny") -> str:
     """Leave a deleted server's allocation on ``host``, which dies here.
 
     A living nova-compute would remove it within a minute.

@@ -1,0 +1,38 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An HTTP server of a test, on a free port of this machine."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import typing as t
+
+
+class QuietHandler(http.server.BaseHTTPRequestHandler):
+    """A handler that writes no line for each request into the output of the tests."""
+
+    def log_message(self, format: str, *args: t.Any) -> None:
+        """Log nothing."""
+
+
+class LocalServer:
+    """Answers with `handler` within a `with` block, each request in a thread of its own."""
+
+    def __init__(self, handler: type[QuietHandler]) -> None:
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> t.Self:
+        # The default interval of half a second would be the time that `shutdown` takes.
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
