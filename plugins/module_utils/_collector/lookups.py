@@ -27,15 +27,15 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     NOT_ASKED,
     Evidence,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
-    ConsumerView,
-    find_deletion,
-)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
     needs_resource_lookups,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
     list_relevant_request_ids,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import (
+    ServerView,
+    find_deletion,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -57,9 +57,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Allocation,
         Allocations,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
-        SnapshotIndex,
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Scope,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
     )
 
 # How far back the action that placed or shelved a server is searched; beyond that it stays
@@ -94,16 +97,20 @@ class MigrationsAtHosts:
 class LookupContext:
     """What all lookups of a reading have in common.
 
+    scope: what is looked up; it may be narrower than the scope of the listings.
     allocations: the answers by consumer, all read before the first question to Nova is asked.
     migrations_of: returns the migrations of a server, from a listing or by a direct question.
+    nova_roots: the root providers with a trait that only Nova sets.
     fresh: whether nothing that a listing said may replace a direct answer.
     """
 
-    index: SnapshotIndex
+    index: ListingsIndex
+    scope: Scope
     allocations: Mapping[str, Answer[Allocation]]
     migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
-    fresh: bool
     at_hosts: MigrationsAtHosts
+    nova_roots: frozenset[str]
+    fresh: bool
 
 
 class Lookups:
@@ -124,7 +131,7 @@ class Lookups:
         """
         allocation = context.allocations[consumer]
         holds = allocation.value is not None and bool(allocation.value.resources)
-        projects = context.index.snapshot.scope.projects
+        projects = context.scope.projects
         if projects and holds and allocation.value and allocation.value.project not in projects:
             return []
         if consumer in context.index.migrations:
@@ -137,7 +144,7 @@ class Lookups:
         if projects and not holds and _get_project(evidence) not in projects:
             return []
         migration_evidence = self._collect_migration_allocations(evidence, context)
-        evidence = self._add_flavor_evidence(evidence, context.index)
+        evidence = self._add_flavor_evidence(evidence, context)
         evidence = self._add_guest_location_evidence(evidence, migration_evidence, context.index)
         return [evidence, *migration_evidence]
 
@@ -229,10 +236,12 @@ class Lookups:
                 break
         return tuple(answers)
 
-    def _add_flavor_evidence(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
+    def _add_flavor_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Ask what a server has besides its flavor, if its allocation may have to be rewritten."""
-        view = _build_view(evidence, index)
-        if view is None or view.own_tree is None or not needs_resource_lookups(view):
+        view = _build_view(evidence, context.index)
+        if view is None or view.own_tree is None:
+            return evidence
+        if not needs_resource_lookups(view, context.nova_roots):
             return evidence
         return d.replace(
             evidence,
@@ -247,19 +256,19 @@ class Lookups:
     ) -> list[Evidence]:
         """Ask what the ended migrations of a server hold that has nothing of its own host."""
         view = _build_view(evidence, context.index)
-        if view is None or not view.settled or view.own_tree in view.trees:
+        if view is None or not view.settled or view.own_tree in view.server_trees:
             return []
-        snapshot = context.index.snapshot
+        listings = context.index.listings
         # A listing of all allocations already shows which migrations hold nothing.
-        is_partial = context.fresh or snapshot.trees is not None
+        is_partial = context.fresh or listings.trees is not None
         evidence_of_migrations = []
         for migration in view.server_migrations:
-            if migration.ended and (is_partial or migration.uuid in snapshot.allocations):
+            if migration.ended and (is_partial or migration.uuid in listings.allocations):
                 answer = self._placement.get_allocation(migration.uuid)
                 evidence_of_migrations.append(Evidence(migration.uuid, answer))
         return evidence_of_migrations
 
-    def _add_unshelve_action(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
+    def _add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
         """Ask whether a server that is not where its newest move ended was unshelved there since.
 
         No migration says so.
@@ -275,7 +284,7 @@ class Lookups:
         return d.replace(evidence, actions=actions, last_actions=())
 
     def _add_guest_location_evidence(
-        self, evidence: Evidence, migration_evidence: list[Evidence], index: SnapshotIndex
+        self, evidence: Evidence, migration_evidence: list[Evidence], index: ListingsIndex
     ) -> Evidence:
         """Ask what was done to a server since a cold migration failed that holds its host.
 
@@ -341,12 +350,11 @@ def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
     return d.replace(other, **answered)
 
 
-def _build_view(evidence: Evidence, index: SnapshotIndex) -> ConsumerView | None:
-    """Return the view of a live server, None without one."""
-    allocation = evidence.allocation.value
-    if allocation is None or evidence.server.value is None:
+def _build_view(evidence: Evidence, index: ListingsIndex) -> ServerView | None:
+    """Return the view of a live server whose allocation was read, None without one."""
+    if evidence.allocation.value is None or evidence.server.value is None:
         return None
-    return ConsumerView(index, allocation, evidence, evidence, None)
+    return ServerView(index=index, subject=evidence)
 
 
 def _get_project(evidence: Evidence) -> str | None:
@@ -365,7 +373,7 @@ def _find_placing_action(actions: Iterable[Action]) -> Action | None:
 
 
 def _list_cold_migrations_with_host(
-    evidence: Evidence, migration_evidence: Iterable[Evidence], index: SnapshotIndex
+    evidence: Evidence, migration_evidence: Iterable[Evidence], index: ListingsIndex
 ) -> list[Migration]:
     """Return the cold migrations of a server that hold its host, newest first."""
     view = _build_view(evidence, index)

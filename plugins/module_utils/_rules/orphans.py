@@ -30,9 +30,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     undecided,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
-    find_deletion,
     format_providers,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import find_deletion
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection

@@ -17,7 +17,7 @@ import re
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor, Server
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
@@ -28,6 +28,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import ServerView
 
 _PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
@@ -59,22 +60,24 @@ def calculate_resources(flavor: Flavor, volume_backed: bool) -> Resources:
     return {cls: amount for cls, amount in amounts.items() if amount}
 
 
-def needs_resource_lookups(view: ConsumerView) -> bool:
+def needs_resource_lookups(view: ServerView, nova_roots: Container[str]) -> bool:
     """Return whether more has to be read about a server to decide on its allocation.
 
     That is so for a settled server whose allocation on its host is not just what its flavor says.
+
+    nova_roots: as `ServerView.has_only_own_tree` takes them.
     """
-    server, own = view.server, view.own_tree
-    if server is None or own is None or not view.settled:
+    server, own, allocation = view.server, view.own_tree, view.subject.allocation.value
+    if server is None or own is None or allocation is None or not view.settled:
         return False
-    if own not in view.trees:
+    if own not in view.server_trees:
         return True
-    if not view.healthy or server.flavor is None:
+    if not view.has_only_own_tree(nova_roots) or server.flavor is None:
         return False
-    if view.trees[own] != {own}:
+    if view.server_trees[own] != {own}:
         return True
     # Whether the root disk is on the host is not read yet: either amount is right.
-    amounts = dict(view.allocation.resources[own])
+    amounts = dict(allocation.resources[own])
     return amounts not in (
         calculate_resources(server.flavor, volume_backed=False),
         calculate_resources(server.flavor, volume_backed=True),

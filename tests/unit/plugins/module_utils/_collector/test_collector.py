@@ -24,8 +24,12 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
     PROJECT,
     World,
     answer,
@@ -87,8 +91,13 @@ class Site(World):
             return Collector(t.cast("t.Any", session))
 
     def looked_at(self, *consumers: str, **scope: t.Any) -> Snapshot:
-        listed = self.snapshot(evidence={}, candidates=(), scope=Scope(**scope))
-        return self.reading()._add_evidence(listed, consumers)
+        index = ListingsIndex(self.listings(scope=Scope(**scope)))
+        reader = self.reading()._make_evidence_reader(index, NOW, index.listings.scope, fresh=False)
+        return reader.finish(consumers)
+
+    def refresh(self, consumers: list[str], **changes: t.Any) -> Snapshot:
+        """A renewed proof about some consumers."""
+        return self.reading().refresh_evidence(ListingsIndex(self.listings(**changes)), consumers)
 
     def _details(
         self, providers: t.Sequence[str], parts: t.Sequence[str]
@@ -158,14 +167,12 @@ def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(
     site = Site(30)
     server = site.server(site.roots[0], site.roots[0])
     site.delete(server, remembered=False)
-    listed = site.snapshot(evidence={}, candidates=())
+    listed = site.listings()
     nodes = tuple(
         node if everywhere else d.replace(node, servers=None)
         for node in listed.hypervisors.value or ()
     )
-    site.reading().refresh_evidence(
-        d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server]
-    )
+    site.refresh([server], hypervisors=answer("GET /os-hypervisors/detail", 200, nodes))
 
     assert len(site.asked_for_servers) == asked
 
@@ -178,9 +185,7 @@ def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for
     here, there = site.roots
     server = site.server(there, there, here)
     migration = site.migration(server, here, there, "error", here)
-    again = site.reading().refresh_evidence(
-        site.snapshot(evidence={}, candidates=()), [migration, server] if together else [migration]
-    )
+    again = site.refresh([migration, server] if together else [migration])
 
     assert again.evidence[server].actions.status == 200
 
@@ -197,7 +202,7 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     migration = site.migration(server, here, there, "error", here)
     site.unmapped.add(server)
     site.deleted[server] = d.replace(site.servers[server], status="DELETED")
-    listed = site.snapshot(evidence={}, candidates=())
+    listed = site.listings()
     shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
     nodes = tuple(
         node if servers else d.replace(node, servers=None)
@@ -205,9 +210,8 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     )
     reading = site.reading()
     reading._nova.list_hypervisor_servers = lambda node: shown[node]
-    again = reading.refresh_evidence(
-        d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration]
-    )
+    listed = d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes))
+    again = reading.refresh_evidence(ListingsIndex(listed), [migration])
 
     assert [
         finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration
@@ -222,9 +226,7 @@ def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_
     server = site.server(here, here, gone, pool)
     stranger = site.stranger(somebodys)
     site.remove_host(gone)
-    again = site.reading().refresh_evidence(
-        site.snapshot(evidence={}, candidates=(), details={}), [server, stranger]
-    )
+    again = site.refresh([server, stranger])
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
     found = {finding.consumer: finding for finding in judge(again, HARSH)}
@@ -238,7 +240,7 @@ def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
     site.server(here, here)
     stranger = site.stranger(gone)
     site.remove_host(gone)
-    again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=()), [stranger])
+    again = site.refresh([stranger])
 
     assert [
         (finding.kind, finding.verdict)
@@ -269,7 +271,7 @@ def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(
     It comes to that cell before it finds the node.
     """
     server = site.server(site.roots[0], site.roots[0])
-    listed = site.snapshot(evidence={}, candidates=())
+    listed = site.listings()
     nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
     reading._nova.list_hypervisor_servers = mock.Mock(side_effect=CloudError("Nova answered 500"))
@@ -302,7 +304,9 @@ def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed
     failed = site.server(status="ERROR")
     shown = site.snapshot()
     reading = site.reading()
-    reading._session = t.cast("t.Any", types.SimpleNamespace(cloud=shown.cloud, project=PROJECT))
+    reading._listings._session = t.cast(
+        "t.Any", types.SimpleNamespace(cloud=shown.cloud, project=PROJECT)
+    )
     reading._placement.list_providers = lambda: shown.providers
     reading._nova.list_aggregates = lambda: ()
     reading._nova.list_newest_servers = lambda _limit: answer(

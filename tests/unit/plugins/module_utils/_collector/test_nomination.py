@@ -14,60 +14,19 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
-    choose_hosts_for_server_details,
+from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_nodes_for_server_listing,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
     find_candidates,
-    find_mismatched_nodes,
-    sum_by_tree,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    FLAVOR,
-    World,
-    answer,
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
 )
-
-if t.TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
-
-RESERVED = 512
-
-
-class Fleet(World):
-    """Some hosts with a server each.
-
-    The figures of nova-compute count exactly these servers.
-    """
-
-    def __init__(self, hosts: int = 3) -> None:
-        super().__init__()
-        self.roots = [self.host(f"compute-{number}") for number in range(hosts)]
-        self.guests = [self.hold(self.server(root), root) for root in self.roots]
-        for root in self.roots:
-            self.figures(root, CLAIM)
-
-    def figures(self, root: str, used: Mapping[str, int], **fields: t.Any) -> None:
-        told = {"VCPU": used.get("VCPU", 0), "MEMORY_MB": used.get("MEMORY_MB", 0) + RESERVED}
-        self.nodes[root] = d.replace(self.nodes[root], used=told, **fields)
-
-    def read(self, **scope: t.Any) -> Snapshot:
-        return self.snapshot(scope=Scope(**scope), candidates=(), evidence={})
-
-    def glances(self) -> dict[str, Server]:
-        return dict(self.servers)
-
-    def odd(self) -> list[str]:
-        claimed = sum_by_tree(
-            (share for held in self.allocations.values() for share in held.resources.items()),
-            self.providers,
-        )
-        return find_mismatched_nodes(self.nodes, claimed)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.fleet import Fleet
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 
 
 @pytest.fixture(name="fleet")
@@ -98,14 +57,14 @@ def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> N
     """Its host was asked for its servers, and what they hold was not read."""
     named = fleet.guests[0]
     fleet.server(fleet.roots[0], fleet.roots[0])
-    snapshot = d.replace(
-        fleet.read(consumers=(named,)),
+    listings = fleet.listings(
+        scope=Scope(consumers=(named,)),
         trees=(),
         allocations={named: fleet.allocations[named].resources},
     )
 
-    assert fleet.roots[0] in choose_nodes_for_server_listing(snapshot)
-    assert find_candidates(snapshot) == [named]
+    assert fleet.roots[0] in choose_nodes_for_server_listing(listings)
+    assert find_candidates(ListingsIndex(listings)) == [named]
 
 
 @pytest.mark.parametrize(
@@ -120,124 +79,26 @@ def test_whatever_was_named_is_nominated(fleet: Fleet, scope: dict[str, t.Any]) 
 def test_in_a_triage_nobody_is_suspect_on_a_host_that_was_not_asked(fleet: Fleet) -> None:
     fleet.stranger(fleet.roots[0])
     both = fleet.stranger(*fleet.roots[:2])
-    snapshot = fleet.read(mode="triage")
-    unasked = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
+    listings = fleet.listings(scope=Scope(mode="triage"))
+    unasked = tuple(d.replace(node, servers=None) for node in listings.hypervisors.value or ())
+    listings = d.replace(listings, hypervisors=answer("GET", 200, unasked))
 
-    assert find_candidates(d.replace(snapshot, hypervisors=answer("GET", 200, unasked))) == [both]
+    assert find_candidates(ListingsIndex(listings)) == [both]
 
 
 def test_without_compute_nodes_those_are_nominated_whom_nova_does_not_list(fleet: Fleet) -> None:
     stranger = fleet.stranger(fleet.roots[0])
-    snapshot = d.replace(fleet.read(), hypervisors=answer("GET", 500))
+    index = ListingsIndex(fleet.listings(hypervisors=answer("GET", 500)))
 
-    assert find_candidates(snapshot, living=fleet.guests) == [stranger]
+    assert find_candidates(index, living=fleet.guests) == [stranger]
 
 
 def test_without_compute_nodes_those_on_silent_hosts_come_last(fleet: Fleet) -> None:
     in_dead_cell, elsewhere = fleet.stranger(fleet.roots[0]), fleet.stranger(fleet.roots[1])
     silent = answer("GET", 200, (Service("nova-compute", "compute-0", "UNKNOWN", None),))
-    snapshot = d.replace(fleet.read(), hypervisors=answer("GET", 500), services=silent)
+    index = ListingsIndex(fleet.listings(hypervisors=answer("GET", 500), services=silent))
 
-    assert find_candidates(snapshot, living=fleet.guests) == [elsewhere, in_dead_cell]
-
-
-def test_figures_that_most_hosts_have_are_usual(fleet: Fleet) -> None:
-    assert fleet.odd() == []
-
-
-@pytest.mark.parametrize(
-    "amounts", [{"VCPU": 1, "MEMORY_MB": 512}, {"VCPU": 1}, {"PCPU": 1}, {"MEMORY_MB": 1}]
-)
-def test_a_claim_that_nova_compute_does_not_count_makes_a_host_odd(
-    fleet: Fleet, amounts: dict[str, int]
-) -> None:
-    fleet.stranger(fleet.roots[1], amounts=amounts)
-
-    assert fleet.odd() == [fleet.roots[1]]
-
-
-def test_a_claim_of_a_child_counts_for_its_host(fleet: Fleet) -> None:
-    fleet.stranger(fleet.provider("numa-0", fleet.roots[1]), amounts={"VCPU": 1})
-
-    assert fleet.odd() == [fleet.roots[1]]
-
-
-def test_what_triage_cannot_see(fleet: Fleet) -> None:
-    """An orphan beside a missing claim of the same size.
-
-    And claims of neither processors nor memory.
-    """
-    fleet.hold(fleet.uuid(), fleet.roots[0])
-    del fleet.allocations[fleet.guests[0]]
-    fleet.stranger(fleet.roots[1], amounts={"DISK_GB": 9, "CUSTOM_VF": 1})
-
-    assert fleet.odd() == []
-
-
-@pytest.mark.parametrize("fields", [{"state": "down"}, {"used": {}}])
-def test_a_host_that_does_not_report_is_odd(fleet: Fleet, fields: dict[str, t.Any]) -> None:
-    fleet.nodes[fleet.roots[0]] = d.replace(fleet.nodes[fleet.roots[0]], **fields)
-
-    assert fleet.odd() == [fleet.roots[0]]
-
-
-def test_where_no_difference_is_that_of_most_hosts_each_is_odd() -> None:
-    fleet = Fleet(hosts=4)
-    for root in fleet.roots[:2]:
-        fleet.stranger(root)
-
-    assert fleet.odd() == fleet.roots
-
-
-def test_a_glance_goes_to_hosts_whose_servers_hold_other_amounts_than_nova_compute_counts(
-    fleet: Fleet,
-) -> None:
-    fleet.stranger(fleet.roots[0])
-    assert choose_hosts_for_server_details(fleet.read()) == []
-    fleet.hold(fleet.guests[1], fleet.roots[1], amounts={"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1})
-
-    assert choose_hosts_for_server_details(fleet.read()) == ["compute-1"]
-    assert choose_hosts_for_server_details(fleet.read(kinds=("deleted_server",))) == []
-    assert find_candidates(fleet.read(), fleet.glances()) == sorted(
-        [fleet.guests[1], *(set(fleet.allocations) - set(fleet.guests))]
-    )
-
-
-def test_a_glance_goes_to_hosts_whose_servers_hold_a_child(fleet: Fleet) -> None:
-    fleet.hold(fleet.guests[2], fleet.provider("nic", fleet.roots[2]), amounts={"CUSTOM_VF": 1})
-
-    assert choose_hosts_for_server_details(fleet.read()) == ["compute-2"]
-    assert find_candidates(fleet.read(), fleet.glances()) == [fleet.guests[2]]
-
-
-def test_who_asked_for_more_than_a_plain_server_is_not_nominated_for_it(fleet: Fleet) -> None:
-    fleet.hold(fleet.guests[2], fleet.provider("nic", fleet.roots[2]), amounts={"CUSTOM_VF": 1})
-    special = d.replace(FLAVOR, extra_specs={"resources:CUSTOM_VF": "1"})
-    fleet.servers[fleet.guests[2]] = d.replace(fleet.servers[fleet.guests[2]], flavor=special)
-
-    assert find_candidates(fleet.read(), fleet.glances()) == []
-
-
-def test_a_glance_tells_on_which_node_of_a_service_a_server_is() -> None:
-    fleet = Fleet()
-    nodes = [fleet.host(name, service="ironic") for name in ("node-1", "node-2")]
-    right, wrong = fleet.server(nodes[0], nodes[0]), fleet.server(nodes[0], nodes[1])
-
-    assert "ironic" in choose_hosts_for_server_details(fleet.read())
-    assert find_candidates(fleet.read(), fleet.glances()) == [wrong]
-    assert find_candidates(fleet.read()) == sorted([right, wrong])
-
-
-def test_what_nova_compute_counts_on_the_host_of_an_orphan_is_no_reason_for_a_glance(
-    fleet: Fleet,
-) -> None:
-    """Nor is a resize that waits to be confirmed, which nova-compute counts on both hosts."""
-    here, there, _other = fleet.roots
-    both = fleet.server(there, here, there)
-    parked = fleet.server(there, there, status="VERIFY_RESIZE")
-    fleet.migration(parked, here, there, "finished", here)
-    fleet.migration(both, here, there, "confirmed", here)
-    fleet.figures(there, {"VCPU": 3, "MEMORY_MB": 1536})
-    fleet.figures(here, {"VCPU": 2, "MEMORY_MB": 1024})
-
-    assert choose_hosts_for_server_details(fleet.read()) == []
+    assert find_candidates(index, living=fleet.guests) == [
+        elsewhere,
+        in_dead_cell,
+    ]

@@ -566,12 +566,12 @@ def test_only_what_nova_does_not_show_on_its_host_is_asked_about(site: Site) -> 
 def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
     site.host("node-1", service="ironic")
     site.host("node-2", service="ironic")
-    index = SnapshotIndex(site.snapshot())
+    nodes = list(site.nodes.values())
 
-    check_compute_hosts(["here", "there"], index)
+    check_compute_hosts(["here", "there"], nodes)
     for name in ("somewhere", "ironic", "node-1", ""):
         with pytest.raises(InvalidInput, match="give each host the name"):
-            check_compute_hosts(["here", name], index)
+            check_compute_hosts(["here", name], nodes)
 
 
 @pytest.mark.parametrize(

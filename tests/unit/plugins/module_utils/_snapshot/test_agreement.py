@@ -145,7 +145,7 @@ def test_a_server_on_a_host_that_is_not_listed_is_looked_into(
     snapshot = site.snapshot(host_lookups=lookups)
 
     assert (list_disagreements(snapshot) == ()) is agrees
-    assert list_hosts_to_look_up(snapshot) == [NEW]
+    assert list_hosts_to_look_up(snapshot, snapshot.evidence.values()) == [NEW]
 
 
 def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
@@ -184,7 +184,7 @@ def test_a_migration_that_goes_with_its_server_is_no_contradiction() -> None:
 def test_hosts_of_aggregates_that_are_not_listed_are_looked_up() -> None:
     aggregates = (Aggregate("uuid", "racks", None, (HERE, NEW)),)
 
-    assert list_hosts_to_look_up(Site().snapshot(aggregates=aggregates)) == [NEW]
+    assert list_hosts_to_look_up(Site().listings(aggregates=aggregates), ()) == [NEW]
 
 
 @pytest.mark.parametrize(
