@@ -52,12 +52,12 @@ def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
         (
             "uuid = '11111111-2222-4333-8444-555555555555'",
             "uuid = ?",
-            "0 of 1 hypervisors are providers here: is this the right region",
+            "0 of 1 hypervisors have a resource provider in this Placement",
         ),
         (
             "deleted = id",
             "deleted = 0 WHERE uuid = ?",
-            "0 of 0 hypervisors are providers here: is this the right region",
+            "0 of 0 hypervisors have a resource provider in this Placement",
         ),
     ],
     ids=["hosts unknown to Placement", "no hosts"],

@@ -99,8 +99,7 @@ def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:
 
     assert (
         run.status != 0
-        and "'containers' is not the type of a service that is known to allocate from Placement"
-        in run.told
+        and "'containers' is not a known type of service that allocates from Placement" in run.told
     )
 
 

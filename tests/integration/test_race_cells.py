@@ -196,7 +196,7 @@ def test_is_dead_while_the_migrations_are_listed(
 
     assert listing.ran
     assert (
-        "Nova lists a migration of this uuid in one answer and leaves it out in another"
+        "Nova lists a migration with this UUID in one answer and not in another"
         in run.entry(moving)["reason"]
     )
     spared(run, before, placement)

@@ -104,10 +104,7 @@ def test_on_a_named_host_also_wrong_owners_are_found(
 def test_an_unknown_host_is_refused(ansible: Ansible) -> None:
     result = ansible.module("orphan_detect", hosts=["nonesuch"])
 
-    assert (
-        result["failed"]
-        and "hosts names nonesuch, which neither Nova nor Placement knows" in result["msg"]
-    )
+    assert result["failed"] and "hosts: neither Nova nor Placement knows nonesuch" in result["msg"]
 
 
 def test_named_consumers_are_looked_at_and_no_others(

@@ -146,8 +146,8 @@ class AllocationReader:
         """Return the roots of the named hosts. Raises CloudError while a cell is down."""
         if scope.hosts and nodes.value is None:
             raise CloudError(
-                f"Nova answered {nodes.status} when asked for its compute nodes, so hosts cannot "
-                "be found: a cell is not answering."
+                f"Nova answered {nodes.status} when asked for its compute nodes, so the hosts "
+                "that hosts names cannot be found: a cell is not answering."
             )
         return find_roots_of_hosts(scope.hosts, nodes.value or (), providers)
 
@@ -190,8 +190,8 @@ def find_roots_of_hosts(
     unknown_names = sorted(set(hosts) - set(roots_by_name))
     if unknown_names:
         raise InvalidInput(
-            f"hosts names {', '.join(unknown_names)}, which neither Nova nor Placement knows: "
-            "give hypervisor names or UUIDs."
+            f"hosts: neither Nova nor Placement knows {', '.join(unknown_names)}. "
+            "Give the names or UUIDs of hypervisors."
         )
     roots: set[str] = set()
     for name in hosts:

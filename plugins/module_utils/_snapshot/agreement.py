@@ -119,14 +119,14 @@ def get_hosts_in_every_listing(listings: Listings) -> frozenset[str]:
 
 
 def _check_services(listings: Listings) -> str | None:
-    """Both answers name the same compute services."""
+    """Both listings have the same compute services."""
     if listings.services.value is None or listings.services_after.value is None:
         return None
     differing = get_compute_hosts(listings.services) ^ get_compute_hosts(listings.services_after)
     if not differing:
         return None
     return (
-        f"Nova named the compute services of {summarize_names(sorted(differing))} in one answer "
+        f"Nova listed the compute services of {summarize_names(sorted(differing))} in one answer "
         f"and not in another. {_ADVICE}"
     )
 
@@ -140,13 +140,13 @@ def _check_hypervisors(listings: Listings) -> str | None:
     if not without_service:
         return None
     return (
-        f"Nova lists compute nodes of {summarize_names(sorted(without_service))}, "
-        f"and no compute service there. {_ADVICE}"
+        f"Nova lists compute nodes on {summarize_names(sorted(without_service))}, "
+        f"but no compute service there. {_ADVICE}"
     )
 
 
 def _check_host_lookups(listings: Listings) -> str | None:
-    """No host that a listing lacks is found by a direct look-up."""
+    """A direct lookup finds no host that a listing lacks."""
     listed = get_hosts_in_every_listing(listings)
     unlisted = []
     for name, lookup in sorted(listings.host_lookups.items()):
@@ -155,14 +155,14 @@ def _check_host_lookups(listings: Listings) -> str | None:
     if not unlisted:
         return None
     return (
-        f"Nova has compute nodes on {summarize_names(unlisted)} (GET /os-hosts), "
-        f"which its listings leave out. {_ADVICE} {_STALE_HOST}"
+        f"Nova has compute nodes on {summarize_names(unlisted)} (GET /os-hosts) "
+        f"that its listings leave out. {_ADVICE} {_STALE_HOST}"
     )
 
 
 def _check_servers(listings: Listings) -> str | None:
-    """Each server that was read is on a host that the listings have, or on one that a direct
-    look-up does not find either.
+    """Each server that was looked up is on a host that the listings have, or on one that a direct
+    lookup does not find either.
     """
     listed = get_compute_hosts(listings.services)
     if listings.services.value is None:
@@ -172,10 +172,12 @@ def _check_servers(listings: Listings) -> str | None:
         # A host that a lookup finds is not in doubt here: `_check_host_lookups` reports it.
         if host in listed or (lookup is not None and lookup.status in (200, 404)):
             continue
-        status = lookup.status if lookup else "nothing"
+        answer = "and that host was not looked up"
+        if lookup is not None:
+            answer = f"and Nova answered {lookup.status} when that host was looked up"
         return (
             f"Server {uuid} is on {host}, which has no compute service in Nova's listing, "
-            f"and Nova answered {status} when asked for that host. {_ADVICE}"
+            f"{answer}. {_ADVICE}"
         )
     return None
 
@@ -199,20 +201,22 @@ def _list_server_hosts(
 
 
 def _check_markers(listings: Listings) -> str | None:
-    """A uuid that one answer knows as a migration's is known by all."""
+    """A UUID that one answer knows as a migration is one in every answer."""
     for evidence in _get_evidence(listings):
         statuses = {answer.status for answer in (evidence.marker, *evidence.markers)}
         # A worker that does not know the cell of a migration answers 400 to its uuid.
         if {200, 400} <= statuses:
             return (
-                f"Nova knew {evidence.uuid} as a migration's in one answer and not in another. "
+                f"Nova knew {evidence.uuid} as a migration in one answer and not in another. "
                 f"{_ADVICE}"
             )
     return None
 
 
 def _check_migrations(listings: Listings) -> str | None:
-    """The migrations of a server that still exists are all in the answer that lists them for it."""
+    """The migrations that Nova lists for a server that still exists include all that it listed
+    before.
+    """
     listed: dict[str, set[str]] = {}
     for row in listings.migrations.value or ():
         listed.setdefault(row.server, set()).add(row.uuid)

@@ -155,11 +155,11 @@ class ConsumerView(ServerView):
         if host:
             return f"the hypervisor listing shows it on {host}"
         if self.active_migration:
-            return f"migration {self.active_migration.uuid} of it is {self.active_migration.status}"
+            return f"its migration {self.active_migration.uuid} is {self.active_migration.status}"
         if any(listing.value is None for listing in self.migration_listings):
             return "a listing of migrations could not be read"
         if self.migration is None and self._is_listed_as_migration():
-            return "Nova lists a migration of this uuid in one answer and leaves it out in another"
+            return "Nova lists a migration with this UUID in one answer and not in another"
         return None
 
     def _is_listed_as_migration(self) -> bool:

@@ -91,20 +91,20 @@ def calculate_plain_resources(view: ConsumerView) -> tuple[Resources | None, str
     """
     server, stock = view.server, view.subject.stock.value
     if server is None or server.flavor is None or server.flavor.extra_specs is None:
-        return None, "its flavor is not shown in full"
+        return None, "Nova does not show all of its flavor"
     special_specs = list_special_specs(server.flavor.extra_specs)
     if special_specs:
-        return None, f"its flavor asks for more ({', '.join(special_specs)})"
+        return None, f"its flavor requests more than a plain one ({', '.join(special_specs)})"
     doubt = _find_image_doubt(view.subject) or _find_port_doubt(view.subject)
     if doubt:
         return None, doubt
     foreign = sorted(_collect_classes(view.allocation) - _PLAIN_CLASSES)
     if foreign:
-        return None, f"it holds {', '.join(foreign)}, which no plain server has"
+        return None, f"its allocation has {', '.join(foreign)}, which a plain server never has"
     amounts = calculate_resources(server.flavor, volume_backed=False)
     # A class that the root lacks may be that of a child or of a sharing provider.
     if stock is None or set(amounts) - set(stock):
-        return None, f"its host does not itself have all of {', '.join(amounts)}"
+        return None, f"the provider of its host does not have all of {', '.join(amounts)}"
     return amounts, ""
 
 
@@ -115,14 +115,14 @@ def _find_image_doubt(subject: Evidence) -> str:
         # Booted from a volume, a server has the properties of that volume's image, which only
         # Cinder shows.
         return (
-            "the properties of its image are not shown (it is booted from a volume, or this is "
-            "before compute microversion 2.98)"
+            "Nova does not show the properties of its image (it is booted from a volume, or Nova "
+            "does not offer compute microversion 2.98)"
         )
     special_properties = list_special_specs(shape.image_properties)
     if special_properties:
-        return f"its image asks for more ({', '.join(special_properties)})"
+        return f"its image requests more than a plain one ({', '.join(special_properties)})"
     if shape.volumes:
-        return "it has an image and volumes, so where its root disk is cannot be told"
+        return "it has an image and volumes, so it is unknown where its root disk is"
     return ""
 
 
@@ -133,7 +133,7 @@ def _find_port_doubt(subject: Evidence) -> str:
         return "not all of its ports could be read from Neutron"
     for port in ports:
         if not port.plain:
-            return f"port {port.uuid} asks for resources of its own"
+            return f"port {port.uuid} requests resources of its own"
     return ""
 
 

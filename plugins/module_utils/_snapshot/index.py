@@ -118,14 +118,14 @@ class SnapshotIndex(ListingsIndex):
         if normalize_uuid(name):
             # The name of a node of ironic: no host has it, so that the lookup by it proves nothing.
             return (
-                "its name is a UUID, as that of a bare metal node, by which its host cannot be "
-                "looked up directly"
+                "its name is a UUID, like that of a bare metal node, so its host cannot be "
+                "looked up by name"
             )
         regions = self.snapshot.cloud.other_novas
         if regions:
             return (
-                f"region {', '.join(regions)} has a Nova of its own on this same Placement, "
-                "and it may be one of its hosts"
+                f"region {', '.join(regions)} has its own Nova that uses this Placement, "
+                "and it may be one of the hosts there"
             )
         return self._find_possible_service(name)
 
@@ -143,13 +143,13 @@ class SnapshotIndex(ListingsIndex):
                     possible.add(service.host)
         if unlisted:
             return (
-                f"the {COMPUTE} of {', '.join(sorted(unlisted))} runs and has no compute node yet "
+                f"{COMPUTE} on {', '.join(sorted(unlisted))} is up and has no compute node yet "
                 "(nova-manage cell_v2 discover_hosts)"
             )
         if possible:
             return (
-                f"the {COMPUTE} of {', '.join(sorted(possible))} is down and may be the one behind "
-                "it: retire that host (osops.placement.decommission_host)"
+                f"{COMPUTE} on {', '.join(sorted(possible))} is down, and the provider may be its "
+                "compute node: decommission that host (osops.placement.decommission_host)"
             )
         return ""
 
@@ -163,8 +163,9 @@ class SnapshotIndex(ListingsIndex):
             # A listed host has a compute node of its own, which is not this provider's.
             if name in self.hosts_listed or (lookup is not None and lookup.status == 404):
                 continue
-            answered = f"answered {lookup.status} when" if lookup else "was not"
-            return f"Nova {answered} asked for host {name} directly"
+            if lookup is None:
+                return f"host {name} was not looked up"
+            return f"Nova answered {lookup.status} when host {name} was looked up"
         return ""
 
     @functools.cached_property

@@ -125,12 +125,12 @@ class ServerView:
             return None
         actions = self.subject.actions.value
         if actions is None:
-            return "whether a move of it was ever asked for could not be read"
+            return "its instance actions, which would show a move of it, could not be read"
         for action in actions:
             if action.action in MOVING_ACTIONS:
                 return (
-                    f"the action {action.action} of {action.start_time} was recorded "
-                    "and no migration is listed"
+                    f"Nova recorded the action {action.action} at {action.start_time} "
+                    "and lists no migration"
                 )
         return None
 

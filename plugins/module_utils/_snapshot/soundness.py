@@ -66,8 +66,8 @@ def list_failed_checks(listings: Listings) -> tuple[str, ...]:
 
 
 def _check_services(listings: Listings) -> str | None:
-    """Nova cannot list its services before the reading or after it: which cells answer is not
-    known.
+    """Nova does not list its services before or after the reading, so it is unknown which cells
+    answer.
     """
     for when, answer in (("before", listings.services), ("after", listings.services_after)):
         if answer.value is None:
@@ -89,13 +89,13 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
     silent = list_unjudged_hosts(snapshot)
     if silent:
         failures.append(
-            f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}."
+            f"A cell is not answering: Nova could not say anything about {summarize_names(silent)}."
         )
     doubtful = list_doubtful_hosts(snapshot)
     if doubtful:
         failures.append(
-            f"Nova did not say whether {summarize_names(doubtful)}, which its listings leave out, "
-            "has a compute node (GET /os-hosts)."
+            f"Nova's listings leave out {summarize_names(doubtful)}, "
+            "and GET /os-hosts did not show whether there is a compute node."
         )
     return tuple(failures)
 
@@ -128,7 +128,7 @@ def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
 
 
 def _check_listings(listings: Listings) -> str | None:
-    """Nova cannot list its compute nodes or its migrations."""
+    """Nova does not list its compute nodes or its migrations."""
     for what, answer in (
         ("compute nodes", listings.hypervisors),
         ("migrations", listings.migrations),
@@ -138,8 +138,8 @@ def _check_listings(listings: Listings) -> str | None:
         # 400 is the answer of a worker that does not know the cell of the marker of a page.
         if answer.status == 400:
             return (
-                f"Nova did not know rows that it had just listed, when asked for its {what}, "
-                "in several attempts: its API workers do not all know the same cells. "
+                f"Nova could not continue the listing of its {what} in several attempts: "
+                "its API workers do not all know the same cells. "
                 "Restart every nova-api, then run again."
             )
         return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
@@ -147,23 +147,23 @@ def _check_listings(listings: Listings) -> str | None:
 
 
 def _check_hypervisor_listing(listings: Listings) -> str | None:
-    """Nova could not list its compute nodes, though no answer about its services says that a cell
+    """Nova could not list its compute nodes, although no listing of its services shows a cell that
     is down.
 
-    What the servers of answering hosts show instead is not all of them, and it is not known which
-    hosts are left out.
+    The compute nodes that the servers of other hosts show instead are not all of them, and it is
+    unknown which hosts are missing.
     """
     if listings.every_cell_listed or list_unjudged_hosts(listings):
         return None
     return (
-        "Nova could not list its compute nodes, because a cell did not answer for a while, "
-        "and later all of them answered: run again."
+        "Nova could not list its compute nodes because a cell did not answer for a while. "
+        "All cells answer now: run again."
     )
 
 
 def _check_region(listings: Listings) -> str | None:
-    """Less than half of the compute nodes are providers here: the wrong region, or a Placement that
-    belongs to another Nova.
+    """Fewer than half of the compute nodes have a resource provider in this Placement: the region
+    is wrong, or this Placement belongs to another Nova.
     """
     if listings.hypervisors.value is None:
         return None
@@ -179,27 +179,27 @@ def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str
     if here and here * 2 >= len(nodes):
         return None
     return (
-        f"{here} of {len(nodes)} hypervisors are providers here: is this the right region, "
-        "and does this Placement belong to this Nova?"
+        f"{here} of {len(nodes)} hypervisors have a resource provider in this Placement: "
+        "check that the region is right and that this Placement belongs to this Nova."
     )
 
 
 def _check_credentials(listings: Listings) -> str | None:
-    """These credentials list servers that they may not look at, or see no host: every server then
-    looks deleted.
+    """These credentials list servers that they may not look up, or do not see hosts: every server
+    then looks deleted.
     """
     judged = _list_foreign_samples(listings) or listings.samples
     if not judged and _may_have_servers(listings.hypervisors.value or ()):
         return (
-            "These credentials see no server together with its host, though there are servers on "
-            "hosts: use a role that may (admin by default)."
+            "These credentials do not see the host of any server, although there are servers on "
+            "hosts: use a role that sees the hosts of servers (admin by default)."
         )
     # One server with its host shows that these credentials may see both.
     if not judged or any(sample.value is not None and sample.value.host for sample in judged):
         return None
     refused = judged[0]
     return (
-        "These credentials list servers that they may not look at "
+        "These credentials list servers that they may not look up "
         f"({refused.request}: {refused.status}): use a role that sees all projects."
     )
 
@@ -227,8 +227,8 @@ def _list_looked_up_projects(samples: Iterable[Answer[Server]]) -> tuple[str | N
 
 
 def _check_migration_hosts(listings: Listings) -> str | None:
-    """These credentials see no hosts of migrations: where a failed one may have left a guest is not
-    told.
+    """These credentials do not see the hosts of migrations, so it is unknown where a failed
+    migration may have left a guest.
     """
     rows = listings.migrations.value or ()
     # Each has a source: Nova gives it one when it makes the row.
@@ -236,17 +236,17 @@ def _check_migration_hosts(listings: Listings) -> str | None:
         return None
     return (
         f"Nova lists migrations without their hosts ({listings.migrations.request}): "
-        "use a role that may see them (admin by default)."
+        "use a role that sees the hosts of migrations (admin by default)."
     )
 
 
 def _check_filters(listings: Listings) -> str | None:
-    """Nova lists a live server as deleted: these credentials may not filter, or a proxy answers for
-    Nova.
+    """Nova lists a live server as deleted: these credentials may not use the filter, or a proxy
+    answers instead of Nova.
     """
     if listings.control is None or listings.control.value == ():
         return None
     return (
         f"Nova lists a live server as deleted ({listings.control.request}): "
-        "these credentials may not filter, or a proxy answers for Nova."
+        "these credentials may not use the filter, or a proxy answers instead of Nova."
     )

@@ -47,19 +47,17 @@ def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(
 def test_a_provider_that_shares_is_no_host(site: World) -> None:
     site.provider("pool", sharing=True)
 
-    with pytest.raises(InvalidInput, match="hosts names pool"):
+    with pytest.raises(InvalidInput, match="neither Nova nor Placement knows pool"):
         find_roots_of_hosts(["pool"], site.nodes.values(), site.providers)
 
 
 def test_a_child_is_no_host(site: World) -> None:
     site.provider("nic", next(iter(site.nodes)))
 
-    with pytest.raises(
-        InvalidInput, match="hosts names nic, which neither Nova nor Placement knows"
-    ):
+    with pytest.raises(InvalidInput, match="hosts: neither Nova nor Placement knows nic"):
         find_roots_of_hosts(["nic"], site.nodes.values(), site.providers)
 
 
 def test_all_unknown_hosts_are_named(site: World) -> None:
-    with pytest.raises(InvalidInput, match="hosts names a, b, which"):
+    with pytest.raises(InvalidInput, match=r"knows a, b\."):
         find_roots_of_hosts(["b", "node-1", "a"], site.nodes.values(), site.providers)

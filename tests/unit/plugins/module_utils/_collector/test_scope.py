@@ -83,7 +83,7 @@ def test_a_shard_is_its_number_and_how_many_there_are() -> None:
     "text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"]
 )
 def test_what_is_no_shard_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is none: give its number"):
+    with pytest.raises(InvalidInput, match="is not valid: give the number"):
         _scope(shard=text)
 
 

@@ -63,11 +63,11 @@ def test_it_is_judged_alike_to_the_letter(world: World) -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ([], "no snapshot as orphan_detect writes it"),
-        ({}, "no snapshot as orphan_detect writes it"),
-        ({"format": 2}, "no snapshot as orphan_detect writes it"),
-        ({"format": 2, "snapshot": {"cloud": None}}, "no snapshot as orphan_detect writes it"),
-        ({"format": 1, "snapshot": {}}, "has format 1 and this version reads format 2"),
+        ([], "not a snapshot that orphan_detect wrote"),
+        ({}, "not a snapshot that orphan_detect wrote"),
+        ({"format": 2}, "not a snapshot that orphan_detect wrote"),
+        ({"format": 2, "snapshot": {"cloud": None}}, "not a snapshot that orphan_detect wrote"),
+        ({"format": 1, "snapshot": {}}, "has format 1, but this version reads format 2"),
     ],
 )
 def test_what_is_no_snapshot_is_refused(document: t.Any, said: str) -> None:
@@ -83,5 +83,5 @@ def test_a_wrong_type_within_is_refused(field: str, value: t.Any) -> None:
     document = encode(World().snapshot())
     document["snapshot"][field] = value
 
-    with pytest.raises(InvalidInput, match="no snapshot as orphan_detect writes it"):
+    with pytest.raises(InvalidInput, match="not a snapshot that orphan_detect wrote"):
         decode(document)

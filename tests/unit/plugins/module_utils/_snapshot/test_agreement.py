@@ -86,7 +86,7 @@ def test_compute_nodes_without_a_service_are_named() -> None:
     site = Site()
     services = site.services_with(HERE)
 
-    assert f"compute nodes of {THERE}, and no compute service" in _told(
+    assert f"compute nodes on {THERE}, but no compute service" in _told(
         site.snapshot(services=services, services_after=services)
     )
 
@@ -94,7 +94,7 @@ def test_compute_nodes_without_a_service_are_named() -> None:
 def test_a_host_that_is_found_directly_and_listed_nowhere_is_named() -> None:
     told = _told(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}))
 
-    assert f"compute nodes on {NEW} (GET /os-hosts), which its listings leave out" in told
+    assert f"compute nodes on {NEW} (GET /os-hosts) that its listings leave out" in told
     assert "nova-manage cell_v2 delete_host" in told
 
 
@@ -157,7 +157,9 @@ def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
     )
     evidence_by_uuid = site.evidence_with(forgotten, marker=known, markers=(known, unknown))
 
-    assert f"knew {forgotten} as a migration's" in _told(site.snapshot(evidence=evidence_by_uuid))
+    assert f"knew {forgotten} as a migration in one answer" in _told(
+        site.snapshot(evidence=evidence_by_uuid)
+    )
 
 
 def test_a_migration_that_is_listed_and_then_not_is_a_contradiction() -> None:

@@ -101,7 +101,7 @@ def test_a_consumer_that_also_holds_a_host_of_the_dead_cell_is_undecided(site: S
     finding = site.finding(server)
 
     assert (finding.verdict, finding.change) == ("undecided", None)
-    assert f"it touches {SILENT}, whose cell does not answer" in finding.reason
+    assert f"it involves {SILENT}, whose cell does not answer" in finding.reason
 
 
 def test_a_server_that_once_moved_from_the_dead_cell_is_undecided(site: Site) -> None:

@@ -362,8 +362,7 @@ def test_what_has_to_be_done_is_told() -> None:
     cloud.copied("Error")
 
     assert (
-        "start the server, or reboot it hard, on compute-1, and it is proven"
-        in cloud.finding.reason
+        "start or hard reboot the server on compute-1 to prove where it is" in cloud.finding.reason
     )
 
 

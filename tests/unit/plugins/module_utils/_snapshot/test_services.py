@@ -92,7 +92,7 @@ def test_one_service_is_meant(wish: dict[str, str], found: Service | None) -> No
     [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}],
 )
 def test_nothing_is_absent_while_a_cell_does_not_answer(wish: dict[str, str]) -> None:
-    with pytest.raises(CloudError, match="could not say anything of compute-9"):
+    with pytest.raises(CloudError, match="could not say anything about compute-9"):
         find_service((*ALL, SILENT), _wish(**wish))
 
 
@@ -107,7 +107,7 @@ def test_an_id_that_is_none_names_no_service_of_a_silent_cell(id: str) -> None:
 
 
 def test_a_host_of_two_cells_is_not_guessed_at() -> None:
-    with pytest.raises(InvalidInput, match=f"give the id of one .{ONE}, {TWO}"):
+    with pytest.raises(InvalidInput, match=f"give the id of one of them .{ONE}, {TWO}"):
         find_service(
             (ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)),
             _wish(host="compute-1"),
