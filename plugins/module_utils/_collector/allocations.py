@@ -120,7 +120,7 @@ class AllocationReader:
         """Read the allocations of the hosts and of the consumers that a narrow scope names."""
         trees = self._find_named_roots(scope, hypervisors, providers)
         in_trees = self._read_allocations_in_trees(trees, providers)
-        # What a named consumer holds was read as a whole, and in the trees only in part.
+        # Of a named consumer the whole allocation was read, and in the trees only a part of it.
         return AllocationListing({**in_trees, **self._read_named_consumers(scope)}, trees)
 
     def _read_mismatched_allocations(
@@ -159,7 +159,7 @@ class AllocationReader:
         )
 
     def _read_named_consumers(self, scope: Scope) -> dict[str, Allocations]:
-        """Return what the named consumers hold, and the migrations of those that are servers."""
+        """Return the allocations of the named consumers, and of the migrations of named servers."""
         consumers = set(scope.consumers)
         for answer in map_parallel(self._nova.list_migrations_of_server, scope.consumers):
             consumers.update(migration.uuid for migration in answer.value or ())

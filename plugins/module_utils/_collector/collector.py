@@ -8,25 +8,29 @@
 
 """One reading of a cloud, from the first request to the finished snapshot.
 
-The order of reading is what makes a reading safe, and it is the same in every reading:
+The order of the requests is what makes a reading safe. It is the same in every reading:
 
-1. The compute services, which say whether every cell answers (`_collector.services`).
+1. The compute services, which show whether every cell answers (`_collector.services`).
 2. Placement: the providers, then their allocations (`_collector.allocations`).
-3. Nova: the compute nodes, then the migrations (`_collector.listings`). The long listing of
-   allocations and that of the compute nodes are read in parallel, because a listing only names
-   candidates: each candidate is read again.
-4. The services again, because a cell that is down is missing from the migrations without a word.
+3. Nova: the compute nodes, then the migrations (`_collector.compute_nodes`). The two long listings,
+   of allocations and of compute nodes, are read in parallel, because a listing only names
+   candidates: each candidate is looked up later, in the order of step 7.
+4. The compute services again, because the listing of migrations leaves out a cell that is down and
+   does not say so.
 5. Some live servers, which show what these credentials may see (`_collector.samples`), the host
-   aggregates, and the hosts that some answer names and no listing has (`_collector.host_lookups`).
-6. Out of all this follow the candidates (`_collector.nomination`).
-7. Of all candidates first the allocations, then the migrations and then the server of each
-   (`_collector.evidence`, `_collector.lookups`). An evacuation finishes in this order: read the
-   other way round, it shows the old host together with a finished evacuation.
-8. The services once more, because a cell that went down meanwhile may be missing in anything.
+   aggregates, and the hosts that an answer names and a listing lacks (`_collector.host_lookups`).
+6. The candidates follow from these listings (`_collector.nomination`). The inventories and traits
+   of their providers are read next (`_collector.provider_details`).
+7. The allocations of all candidates, then the migrations and then the server of each
+   (`_collector.evidence`, `_collector.lookups`). Nova finishes an evacuation in this order. In the
+   opposite order, a reading could show the old host together with a finished evacuation.
+8. The compute services once more, because a cell that went down meanwhile may be missing from any
+   answer.
 
-Whatever is created after Placement was read is in none of its answers, so it cannot look orphaned,
-and Nova, which is asked later, knows everything from which an answer of Placement can stem.
-Nothing here concludes anything: `_rules.engine` does.
+Placement comes before Nova because Nova has a record of a server or a migration before it asks
+Placement for the allocation. So Nova, which is read later, knew the owner of every allocation that
+Placement returned, and nothing that is created during the reading can look orphaned.
+Nothing here draws a conclusion: `_rules.engine` does.
 """
 
 from __future__ import annotations
@@ -71,8 +75,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
 
-# With the wrong region every consumer is a candidate, and nothing may be changed whatever they are:
-# enough to show what such a reading is like.
+# In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
+# to show what such a reading looks like.
 _MAX_CANDIDATES_WHEN_UNSOUND = 100
 
 
@@ -90,7 +94,7 @@ class Collector:
         self._listings = ListingReader(session, self._placement, self._nova)
 
     def collect(self, scope: Scope) -> Snapshot:
-        """Read what `scope` names, steps 1 to 8, and return it with evidence about each candidate.
+        """Read what `scope` names (steps 1 to 8), with evidence about each candidate.
 
         Raises CloudError when the listings cannot be read, and InvalidInput when the scope names a
         host that does not exist.
@@ -108,10 +112,10 @@ class Collector:
         return reader.finish(kept, server_details, left_out=len(candidates) - len(kept))
 
     def collect_cloud(self) -> Snapshot:
-        """Read the cloud as a whole, steps 1 to 5 without allocations, and return a snapshot.
+        """Read the cloud as a whole (steps 1 to 5), without allocations.
 
-        It has no candidates. It is enough to judge a host that has no provider, and so no
-        allocations.
+        The snapshot has no candidates. It is enough to judge a host that has no provider, because
+        nothing can be allocated there.
         """
         listings = self.collect_listings(with_servers=False)
         return Snapshot(
@@ -123,7 +127,9 @@ class Collector:
         )
 
     def collect_listings(self, with_servers: bool) -> Listings:
-        """Read what concerns the cloud and no consumer: steps 1 to 5 without allocations.
+        """Read the listings (steps 1 to 5), without allocations.
+
+        Call it once in a run, before the first `refresh_evidence`.
 
         with_servers: whether the compute nodes come with the servers of their hosts.
         Raises CloudError when the listings cannot be read.
@@ -131,7 +137,9 @@ class Collector:
         return self._listings.read(None, with_servers)
 
     def add_servers(self, listings: Listings, nodes: Collection[str]) -> Listings:
-        """Return the listings with the servers of `nodes`, which are not asked for twice.
+        """Return the listings with the servers of `nodes`, which are read once.
+
+        This belongs to step 3, and comes before `refresh_evidence`.
 
         nodes: compute nodes by uuid.
         """
@@ -139,12 +147,12 @@ class Collector:
         return d.replace(listings, hypervisors=hypervisors)
 
     def refresh_evidence(self, index: ListingsIndex, consumers: Sequence[str]) -> Snapshot:
-        """Look up `consumers` directly, steps 7 and 8, and return a snapshot of them alone.
+        """Look up `consumers` again (steps 7 and 8), and return a snapshot with these candidates.
 
-        Nothing that a listing said replaces a direct answer here. The listings stay as they were
-        read, and the services, listed again at the end, say whether all cells still answer.
+        No listing replaces a direct lookup here. The listings stay as `collect_listings` read them,
+        and the services, listed again at the end, show whether every cell still answers.
 
-        index: the index of what `collect_listings` returned, made once for all refreshes of a run.
+        index: the index of the listings, made once for all calls of a run.
         """
         # A consumer that is asked for by uuid is named, as in a detection whose scope names
         # consumers.

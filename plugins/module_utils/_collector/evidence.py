@@ -120,8 +120,8 @@ class EvidenceReader:
             return
         without_node = list_covered_roots_without_node(index)
         if without_node and not index.listings.cloud.other_novas:
-            # All of them, in scope or not: one whose host goes by another name is given away by its
-            # neighbours.
+            # All of them, in scope or not: if the listings leave out a cell, the lookup of any host
+            # there shows it, also for a provider that has another name than its host.
             self._hosts.look_up_roots({root.uuid for root in index.roots} - set(index.nodes))
         self._details = read_details(self._placement, index, candidates, without_node)
 
@@ -133,8 +133,8 @@ class EvidenceReader:
     ) -> Snapshot:
         """Look up `consumers`, list the services again, and return the finished snapshot.
 
-        server_details: as `_collector.shards.find_owning_root` takes them: of a shard, only what it
-            owns is asked about.
+        server_details: as `_collector.shards.find_owning_root` takes them. A shard looks up only
+            the consumers that it reports.
         left_out: how many more candidates there would have been.
         """
         listings = self._index.listings
@@ -203,7 +203,7 @@ class EvidenceReader:
     def _look_up_consumers(
         self, consumers: Sequence[str], allocations: Mapping[str, Answer[Allocation]]
     ) -> tuple[tuple[str, ...], dict[str, Evidence]]:
-        """Ask about each of the consumers; those of which there is evidence are the candidates."""
+        """Look up each of the consumers; those with evidence are the candidates."""
         context = LookupContext(
             index=self._index,
             scope=self._scope,
@@ -220,7 +220,7 @@ class EvidenceReader:
         ):
             if collected:
                 candidates.append(collected[0].uuid)
-            # Two migrations may have the same server, each with questions of its own.
+            # Two migrations may have the same server, each with lookups of its own.
             for evidence in collected:
                 merged = merge_evidence(evidence_by_uuid.get(evidence.uuid), evidence)
                 evidence_by_uuid[evidence.uuid] = merged

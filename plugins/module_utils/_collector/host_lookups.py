@@ -49,14 +49,14 @@ class HostLookups:
         self.answers: dict[str, Answer[bool]] = dict(index.listings.host_lookups)
 
     def look_up(self, names: Iterable[str]) -> None:
-        """Ask for the hosts of those names that were not asked for yet."""
+        """Look up the hosts of those names that were not looked up yet."""
         wanted = sorted(set(names) - set(self.answers))
         self.answers.update(look_up_hosts(self._nova, wanted))
 
     def look_up_roots(self, roots: Iterable[str]) -> None:
-        """Ask for the hosts that may stand behind root providers without a compute node."""
-        # With an unsound reading every root may seem to have none. What was looked up before this
-        # may show that the listings leave hosts out, so it counts here.
+        """Look up the hosts that root providers without a compute node may belong to."""
+        # In an unsound reading any root may seem to have no compute node. The lookups so far count:
+        # they may show that the listings leave hosts out.
         so_far = d.replace(self._index.listings, host_lookups=self.answers)
         if list_failed_checks(so_far):
             return

@@ -82,8 +82,8 @@ def _list_allocated_roots(listings: Listings) -> set[str]:
 def choose_hosts_for_server_details(index: ListingsIndex) -> list[str]:
     """Return the hosts of which the servers are to be read with their flavors, sorted.
 
-    These are hosts where a server that is at home may hold the wrong amounts, or a child provider
-    that nothing explains, and those with several compute nodes, of which the hypervisor listing
+    These are hosts where a server may have the wrong amounts, or an allocation on a child provider
+    that nothing explains, and hosts with several compute nodes, for which the hypervisor listing
     does not say which server is on which.
     """
     scope = index.listings.scope
@@ -126,7 +126,7 @@ def _list_counted_amounts(
 
 
 def _list_hosts_with_children(index: ListingsIndex, locations: ServerLocations) -> set[str]:
-    """Return the hosts of which a server that is at home holds a child provider."""
+    """Return the hosts with a server in its place that has an allocation on a child provider."""
     hosts = set()
     for consumer, allocations in index.listings.allocations.items():
         if not locations.has_only_own_tree(consumer, allocations):
@@ -154,7 +154,7 @@ def choose_nodes_for_absence_proof(
     is_unknown = any(evidence.marker.status == 400 for evidence in absent)
     if is_unknown and not fresh and scope.mode == "full" and scope.includes_any("unknown_consumer"):
         return index.nodes
-    # It may be where it holds something, where a migration of it does, and at both ends of each.
+    # It may be where it or a migration of it has an allocation, and at both ends of each.
     migrations: list[Migration] = []
     for evidence in absent:
         migrations.extend(index.get_listed_migrations(evidence.uuid).value or ())
@@ -169,7 +169,7 @@ def choose_nodes_for_absence_proof(
 
 
 def _list_roots_of(consumers: Iterable[Evidence], index: ListingsIndex) -> set[str | None]:
-    """Return the roots of all providers that the consumers hold, by the evidence about them."""
+    """Return the roots of all providers in the allocations of the consumers."""
     roots: set[str | None] = set()
     for evidence in consumers:
         if evidence.allocation.value:

@@ -74,13 +74,13 @@ class ListingReader:
             lambda: list_compute_nodes(self._nova, services, providers, with_servers),
         )
         migrations = self._nova.list_migrations()
-        # A dead cell is left out of that listing without a word.
+        # A cell that is down is missing from that listing, and the answer does not say so.
         services_after = list_services(self._nova)
         own_project = self._session.project
         samples, projects = read_samples(self._nova, hypervisors, own_project)
         if hypervisors.value and not with_servers and not any(sample.value for sample in samples):
-            # Whether there is no live server, or these credentials see none, the hosts must say:
-            # nova-compute writes only now and then how many servers it has.
+            # Only the hosts can say whether there is no live server or these credentials see none:
+            # nova-compute updates its number of servers only now and then.
             hypervisors = list_compute_nodes(self._nova, services, providers, True)
             if any(node.servers for node in hypervisors.value or ()):
                 samples, projects = read_samples(self._nova, hypervisors, own_project)
@@ -105,9 +105,10 @@ class ListingReader:
         return self._add_hosts(listings)
 
     def _add_hosts(self, listings: Listings) -> Listings:
-        """Return the listings with what has to be asked about single hosts.
+        """Return the listings with the lookups of single hosts.
 
-        That is whether those exist that the listings lack, and which servers are on those in scope.
+        These show whether hosts exist that the listings lack, and which servers the hosts in scope
+        have.
         """
         # No consumer was looked up yet, so there is no evidence that names more hosts.
         names = list_hosts_to_look_up(listings, ())

@@ -52,7 +52,7 @@ def find_candidates(
 ) -> list[str]:
     """Return the consumers that the listings do not show to be in order, sorted.
 
-    In order is a server that holds the tree of its host and nothing else.
+    A server is in order if its allocation is in the tree of its host and nowhere else.
 
     server_details: servers by uuid whose flavor was read because their host was one of
         `choose_hosts_for_server_details`.
@@ -127,7 +127,7 @@ def _may_be_in_silent_cell(allocations: Allocations, index: ListingsIndex) -> bo
 
 
 def _list_servers_without_allocation(index: ListingsIndex) -> set[str]:
-    """Return the servers on the hosts in scope that hold nothing."""
+    """Return the servers on the hosts in scope that have no allocation."""
     servers: set[str] = set()
     for node in index.nodes.values():
         if index.covers(node.uuid):

@@ -33,7 +33,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ListingsIndex,
     )
 
-# Of how many providers the inventory is read only to be shown.
+# The inventories of at most so many providers are read only to be shown.
 _MAX_DETAILED_PROVIDERS = 100
 
 
@@ -55,9 +55,9 @@ def read_details(
 ) -> dict[str, ProviderDetails]:
     """Read the inventories and traits that a rule has to know, by provider.
 
-    Those are of root providers `without_node`, of compute nodes whose capacity was asked for, and
-    of what the candidates hold. The last only if they are few: what they have explains nothing, and
-    costs a request each.
+    These are root providers `without_node`, compute nodes whose capacity was asked for, and the
+    providers of the candidates. The last are read only if they are few: they prove nothing, and
+    cost a request each.
     """
     scope = index.listings.scope
     wanted = _list_allocated_providers(index, candidates)
@@ -105,7 +105,7 @@ def _list_covered_roots(index: ListingsIndex) -> set[str]:
 
 
 def _list_allocated_providers(index: ListingsIndex, candidates: Iterable[str]) -> set[str]:
-    """Return the providers that the candidates hold, of a shard only those in it."""
+    """Return the providers in the allocations of the candidates, of a shard only those in it."""
     providers: set[str] = set()
     for uuid in candidates:
         providers.update(index.listings.allocations.get(uuid, ()))

@@ -26,8 +26,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
-# How many servers are read directly to see what these credentials may, of how many hosts they are
-# taken, and from how many servers of each.
+# How many servers are looked up to test the credentials, from how many hosts they are taken, and
+# from how many servers of each.
 _SAMPLES = 3
 _SAMPLED_HOSTS = 3
 _SAMPLED_FROM = 20
@@ -38,9 +38,9 @@ def read_samples(
 ) -> tuple[tuple[Answer[Server], ...], tuple[str | None, ...]]:
     """Read some servers directly, those of other projects first, and return their projects too.
 
-    They are taken of hosts that have any. The newest servers of the cloud are taken only where
-    no host shows one: they may be failed boots, which have no host. Raises CloudError when no
-    listing can be read.
+    They are taken from hosts that have servers. The newest servers of the cloud are taken only
+    where no host shows one: they may be failed boots, which have no host. Raises CloudError when
+    no listing can be read.
     """
     hosts = _choose_hosts_to_sample(hypervisors.value or ())
     servers = _list_servers_to_sample(nova, hosts)
@@ -100,7 +100,7 @@ def choose_samples(servers: Sequence[Server], own_project: str | None, count: in
 def read_control(
     nova: NovaReader, samples: Sequence[Answer[Server]]
 ) -> Answer[tuple[Server, ...]] | None:
-    """Ask the listing of the deleted for a live server, which must not be in it.
+    """Look for a live server in the listing of deleted servers, where it must not be.
 
     A server that was deleted meanwhile proves nothing, so the next one is taken.
     """

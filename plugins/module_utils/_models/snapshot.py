@@ -62,13 +62,13 @@ NOT_ASKED: Answer[t.Any] = Answer("", "", 0, "")
 
 @d.dataclass(frozen=True)
 class Evidence:
-    """Every direct question that was asked about one uuid, and `NOT_ASKED` for the others.
+    """The direct lookups of one uuid, with `NOT_ASKED` for those that were not sent.
 
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it
         after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's,
         400 proves nothing.
-    markers: the same question, repeated so that as many API workers as possible answer.
+    markers: the same request, repeated so that as many API workers as possible answer.
     last_actions: each read by itself, newest first. Of a server without a host: its actions back to
         the newest that shelved it, and the newest that could give it a host. Of a server that is
         not where its newest move ended: the newest action that unshelved it. Of a server whose

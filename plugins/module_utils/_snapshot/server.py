@@ -68,7 +68,7 @@ class ServerView:
     @functools.cached_property
     def server_migrations(self) -> tuple[Migration, ...]:
         """The migrations of the server, newest first, from every answer that has any."""
-        # Nova leaves a cell that is too slow for one of the questions out of its answer, without
+        # Nova leaves a cell that is too slow for one of the requests out of its answer, without
         # an error, so no answer alone is complete. Of one migration, the last answer counts.
         answers = (
             self.index.get_listed_migrations(self.subject.uuid),
@@ -283,7 +283,7 @@ class ServerView:
 
     @property
     def server_answers(self) -> tuple[Answer[t.Any], ...]:
-        """The answers to all questions about the server, in the order in which they were sent."""
+        """The answers about the server, in the order of their requests."""
         subject = self.subject
         return (
             subject.migrations,

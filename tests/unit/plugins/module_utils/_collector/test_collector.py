@@ -331,3 +331,24 @@ def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed
 
     assert [sample.value and sample.value.uuid for sample in snapshot.samples] == [live]
     assert snapshot.sampled_projects == (PROJECT,) and snapshot.control is not None
+
+
+def test_the_cloud_as_a_whole_has_no_candidates(site: Site) -> None:
+    reading = site.reading()
+    reading._listings = t.cast("t.Any", types.SimpleNamespace(read=lambda *_: site.listings()))
+    snapshot = reading.collect_cloud()
+
+    assert (snapshot.candidates, snapshot.evidence) == ((), {})
+    assert snapshot.providers == site.providers
+
+
+def test_a_renewed_proof_makes_no_index_of_its_own(site: Site) -> None:
+    """A run with many changes renews many proofs, and the listings stay the same."""
+    server = site.server(site.roots[0], site.roots[0])
+    index = ListingsIndex(site.listings())
+    reading = site.reading()
+    with mock.patch.object(ListingsIndex, "__init__", side_effect=AssertionError("made again")):
+        again = reading.refresh_evidence(index, [server])
+
+    assert again.candidates == (server,)
+    assert again.scope == Scope(consumers=(server,)) and index.listings.scope == Scope()
