@@ -69,11 +69,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocation,
+        Allocations,
         ProviderDetails,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
         Evidence,
+        Listings,
         Scope,
     )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
@@ -137,17 +139,39 @@ class EvidenceReader:
             the consumers that it reports.
         left_out: how many more candidates there would have been.
         """
-        listings = self._index.listings
         answers = self._read_allocations_of(consumers)
         if self._scope.shard:
             consumers = self._select_in_shard(consumers, answers, server_details or {})
         allocations = [answer.value.resources for answer in answers.values() if answer.value]
-        if listings.hypervisors.value is not None:
-            self._details = read_missing_traits(
-                self._placement, self._index, allocations, self._details
-            )
+        self._read_traits(allocations)
         self._hosts.look_up_roots(find_roots_without_node(self._index, allocations))
         candidates, evidence = self._look_up_consumers(consumers, answers)
+        return Snapshot(
+            **vars(self._read_last_listings(evidence)),
+            candidates=candidates,
+            evidence=evidence,
+            details=self._details,
+            left_out=left_out,
+            retried=self._placement.retried + self._nova.retried,
+            finished_at=get_utc_now(),
+        )
+
+    def _read_traits(self, allocations: Sequence[Allocations]) -> None:
+        """Add the traits of the roots in `allocations` that are not a compute node's."""
+        # Without a listing of compute nodes, every root would seem to be without one.
+        if self._index.listings.hypervisors.value is None:
+            return
+        self._details = read_missing_traits(
+            self._placement, self._index, allocations, self._details
+        )
+
+    def _read_last_listings(self, evidence: Mapping[str, Evidence]) -> Listings:
+        """Return the listings as they are at the end of the reading.
+
+        The evidence says which hosts have to be asked for their servers and looked up. The services
+        are listed last, because a cell may have gone down during the lookups.
+        """
+        listings = self._index.listings
         nodes = choose_nodes_for_absence_proof(self._index, self._scope, evidence, self._fresh)
         hypervisors = add_servers(self._nova, listings.hypervisors, nodes)
         self._hosts.look_up(list_hosts_to_look_up(listings, evidence.values()))
@@ -155,22 +179,13 @@ class EvidenceReader:
         # An answer that differs from the first stays: nothing that follows makes it good.
         if is_same_listing(listings.services, services_after):
             services_after = list_services(self._nova)
-        at_the_end = d.replace(
+        return d.replace(
             listings,
             started_at=self._started_at,
             scope=self._scope,
             hypervisors=hypervisors,
             host_lookups=self._hosts.answers,
             services_after=services_after,
-        )
-        return Snapshot(
-            **vars(at_the_end),
-            candidates=candidates,
-            evidence=evidence,
-            details=self._details,
-            left_out=left_out,
-            retried=self._placement.retried + self._nova.retried,
-            finished_at=get_utc_now(),
         )
 
     def _read_allocations_of(self, consumers: Sequence[str]) -> dict[str, Answer[Allocation]]:
