@@ -250,8 +250,8 @@ summary:
           type: list
           elements: str
           sample:
-            - '0 of 40 hypervisors are providers here: is this the right region, and does this
-              Placement belong to this Nova?'
+            - '0 of 40 hypervisors have a resource provider in this Placement: check that the region
+              is right and that this Placement belongs to this Nova.'
         not_provable:
           description: What cannot be proven because a service is too old, one sentence each with
             the kinds that are undecided for this reason.

@@ -115,18 +115,18 @@ def servers(world: World) -> None:
         (
             "audit",
             LISTS | HOSTS,
-            "These credentials list servers that they may not look at (GET /servers/",
+            "These credentials list servers that they may not look up (GET /servers/",
         ),
         (
             "demo",
             LISTS | HOSTS,
-            "These credentials list servers that they may not look at (GET /servers/",
+            "These credentials list servers that they may not look up (GET /servers/",
         ),
         (
             "audit",
             LISTS,
             (
-                "These credentials see no server together with its host, though there are servers "
+                "These credentials do not see the host of any server, although there are servers "
                 "on hosts"
             ),
         ),

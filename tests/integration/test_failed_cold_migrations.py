@@ -577,7 +577,7 @@ def test_guest_possibly_on_the_destination_is_undecided(story: Story) -> None:
 
     assert (entry["verdict"], entry["change"]) == ("undecided", None)
     assert (
-        f"to {DESTINATION} left no guest there: start the server, or reboot it hard, on {SOURCE}"
+        f"left no guest on {DESTINATION}: start or hard reboot the server on {SOURCE}"
         in entry["reason"]
     )
 

@@ -101,8 +101,7 @@ def test_ignored_service_that_does_not_allocate_is_refused(ansible: Ansible) -> 
 
     assert (
         run.status != 0
-        and "'containers' is not the type of a service that is known to allocate from Placement"
-        in run.told
+        and "'containers' is not a known type of service that allocates from Placement" in run.told
     )
 
 

@@ -227,8 +227,8 @@ def test_module_deletes_nothing_while_a_cell_is_down(
         (None, "UNKNOWN", None)
     ]
     assert all(result["failed"] for result in (theirs, nobodys, others, empty))
-    assert f"Nova could not say anything of {dead_cell}" in theirs["msg"]
-    assert f"Nova could not say anything of {dead_cell}" in nobodys["msg"]
+    assert f"Nova could not say anything about {dead_cell}" in theirs["msg"]
+    assert f"Nova could not say anything about {dead_cell}" in nobodys["msg"]
     assert "Nova answered 500 when asked for its compute nodes" in others["msg"]
     assert "Nova answered 500 when asked for its compute nodes" in empty["msg"]
     assert placement.providers() == before

@@ -199,7 +199,7 @@ def test_cell_is_dead_while_migrations_are_listed(
 
     assert listing.ran
     assert (
-        "Nova lists a migration of this uuid in one answer and leaves it out in another"
+        "Nova lists a migration with this UUID in one answer and not in another"
         in run.entry(moving)["reason"]
     )
     assert_nothing_changed(run, before, placement)

@@ -542,7 +542,7 @@ orphan_cleanup_exclude_consumers:
     as_text = ansible.playbook("detect_orphans", "-e", f"orphan_cleanup_exclude_consumers='{told}'")
 
     assert run.status == 0, run.output
-    assert (run.entry(orphans[1])["verdict"], run.told.count("is excluded no longer")) == (
+    assert (run.entry(orphans[1])["verdict"], run.told.count("is no longer excluded")) == (
         "orphaned",
         1,
     )

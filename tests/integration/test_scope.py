@@ -104,10 +104,7 @@ def test_named_host_shows_wrong_owners_too(ansible: Ansible, minicloud: Miniclou
 def test_unknown_host_is_refused(ansible: Ansible) -> None:
     result = ansible.module("orphan_detect", hosts=["nonesuch"])
 
-    assert (
-        result["failed"]
-        and "hosts names nonesuch, which neither Nova nor Placement knows" in result["msg"]
-    )
+    assert result["failed"] and "hosts: neither Nova nor Placement knows nonesuch" in result["msg"]
 
 
 def test_named_consumers_are_the_only_ones_examined(ansible: Ansible, minicloud: Minicloud) -> None:

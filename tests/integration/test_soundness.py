@@ -55,12 +55,12 @@ def test_wrong_region_fails_the_soundness_check(ansible: Ansible, placement: Pla
         (
             "uuid = '11111111-2222-4333-8444-555555555555'",
             "uuid = ?",
-            "0 of 1 hypervisors are providers here: is this the right region",
+            "0 of 1 hypervisors have a resource provider in this Placement",
         ),
         (
             "deleted = id",
             "deleted = 0 WHERE uuid = ?",
-            "0 of 0 hypervisors are providers here: is this the right region",
+            "0 of 0 hypervisors have a resource provider in this Placement",
         ),
     ],
     ids=["hosts unknown to Placement", "no hosts"],

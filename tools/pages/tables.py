@@ -37,7 +37,7 @@ if t.TYPE_CHECKING:
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "kinds.md", DOCS / "safety.md")
 DEFAULTS = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
-CHECK_ANNOTATIONS = {"snapshot": "Snapshot", "return": "str | None"}
+CHECK_ANNOTATIONS = {"listings": "Listings", "return": "str | None"}
 SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 

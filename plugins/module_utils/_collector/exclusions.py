@@ -76,13 +76,11 @@ def _parse_exclusion(entry: t.Any, option: str) -> Exclusion:
     unknown = sorted(str(key) for key in entry if key not in _KEYS)
     if unknown:
         raise InvalidInput(
-            f"{option}: an entry has {', '.join(unknown)}, which is not known: it may have "
-            f"{', '.join(_KEYS)}."
+            f"{option}: an entry has the unknown keys {', '.join(unknown)}. "
+            f"Valid keys are {', '.join(_KEYS)}."
         )
     if "name" not in entry:
-        raise InvalidInput(
-            f"{option}: an entry has no name, so that nothing would be excluded by it."
-        )
+        raise InvalidInput(f"{option}: an entry has no name, so it would exclude nothing.")
     name = _parse_name(entry["name"], option)
     reason = _parse_reason(entry.get("reason"), option)
     if "until" not in entry:
@@ -102,8 +100,8 @@ def _parse_name(value: t.Any, option: str) -> str:
     # Ansible can hand over a list as its text, which would exclude nothing.
     if name.lstrip().startswith(("[", "{")):
         raise InvalidInput(
-            f"{option}: {name!r} is the text of a list or of an entry, and not a name: "
-            "give a list, with its dates in quotes."
+            f"{option}: {name!r} is the text of a list or of an entry, not a name. "
+            "Give a list, with its dates in quotes."
         )
     return name.strip()
 
@@ -135,9 +133,8 @@ def _parse_end(until: str, what: str) -> datetime.datetime:
     except ValueError:
         pass
     raise InvalidInput(
-        f"{what} is {until!r}, which is neither a date nor a time: write a date such as "
-        "2026-12-31, whose end in UTC it is, or a time such as "
-        "2026-12-31T18:00:00Z."
+        f"{what} is {until!r}, which is neither a date nor a time. Write a date such as "
+        "2026-12-31, which ends at midnight UTC, or a time such as 2026-12-31T18:00:00Z."
     )
 
 

@@ -6,9 +6,9 @@
 # any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The questions about one consumer: what it is, what it holds, and where it is.
+"""The lookups of one consumer: what it is, what is allocated to it, and where it is.
 
-Nothing here concludes anything: `_rules.engine` does.
+Nothing here draws a conclusion: `_rules.engine` does.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     NOT_ASKED,
     Evidence,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
-    ConsumerView,
-    find_deletion,
-)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
     needs_resource_lookups,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
     list_relevant_request_ids,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import (
+    ServerView,
+    find_deletion,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -57,9 +57,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Allocation,
         Allocations,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
-        SnapshotIndex,
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Scope,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
     )
 
 # How far back the action that placed or shelved a server is searched; beyond that it stays
@@ -94,16 +97,20 @@ class MigrationsAtHosts:
 class LookupContext:
     """What all lookups of a reading have in common.
 
-    allocations: the answers by consumer, all read before the first question to Nova is asked.
-    migrations_of: returns the migrations of a server, from a listing or by a direct question.
+    scope: what is looked up; it may be narrower than the scope of the listings.
+    allocations: the answers by consumer, all read before the first request to Nova.
+    migrations_of: returns the migrations of a server, from a listing or by a request of its own.
+    nova_roots: the root providers with a trait that only Nova sets.
     fresh: whether nothing that a listing said may replace a direct answer.
     """
 
-    index: SnapshotIndex
+    index: ListingsIndex
+    scope: Scope
     allocations: Mapping[str, Answer[Allocation]]
     migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
-    fresh: bool
     at_hosts: MigrationsAtHosts
+    nova_roots: frozenset[str]
+    fresh: bool
 
 
 class Lookups:
@@ -117,18 +124,18 @@ class Lookups:
         self._neutron = neutron
 
     def collect_evidence(self, consumer: str, context: LookupContext) -> list[Evidence]:
-        """Ask about one consumer, and about the server whose migration it is or its migrations.
+        """Look up one consumer, and the server whose migration it is or its migrations.
 
         Return the evidence about each of them, that about the consumer first; [] when it is out of
         scope.
         """
         allocation = context.allocations[consumer]
         holds = allocation.value is not None and bool(allocation.value.resources)
-        projects = context.index.snapshot.scope.projects
+        projects = context.scope.projects
         if projects and holds and allocation.value and allocation.value.project not in projects:
             return []
         if consumer in context.index.migrations:
-            # A migration that holds nothing is not judged.
+            # A migration without an allocation is not judged.
             if not holds:
                 return []
             return self._collect_migration_evidence(consumer, context)
@@ -137,12 +144,12 @@ class Lookups:
         if projects and not holds and _get_project(evidence) not in projects:
             return []
         migration_evidence = self._collect_migration_allocations(evidence, context)
-        evidence = self._add_flavor_evidence(evidence, context.index)
+        evidence = self._add_flavor_evidence(evidence, context)
         evidence = self._add_guest_location_evidence(evidence, migration_evidence, context.index)
         return [evidence, *migration_evidence]
 
     def _collect_migration_evidence(self, consumer: str, context: LookupContext) -> list[Evidence]:
-        """Ask about the server of a migration that is a consumer of its own."""
+        """Look up the server of a migration that is a consumer of its own."""
         migration = context.index.migrations[consumer]
         subject = self._collect_server_evidence(migration.server, context)
         view = _build_view(subject, context.index)
@@ -153,7 +160,7 @@ class Lookups:
         return [Evidence(consumer, context.allocations[consumer]), subject]
 
     def _collect_server_evidence(self, uuid: str, context: LookupContext) -> Evidence:
-        """Ask what Nova knows of a uuid: its migrations, then the server or what is left of it."""
+        """Look up a uuid in Nova: its migrations, then the server or what is left of it."""
         allocation = context.allocations[uuid]
         migrations = context.migrations_of(uuid)
         server = self._nova.get_server(uuid)
@@ -172,7 +179,7 @@ class Lookups:
         return self._add_marker_evidence(evidence, context)
 
     def _collect_live_evidence(self, evidence: Evidence) -> Evidence:
-        """Add the actions of a server for which a direct look-up was not a 404."""
+        """Add the actions of a server for which a direct lookup was not a 404."""
         server = evidence.server.value
         actions, last_actions = self._read_last_actions(server)
         if server is not None and server.host and not evidence.migrations.value:
@@ -182,7 +189,7 @@ class Lookups:
         return d.replace(evidence, actions=actions, last_actions=last_actions)
 
     def _add_marker_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
-        """Ask whether a uuid that is not a server's is a migration's, in every way there is."""
+        """Look up a uuid that is not a server's as a migration's, in every way there is."""
         # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it.
         # That a migration is in no listing is therefore asked again with a filter that has an
         # index.
@@ -229,10 +236,12 @@ class Lookups:
                 break
         return tuple(answers)
 
-    def _add_flavor_evidence(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
-        """Ask what a server has besides its flavor, if its allocation may have to be rewritten."""
-        view = _build_view(evidence, index)
-        if view is None or view.own_tree is None or not needs_resource_lookups(view):
+    def _add_flavor_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
+        """Look up what a server has besides its flavor, if its allocation may be rewritten."""
+        view = _build_view(evidence, context.index)
+        if view is None or view.own_tree is None:
+            return evidence
+        if not needs_resource_lookups(view, context.nova_roots):
             return evidence
         return d.replace(
             evidence,
@@ -245,24 +254,24 @@ class Lookups:
     def _collect_migration_allocations(
         self, evidence: Evidence, context: LookupContext
     ) -> list[Evidence]:
-        """Ask what the ended migrations of a server hold that has nothing of its own host."""
+        """Look up the allocations of the ended migrations of a server without one on its host."""
         view = _build_view(evidence, context.index)
-        if view is None or not view.settled or view.own_tree in view.trees:
+        if view is None or not view.settled or view.own_tree in view.server_trees:
             return []
-        snapshot = context.index.snapshot
-        # A listing of all allocations already shows which migrations hold nothing.
-        is_partial = context.fresh or snapshot.trees is not None
+        listings = context.index.listings
+        # A listing of all allocations already shows which migrations have none.
+        is_partial = context.fresh or listings.trees is not None
         evidence_of_migrations = []
         for migration in view.server_migrations:
-            if migration.ended and (is_partial or migration.uuid in snapshot.allocations):
+            if migration.ended and (is_partial or migration.uuid in listings.allocations):
                 answer = self._placement.get_allocation(migration.uuid)
                 evidence_of_migrations.append(Evidence(migration.uuid, answer))
         return evidence_of_migrations
 
-    def _add_unshelve_action(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
-        """Ask whether a server that is not where its newest move ended was unshelved there since.
+    def _add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up whether a server that is not where its newest move ended was unshelved since.
 
-        No migration says so.
+        Nova creates no migration for an unshelve.
         """
         view = _build_view(evidence, index)
         if view is None or not view.settled or view.arrived:
@@ -275,11 +284,11 @@ class Lookups:
         return d.replace(evidence, actions=actions, last_actions=())
 
     def _add_guest_location_evidence(
-        self, evidence: Evidence, migration_evidence: list[Evidence], index: SnapshotIndex
+        self, evidence: Evidence, migration_evidence: list[Evidence], index: ListingsIndex
     ) -> Evidence:
-        """Ask what was done to a server since a cold migration failed that holds its host.
+        """Look up what was done to a server since a cold migration failed that has its allocation.
 
-        The actions since then say where its guest is.
+        The actions since then show where its guest is.
         """
         failed = _list_cold_migrations_with_host(evidence, migration_evidence, index)
         if not failed:
@@ -302,10 +311,9 @@ class Lookups:
     def _read_last_actions(
         self, server: Server | None
     ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """Ask a server without a host for its actions, and for each down to the newest placing one.
+        """List the actions of a server without a host, and read each back to the newest placement.
 
-        What came between that and a shelve that its host has ended is not asked for: it was over
-        then.
+        Actions before a shelve that its host has finished are not read: they were over by then.
         """
         if server is None or server.host or server.status not in UNHOSTED_STATUSES:
             return NOT_ASKED, ()
@@ -328,7 +336,7 @@ class Lookups:
 def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
     """Return the evidence about one uuid as a whole: `other`, and what `one` has of answers.
 
-    A uuid may be asked about for its own sake and again for the sake of another.
+    A uuid may be looked up for its own sake and again for the sake of another.
     """
     if one is None:
         return other
@@ -341,12 +349,11 @@ def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
     return d.replace(other, **answered)
 
 
-def _build_view(evidence: Evidence, index: SnapshotIndex) -> ConsumerView | None:
-    """Return the view of a live server, None without one."""
-    allocation = evidence.allocation.value
-    if allocation is None or evidence.server.value is None:
+def _build_view(evidence: Evidence, index: ListingsIndex) -> ServerView | None:
+    """Return the view of a live server whose allocation was read, None without one."""
+    if evidence.allocation.value is None or evidence.server.value is None:
         return None
-    return ConsumerView(index, allocation, evidence, evidence, None)
+    return ServerView(index=index, subject=evidence)
 
 
 def _get_project(evidence: Evidence) -> str | None:
@@ -365,9 +372,9 @@ def _find_placing_action(actions: Iterable[Action]) -> Action | None:
 
 
 def _list_cold_migrations_with_host(
-    evidence: Evidence, migration_evidence: Iterable[Evidence], index: SnapshotIndex
+    evidence: Evidence, migration_evidence: Iterable[Evidence], index: ListingsIndex
 ) -> list[Migration]:
-    """Return the cold migrations of a server that hold its host, newest first."""
+    """Return the cold migrations with an allocation on the host of their server, newest first."""
     view = _build_view(evidence, index)
     if view is None:
         return []

@@ -93,8 +93,8 @@ def _parse_allocators(service_types: Iterable[str]) -> frozenset[str]:
     unknown = sorted(set(listed) - set(ALLOCATORS))
     if unknown:
         raise InvalidInput(
-            f"ignore_allocators: {unknown[0]!r} is not the type of a service that is known to "
-            f"allocate from Placement. Known are {', '.join(sorted(ALLOCATORS))}."
+            f"ignore_allocators: {unknown[0]!r} is not a known type of service that allocates from "
+            f"Placement. Known types are {', '.join(sorted(ALLOCATORS))}."
         )
     return frozenset(ALLOCATORS[name] for name in listed)
 
@@ -121,8 +121,8 @@ def _describe_ended_exclusions(option: str, entries: Iterable[Exclusion], at: st
     for entry in listed:
         if entry.has_ended(at) and entry.name not in active_names:
             sentences.append(
-                f"{option}: {entry.name} is excluded no longer, "
-                f"its exclusion ended with {entry.until}."
+                f"{option}: {entry.name} is no longer excluded, "
+                f"because its exclusion ended with {entry.until}."
             )
     return sentences
 

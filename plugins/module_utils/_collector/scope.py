@@ -72,18 +72,18 @@ def _reject_contradictions(scope: Scope) -> None:
     """Raise InvalidInput for parts of a scope that cannot go together."""
     if scope.is_narrow and scope.mode == "triage":
         raise InvalidInput(
-            "mode=triage is for whole clouds: what hosts or consumers name is always looked at in "
-            "full."
+            "mode=triage is for whole clouds: named hosts and consumers are always read in full."
         )
     if scope.is_narrow and scope.shard:
         raise InvalidInput(
-            f"shard={scope.shard} is a part of a whole cloud: what hosts or consumers name is not "
-            "cut into shards."
+            f"shard={scope.shard} is a part of a whole cloud: named hosts and consumers are not "
+            "divided into shards."
         )
     if scope.mode == "triage" and scope.shard:
         raise InvalidInput(
-            f"shard={scope.shard} cannot go with mode=triage, which reads only few hosts anyway: "
-            "who claims a share of another one would be left to a shard that does not look there."
+            f"shard={scope.shard} cannot be combined with mode=triage, which reads only a few "
+            "hosts: a consumer with allocations on several hosts could be left to a shard that "
+            "does not read it."
         )
 
 
@@ -95,7 +95,7 @@ def _parse_shard(text: str) -> Shard:
         number, count = map(int, match.groups())
     if not 1 <= number <= count <= MAX_SHARDS:
         raise InvalidInput(
-            f"shard={text!r} is none: give its number and how many there are, such as 2/8 "
-            f"(at most {MAX_SHARDS})."
+            f"shard={text!r} is not valid: give the number of the shard and how many shards there "
+            f"are, such as 2/8 (at most {MAX_SHARDS})."
         )
     return Shard(number, count)

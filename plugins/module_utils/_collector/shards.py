@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
-    SnapshotIndex,
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     group_by_tree,
 )
 
@@ -38,6 +37,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Provider,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
 
 
 def list_roots_in_shard(
@@ -75,7 +77,7 @@ def select_allocations(
     return selected
 
 
-def is_left_to_other_shard(consumer: str, allocations: Allocations, index: SnapshotIndex) -> bool:
+def is_left_to_other_shard(consumer: str, allocations: Allocations, index: ListingsIndex) -> bool:
     """Return whether the shard of a consumer's host sees all that this shard does.
 
     The consumer is then on a host of another shard, and this one sees only its shared disk.
@@ -89,7 +91,7 @@ def is_left_to_other_shard(consumer: str, allocations: Allocations, index: Snaps
 def find_owning_root(
     consumer: str,
     allocations: Allocations,
-    index: SnapshotIndex,
+    index: ListingsIndex,
     server_details: Mapping[str, Server],
 ) -> str | None:
     """Return the root whose shard reports a consumer; None when it is a candidate of no shard.

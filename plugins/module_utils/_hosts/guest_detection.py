@@ -37,6 +37,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     UNDECIDED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable
@@ -71,13 +74,14 @@ class GuestDetector:
         hosts: the names of the compute services on whose hosts the guests are.
         among: the ids of what may be reported as left over; None for all.
         """
-        listings = self._reading.collect_listings(False)
+        listings = self._reading.collect_listings(with_servers=False)
         nodes = require_compute_nodes(listings.hypervisors)
-        check_compute_hosts(hosts, SnapshotIndex(listings))
+        check_compute_hosts(hosts, nodes)
         node_uuids = [node.uuid for node in nodes if node.host in hosts]
         listings = self._reading.add_servers(listings, node_uuids)
-        servers = list_servers_to_look_up(guests, SnapshotIndex(listings))
-        snapshot = self._reading.refresh_evidence(listings, servers)
+        listings_index = ListingsIndex(listings)
+        servers = list_servers_to_look_up(guests, listings_index)
+        snapshot = self._reading.refresh_evidence(listings_index, servers)
         snapshot = self._add_host_migrations(snapshot, guests)
         index = SnapshotIndex(snapshot)
         findings = judge_guests(guests, index, self._policy)

@@ -44,11 +44,8 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.protections
 from ansible_collections.osops.placement.plugins.module_utils._rules.unknown_consumers import (
     is_unknown_to_nova,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
-    ConsumerView,
-    find_deletion,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import find_deletion
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -59,6 +56,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Server,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+        SnapshotIndex,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
 
 LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
 
@@ -198,12 +201,12 @@ def _find_disk_owners(
             yield domain["name"]
 
 
-def check_compute_hosts(hosts: Iterable[str], index: SnapshotIndex) -> None:
+def check_compute_hosts(hosts: Iterable[str], nodes: Iterable[Hypervisor]) -> None:
     """Raise InvalidInput for a host that is not the host of exactly one compute node.
 
     Every guest on it would seem to belong elsewhere.
     """
-    nodes_by_host = collections.Counter(node.host for node in index.nodes.values())
+    nodes_by_host = collections.Counter(node.host for node in nodes)
     unknown = sorted({host for host in hosts if nodes_by_host[host] != 1})
     if unknown:
         raise InvalidInput(
@@ -212,7 +215,7 @@ def check_compute_hosts(hosts: Iterable[str], index: SnapshotIndex) -> None:
         )
 
 
-def list_servers_to_look_up(guests: Iterable[Guest], index: SnapshotIndex) -> list[str]:
+def list_servers_to_look_up(guests: Iterable[Guest], index: ListingsIndex) -> list[str]:
     """Return the uuids of the servers that Nova does not list on the host of their guest.
 
     Nova must be asked about them directly.
@@ -247,7 +250,13 @@ def _judge_guest(
     if evidence.allocation.value is None:
         decision = undecided("What its server holds could not be read.", evidence.allocation)
         return GuestFinding(guest, decision, None)
-    view = ConsumerView(index, evidence.allocation.value, evidence, evidence, None)
+    view = ConsumerView(
+        index=index,
+        allocation=evidence.allocation.value,
+        evidence=evidence,
+        subject=evidence,
+        migration=None,
+    )
     outcome = _decide(guest, view, policy)
     if outcome is None:
         return None

@@ -119,7 +119,7 @@ class HostReader:
         if host.roots:
             return self._reading.collect(Scope(hosts=tuple(root.uuid for root in host.roots)))
         # A host without a provider has no allocations: the listings are enough.
-        return self._reading.collect_listings(False)
+        return self._reading.collect_cloud()
 
     def _read_details(self, host: Host) -> HostDetails:
         """Return the servers, migrations and aggregates of a host.

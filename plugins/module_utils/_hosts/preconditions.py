@@ -116,7 +116,7 @@ def check_no_compute_node(
     silent_hosts = list_down_cell_hosts(services)
     if silent_hosts:
         raise UnsoundReading(
-            "A cell is not answering: Nova could not say anything of "
+            "A cell is not answering: Nova could not say anything about "
             f"{summarize_names(silent_hosts)}, and {root.name} may be there."
         )
     mismatch = find_region_mismatch(listed_nodes, providers)

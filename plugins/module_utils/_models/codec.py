@@ -51,13 +51,13 @@ def decode(document: t.Any) -> Snapshot:
     try:
         if document["format"] != FORMAT:
             raise InvalidInput(
-                f"The snapshot has format {document['format']} "
-                f"and this version reads format {FORMAT}."
+                f"The snapshot has format {document['format']}, "
+                f"but this version reads format {FORMAT}."
             )
         return t.cast("Snapshot", _decode_value(Snapshot, document["snapshot"]))
     except (AttributeError, KeyError, TypeError) as error:
         raise InvalidInput(
-            f"This is no snapshot as orphan_detect writes it ({type(error).__name__}: {error})."
+            f"This is not a snapshot that orphan_detect wrote ({type(error).__name__}: {error})."
         ) from error
 
 
@@ -80,7 +80,7 @@ def _decode_value(kind: t.Any, value: t.Any) -> t.Any:
     if base is float and isinstance(value, int):
         return float(value)
     if not isinstance(value, base):
-        raise TypeError(f"{value!r} is no {base.__name__}")
+        raise TypeError(f"{value!r} is not a {base.__name__}")
     return value
 
 

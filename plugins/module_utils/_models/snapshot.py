@@ -6,10 +6,10 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""One reading of a cloud: every question with its answer.
+"""One reading of a cloud: every request with its answer.
 
-The classes are frozen, and made of JSON's types, so that a reading can be kept, compared and
-judged again.
+`Listings` are its first part, `Snapshot` is the finished reading. The classes are frozen, and made
+of JSON's types, so that a reading can be kept, compared and judged again.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ NOT_ASKED: Answer[t.Any] = Answer("", "", 0, "")
 
 @d.dataclass(frozen=True)
 class Evidence:
-    """Every direct question that was asked about one uuid, and `NOT_ASKED` for the others.
+    """The direct lookups of one uuid, with `NOT_ASKED` for those that were not sent.
 
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it
         after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's,
         400 proves nothing.
-    markers: the same question, repeated so that as many API workers as possible answer.
+    markers: the same request, repeated so that as many API workers as possible answer.
     last_actions: each read by itself, newest first. Of a server without a host: its actions back to
         the newest that shelved it, and the newest that could give it a host. Of a server that is
         not where its newest move ended: the newest action that unshelved it. Of a server whose
@@ -169,52 +169,47 @@ class Scope:
         return not self.kinds or bool(set(kinds) & set(self.kinds))
 
 
-@d.dataclass(frozen=True)
-class Snapshot:
-    """One reading of Placement and then of Nova: everything that the rules may use.
+@d.dataclass(frozen=True, kw_only=True)
+class Listings:
+    """What Placement and Nova list: the cloud as a whole, before any consumer is looked up.
 
+    A listing only names candidates. No rule reads listings: rules read a `Snapshot`.
+
+    cloud, scope: the cloud, and the part of it that is read.
+    started_at: the time before the first request.
+    providers: all resource providers, by uuid.
     allocations: by consumer, from the one listing that each provider has.
     trees: the roots of the trees whose allocations were read; None when all were.
     usages: what is in use of each provider, where that was read instead of all allocations.
     services, services_after: the compute services before and after everything else was read.
+    hypervisors: the compute nodes, each with the servers of its host where Nova was asked for them.
+    migrations: all migrations that Nova still has.
     samples: direct lookups of live servers, preferably of other projects, which show whether these
         credentials may see them.
+    sampled_projects: the project of each of `samples` by the listing from which it was taken.
     control: the listing of deleted servers for one of the samples, which is still there and must
         not be in that listing; None without a live server.
-    candidates: the consumers that the listings do not show to be in order; these are judged.
-    evidence: by uuid, for the candidates, for the servers of candidates that are migrations and for
-        the migrations of candidates that are servers.
-    details: by uuid, for those providers of which they were read.
-    left_out: how many more candidates there would have been, had the reading been sound.
     aggregates: the host aggregates of Nova, which every API worker knows, whatever cells it knows.
     host_lookups: by name, direct lookups of hosts that are named in some answer but are not in a
         listing of Nova.
-    sampled_projects: the project of each of `samples` by the listing from which it was taken.
-    retried: how many requests were repeated because their answer was broken.
     """
 
     cloud: Cloud
+    scope: Scope = Scope()
     started_at: str
-    finished_at: str
     providers: t.Mapping[str, Provider]
     allocations: t.Mapping[str, Allocations]
+    trees: tuple[str, ...] | None = None
+    usages: t.Mapping[str, Resources] = d.field(default_factory=dict)
     services: Answer[tuple[Service, ...]]
     hypervisors: Answer[tuple[Hypervisor, ...]]
     migrations: Answer[tuple[Migration, ...]]
-    samples: tuple[Answer[Server], ...]
-    control: Answer[tuple[Server, ...]] | None
-    candidates: tuple[str, ...]
-    evidence: t.Mapping[str, Evidence]
     services_after: Answer[tuple[Service, ...]]
-    details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
-    scope: Scope = Scope()
-    trees: tuple[str, ...] | None = None
-    usages: t.Mapping[str, Resources] = d.field(default_factory=dict)
-    left_out: int = 0
+    samples: tuple[Answer[Server], ...]
+    sampled_projects: tuple[str | None, ...] = ()
+    control: Answer[tuple[Server, ...]] | None
     aggregates: tuple[Aggregate, ...] = ()
     host_lookups: t.Mapping[str, Answer[bool]] = d.field(default_factory=dict)
-    sampled_projects: tuple[str | None, ...] = ()
-    retried: int = 0
 
     @property
     def every_cell_listed(self) -> bool:
@@ -223,3 +218,28 @@ class Snapshot:
         Otherwise it is what the servers of the answering cells show (`_collector.answering_cells`).
         """
         return self.hypervisors.request != LISTED_BY_SERVERS
+
+
+@d.dataclass(frozen=True, kw_only=True)
+class Snapshot(Listings):
+    """One finished reading of Placement and then of Nova: everything that the rules may use.
+
+    It has the listings as they are at the end of the reading: `services_after` is read after all
+    lookups, `host_lookups` has the hosts that only a lookup named, and `hypervisors` the servers of
+    those hosts that were asked for them later.
+
+    candidates: the consumers that the listings do not show to be in order; these are judged.
+    evidence: by uuid, for the candidates, for the servers of candidates that are migrations and for
+        the migrations of candidates that are servers.
+    details: by uuid, for those providers of which they were read.
+    left_out: how many more candidates there would have been, had the reading been sound.
+    retried: how many requests were repeated because their answer was broken.
+    finished_at: the time after the last request.
+    """
+
+    candidates: tuple[str, ...]
+    evidence: t.Mapping[str, Evidence]
+    details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
+    left_out: int = 0
+    retried: int = 0
+    finished_at: str

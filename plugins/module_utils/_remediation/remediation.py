@@ -40,6 +40,9 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     list_failed_checks,
 )
@@ -147,6 +150,7 @@ class Remediation:
         listings = self._reading.collect_listings(with_servers=needs_servers)
         if failed_checks := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
+        index = ListingsIndex(listings)
         outcomes: list[Outcome] = []
         batches = _split_into_batches(steps)
         while batches:
@@ -155,7 +159,7 @@ class Remediation:
                 return complete_outcomes(outcomes, steps, SKIPPED, why)
             batch = batches.popleft()
             try:
-                outcomes += self._remediate_batch(batch, listings, stopped)
+                outcomes += self._remediate_batch(batch, index, stopped)
             except (UnsoundReading, JournalError) as error:
                 return complete_outcomes(outcomes, steps, FAILED, str(error))
             except _Unproven as error:
@@ -171,9 +175,9 @@ class Remediation:
         return outcomes
 
     def _remediate_batch(
-        self, batch: Sequence[Step], listings: Snapshot, stopped: Callable[[], str]
+        self, batch: Sequence[Step], index: ListingsIndex, stopped: Callable[[], str]
     ) -> list[Outcome]:
-        proven = self._verify_in_time(batch, listings)
+        proven = self._verify_in_time(batch, index)
         ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.changed]
         if self._journal is None or not ready:
             return proven
@@ -184,14 +188,14 @@ class Remediation:
         by_finding = {outcome.step.finding: outcome for outcome in written}
         return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
 
-    def _verify_in_time(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
+    def _verify_in_time(self, batch: Sequence[Step], index: ListingsIndex) -> list[Outcome]:
         """Return the outcomes of `_verify_batch`, if they are recent enough to rely on.
 
         Raises UnsoundReading when the cloud is not sound, and _Unproven for every other failure.
         """
         began = read_monotonic_clock()
         try:
-            proven = self._verify_batch(batch, listings)
+            proven = self._verify_batch(batch, index)
         except UnsoundReading:
             raise
         except CloudError as error:
@@ -206,13 +210,13 @@ class Remediation:
             )
         return proven
 
-    def _verify_batch(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
+    def _verify_batch(self, batch: Sequence[Step], index: ListingsIndex) -> list[Outcome]:
         """Return for each step the outcome that it would have.
 
         The consumers are judged by a new proof, and then read once more.
         """
         consumers = [step.change.consumer for step in batch]
-        now = self._reading.refresh_evidence(listings, consumers)
+        now = self._reading.refresh_evidence(index, consumers)
         if failed_checks := list_failed_checks(now):
             raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(failed_checks)}")
         judged = judge_consumers(SnapshotIndex(now), self._policy)

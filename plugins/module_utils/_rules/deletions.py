@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     orphaned,
     undecided,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import (
     find_deletion,
 )
 

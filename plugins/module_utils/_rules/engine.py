@@ -132,7 +132,13 @@ def _build_views(index: SnapshotIndex) -> Iterable[ConsumerView]:
             subject = evidence_by_uuid.get(migration.server, evidence)
         # Without an allocation, only a live server is judged, because it should have one.
         if allocation.resources or (migration is None and subject.server.value is not None):
-            yield ConsumerView(index, allocation, evidence, subject, migration)
+            yield ConsumerView(
+                index=index,
+                allocation=allocation,
+                evidence=evidence,
+                subject=subject,
+                migration=migration,
+            )
 
 
 def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:

@@ -44,7 +44,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
     find_source_doubt,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import group_by_tree
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    group_by_tree,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration

@@ -20,16 +20,17 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
         Evidence,
-        Snapshot,
+        Listings,
     )
 
 # Only a restart renews what a worker knows of the cells.
@@ -37,10 +38,11 @@ _ADVICE = "Its API workers do not all know the same cells: restart every nova-ap
 _STALE_HOST = "If that host is gone for good, remove its mapping: nova-manage cell_v2 delete_host."
 
 
-def list_disagreements(snapshot: Snapshot) -> tuple[str, ...]:
+def list_disagreements(listings: Listings) -> tuple[str, ...]:
     """Return a sentence for each way in which the answers of a reading contradict each other.
 
-    The result is empty when all answers agree.
+    The result is empty when all answers agree. Of a finished reading (`Snapshot`) the evidence is
+    checked as well.
     """
     checks = (
         _check_services,
@@ -52,7 +54,7 @@ def list_disagreements(snapshot: Snapshot) -> tuple[str, ...]:
     )
     disagreements = []
     for check in checks:
-        disagreement = check(snapshot)
+        disagreement = check(listings)
         if disagreement:
             disagreements.append(disagreement)
     return tuple(disagreements)
@@ -70,15 +72,18 @@ def have_same_compute_hosts(
     return get_compute_hosts(one) == get_compute_hosts(other)
 
 
-def list_hosts_to_look_up(snapshot: Snapshot) -> list[str]:
-    """Return the hosts that aggregates and servers name and that a listing lacks."""
+def list_hosts_to_look_up(listings: Listings, evidence: Iterable[Evidence]) -> list[str]:
+    """Return the hosts that aggregates and servers name and that a listing lacks.
+
+    evidence: about the consumers that were looked up since the listings were read.
+    """
     # Aggregates and direct lookups of servers know every cell, whatever the worker knows.
     named: set[str] = set()
-    for aggregate in snapshot.aggregates:
+    for aggregate in listings.aggregates:
         named.update(aggregate.hosts)
-    for host, _uuid in _list_server_hosts(snapshot):
+    for host, _uuid in _list_server_hosts(listings, evidence):
         named.add(host)
-    return sorted(named - get_hosts_in_every_listing(snapshot))
+    return sorted(named - get_hosts_in_every_listing(listings))
 
 
 def list_doubtful_hosts(snapshot: Snapshot) -> list[str]:
@@ -87,7 +92,7 @@ def list_doubtful_hosts(snapshot: Snapshot) -> list[str]:
     Only hosts count that aggregates or servers name and that a listing lacks.
     """
     doubtful = []
-    for name in list_hosts_to_look_up(snapshot):
+    for name in list_hosts_to_look_up(snapshot, snapshot.evidence.values()):
         lookup = snapshot.host_lookups.get(name)
         # 200 says that the host exists, 404 that it does not; any other status says neither.
         if lookup is not None and lookup.status not in (200, 404):
@@ -104,104 +109,118 @@ def list_host_names(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, name.partition(".")[0])))
 
 
-def get_hosts_in_every_listing(snapshot: Snapshot) -> frozenset[str]:
+def get_hosts_in_every_listing(listings: Listings) -> frozenset[str]:
     """Return the hosts that each listing has in which a host must be."""
-    listed = get_compute_hosts(snapshot.services) & get_compute_hosts(snapshot.services_after)
+    listed = get_compute_hosts(listings.services) & get_compute_hosts(listings.services_after)
     # Compute nodes that servers of answering cells show are not a listing of all of them.
-    if snapshot.hypervisors.value is None or not snapshot.every_cell_listed:
+    if listings.hypervisors.value is None or not listings.every_cell_listed:
         return listed
-    return listed & {node.host for node in snapshot.hypervisors.value}
+    return listed & {node.host for node in listings.hypervisors.value}
 
 
-def _check_services(snapshot: Snapshot) -> str | None:
-    """Both answers name the same compute services."""
-    if snapshot.services.value is None or snapshot.services_after.value is None:
+def _check_services(listings: Listings) -> str | None:
+    """Both listings have the same compute services."""
+    if listings.services.value is None or listings.services_after.value is None:
         return None
-    differing = get_compute_hosts(snapshot.services) ^ get_compute_hosts(snapshot.services_after)
+    differing = get_compute_hosts(listings.services) ^ get_compute_hosts(listings.services_after)
     if not differing:
         return None
     return (
-        f"Nova named the compute services of {summarize_names(sorted(differing))} in one answer "
+        f"Nova listed the compute services of {summarize_names(sorted(differing))} in one answer "
         f"and not in another. {_ADVICE}"
     )
 
 
-def _check_hypervisors(snapshot: Snapshot) -> str | None:
+def _check_hypervisors(listings: Listings) -> str | None:
     """Each compute node has a compute service."""
-    if snapshot.services.value is None or snapshot.hypervisors.value is None:
+    if listings.services.value is None or listings.hypervisors.value is None:
         return None
-    node_hosts = {node.host for node in snapshot.hypervisors.value}
-    without_service = node_hosts - get_compute_hosts(snapshot.services)
+    node_hosts = {node.host for node in listings.hypervisors.value}
+    without_service = node_hosts - get_compute_hosts(listings.services)
     if not without_service:
         return None
     return (
-        f"Nova lists compute nodes of {summarize_names(sorted(without_service))}, "
-        f"and no compute service there. {_ADVICE}"
+        f"Nova lists compute nodes on {summarize_names(sorted(without_service))}, "
+        f"but no compute service there. {_ADVICE}"
     )
 
 
-def _check_host_lookups(snapshot: Snapshot) -> str | None:
-    """No host that a listing lacks is found by a direct look-up."""
-    listed = get_hosts_in_every_listing(snapshot)
+def _check_host_lookups(listings: Listings) -> str | None:
+    """A direct lookup finds no host that a listing lacks."""
+    listed = get_hosts_in_every_listing(listings)
     unlisted = []
-    for name, lookup in sorted(snapshot.host_lookups.items()):
+    for name, lookup in sorted(listings.host_lookups.items()):
         if lookup.status == 200 and name not in listed:
             unlisted.append(name)
     if not unlisted:
         return None
     return (
-        f"Nova has compute nodes on {summarize_names(unlisted)} (GET /os-hosts), "
-        f"which its listings leave out. {_ADVICE} {_STALE_HOST}"
+        f"Nova has compute nodes on {summarize_names(unlisted)} (GET /os-hosts) "
+        f"that its listings leave out. {_ADVICE} {_STALE_HOST}"
     )
 
 
-def _check_servers(snapshot: Snapshot) -> str | None:
-    """Each server that was read is on a host that the listings have, or on one that a direct
-    look-up does not find either.
+def _check_servers(listings: Listings) -> str | None:
+    """Each server that was looked up is on a host that the listings have, or on one that a direct
+    lookup does not find either.
     """
-    listed = get_compute_hosts(snapshot.services)
-    if snapshot.services.value is None:
+    listed = get_compute_hosts(listings.services)
+    if listings.services.value is None:
         return None
-    for host, uuid in _list_server_hosts(snapshot):
-        lookup = snapshot.host_lookups.get(host)
+    for host, uuid in _list_server_hosts(listings, _get_evidence(listings)):
+        lookup = listings.host_lookups.get(host)
         # A host that a lookup finds is not in doubt here: `_check_host_lookups` reports it.
         if host in listed or (lookup is not None and lookup.status in (200, 404)):
             continue
-        status = lookup.status if lookup else "nothing"
+        answer = "and that host was not looked up"
+        if lookup is not None:
+            answer = f"and Nova answered {lookup.status} when that host was looked up"
         return (
             f"Server {uuid} is on {host}, which has no compute service in Nova's listing, "
-            f"and Nova answered {status} when asked for that host. {_ADVICE}"
+            f"{answer}. {_ADVICE}"
         )
     return None
 
 
-def _list_server_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def _get_evidence(listings: Listings) -> Iterable[Evidence]:
+    """Return the evidence of a finished reading; listings alone have none."""
+    # One function for both, so that no caller can leave the evidence of a snapshot unchecked.
+    if isinstance(listings, Snapshot):
+        return listings.evidence.values()
+    return ()
+
+
+def _list_server_hosts(
+    listings: Listings, evidence: Iterable[Evidence]
+) -> Iterator[tuple[str, str]]:
     """Yield the host and the uuid of each server that was read directly and has a host."""
-    lookups = [*snapshot.samples, *(evidence.server for evidence in snapshot.evidence.values())]
+    lookups = [*listings.samples, *(about_one.server for about_one in evidence)]
     for lookup in lookups:
         if lookup.value is not None and lookup.value.host:
             yield lookup.value.host, lookup.value.uuid
 
 
-def _check_markers(snapshot: Snapshot) -> str | None:
-    """A uuid that one answer knows as a migration's is known by all."""
-    for evidence in snapshot.evidence.values():
+def _check_markers(listings: Listings) -> str | None:
+    """A UUID that one answer knows as a migration is one in every answer."""
+    for evidence in _get_evidence(listings):
         statuses = {answer.status for answer in (evidence.marker, *evidence.markers)}
         # A worker that does not know the cell of a migration answers 400 to its uuid.
         if {200, 400} <= statuses:
             return (
-                f"Nova knew {evidence.uuid} as a migration's in one answer and not in another. "
+                f"Nova knew {evidence.uuid} as a migration in one answer and not in another. "
                 f"{_ADVICE}"
             )
     return None
 
 
-def _check_migrations(snapshot: Snapshot) -> str | None:
-    """The migrations of a server that still exists are all in the answer that lists them for it."""
+def _check_migrations(listings: Listings) -> str | None:
+    """The migrations that Nova lists for a server that still exists include all that it listed
+    before.
+    """
     listed: dict[str, set[str]] = {}
-    for row in snapshot.migrations.value or ():
+    for row in listings.migrations.value or ():
         listed.setdefault(row.server, set()).add(row.uuid)
-    for evidence in snapshot.evidence.values():
+    for evidence in _get_evidence(listings):
         # Nova deletes the migrations of a server together with it, which is not a contradiction.
         if evidence.server.status != 200 or evidence.migrations.value is None:
             continue

@@ -17,7 +17,7 @@ import re
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor, Server
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
@@ -28,6 +28,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import ServerView
 
 _PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
@@ -59,22 +60,24 @@ def calculate_resources(flavor: Flavor, volume_backed: bool) -> Resources:
     return {cls: amount for cls, amount in amounts.items() if amount}
 
 
-def needs_resource_lookups(view: ConsumerView) -> bool:
+def needs_resource_lookups(view: ServerView, nova_roots: Container[str]) -> bool:
     """Return whether more has to be read about a server to decide on its allocation.
 
     That is so for a settled server whose allocation on its host is not just what its flavor says.
+
+    nova_roots: as `ServerView.has_only_own_tree` takes them.
     """
-    server, own = view.server, view.own_tree
-    if server is None or own is None or not view.settled:
+    server, own, allocation = view.server, view.own_tree, view.subject.allocation.value
+    if server is None or own is None or allocation is None or not view.settled:
         return False
-    if own not in view.trees:
+    if own not in view.server_trees:
         return True
-    if not view.healthy or server.flavor is None:
+    if not view.has_only_own_tree(nova_roots) or server.flavor is None:
         return False
-    if view.trees[own] != {own}:
+    if view.server_trees[own] != {own}:
         return True
     # Whether the root disk is on the host is not read yet: either amount is right.
-    amounts = dict(view.allocation.resources[own])
+    amounts = dict(allocation.resources[own])
     return amounts not in (
         calculate_resources(server.flavor, volume_backed=False),
         calculate_resources(server.flavor, volume_backed=True),
@@ -88,20 +91,20 @@ def calculate_plain_resources(view: ConsumerView) -> tuple[Resources | None, str
     """
     server, stock = view.server, view.subject.stock.value
     if server is None or server.flavor is None or server.flavor.extra_specs is None:
-        return None, "its flavor is not shown in full"
+        return None, "Nova does not show all of its flavor"
     special_specs = list_special_specs(server.flavor.extra_specs)
     if special_specs:
-        return None, f"its flavor asks for more ({', '.join(special_specs)})"
+        return None, f"its flavor requests more than a plain one ({', '.join(special_specs)})"
     doubt = _find_image_doubt(view.subject) or _find_port_doubt(view.subject)
     if doubt:
         return None, doubt
     foreign = sorted(_collect_classes(view.allocation) - _PLAIN_CLASSES)
     if foreign:
-        return None, f"it holds {', '.join(foreign)}, which no plain server has"
+        return None, f"its allocation has {', '.join(foreign)}, which a plain server never has"
     amounts = calculate_resources(server.flavor, volume_backed=False)
     # A class that the root lacks may be that of a child or of a sharing provider.
     if stock is None or set(amounts) - set(stock):
-        return None, f"its host does not itself have all of {', '.join(amounts)}"
+        return None, f"the provider of its host does not have all of {', '.join(amounts)}"
     return amounts, ""
 
 
@@ -112,14 +115,14 @@ def _find_image_doubt(subject: Evidence) -> str:
         # Booted from a volume, a server has the properties of that volume's image, which only
         # Cinder shows.
         return (
-            "the properties of its image are not shown (it is booted from a volume, or this is "
-            "before compute microversion 2.98)"
+            "Nova does not show the properties of its image (it is booted from a volume, or Nova "
+            "does not offer compute microversion 2.98)"
         )
     special_properties = list_special_specs(shape.image_properties)
     if special_properties:
-        return f"its image asks for more ({', '.join(special_properties)})"
+        return f"its image requests more than a plain one ({', '.join(special_properties)})"
     if shape.volumes:
-        return "it has an image and volumes, so where its root disk is cannot be told"
+        return "it has an image and volumes, so it is unknown where its root disk is"
     return ""
 
 
@@ -130,7 +133,7 @@ def _find_port_doubt(subject: Evidence) -> str:
         return "not all of its ports could be read from Neutron"
     for port in ports:
         if not port.plain:
-            return f"port {port.uuid} asks for resources of its own"
+            return f"port {port.uuid} requests resources of its own"
     return ""
 
 

@@ -46,14 +46,14 @@ def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
         )
     touched = sorted(list_touched_hosts(view) & silent)
     if touched:
-        return f"it touches {summarize_names(touched)}, whose cell does not answer"
+        return f"it involves {summarize_names(touched)}, whose cell does not answer"
     doubtful = []
     for root in list_touched_roots(view):
         if _may_be_of_silent_host(root, view.index):
             doubtful.append(view.index.get_name(root))
     if doubtful:
         names = summarize_names(sorted(doubtful))
-        return f"a cell does not answer, and {names} may be of a host there"
+        return f"a cell does not answer, and {names} may belong to a host in it"
     return None
 
 

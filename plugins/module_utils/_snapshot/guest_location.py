@@ -84,19 +84,20 @@ def find_source_doubt(view: ConsumerView, migration: Migration) -> str | None:
     proven likewise.
     """
     if view.subject.actions.value is None:
-        return "what was done to it since could not be read"
+        return "the actions on it since then could not be read"
     actions: list[Action] = []
     for answer in view.subject.last_actions:
         if answer.value is None:
-            return "what was done to it since could not be read"
+            return "the actions on it since then could not be read"
         actions.append(answer.value)
     for move in _list_moves_since(view, migration):
         if move.type not in COLD_MIGRATION_TYPES or move.status not in _PROVABLE_STATUSES:
-            return f"{move.type} {move.uuid}, which came after that, is {move.status}"
+            return f"{move.type} {move.uuid}, which began later, is {move.status}"
         if not _has_stayed(view, move, actions):
             return (
-                f"nothing proves that {move.type} {move.uuid} to {move.dest_compute} left no guest "
-                f"there: start the server, or reboot it hard, on {view.node_name}, and it is proven"
+                f"nothing proves that {move.type} {move.uuid} left no guest on "
+                f"{move.dest_compute}: start or hard reboot the server on {view.node_name} "
+                "to prove where it is"
             )
     return None
 

@@ -35,7 +35,7 @@ class Requirement:
             undecided = ", ".join(self.kinds)
         return (
             f"{self.service} offers microversions up to {format_version(offered)}, "
-            f"and {format_version(self.since)} is needed to see {self.proof}: "
+            f"but {format_version(self.since)} is needed to see {self.proof}: "
             f"{undecided} is undecided."
         )
 
@@ -46,11 +46,11 @@ REQUIREMENTS = (
     Requirement(
         "Placement",
         (1, 28),
-        "the generations of consumers, without which no claim can be changed safely",
+        "the generations of consumers, without which no allocation can be changed safely",
     ),
     # Before consumer types, a consumer of another service looks like a server unknown to Nova.
     Requirement(
-        "Placement", (1, 38), "which consumers are of another service", ("unknown_consumer",)
+        "Placement", (1, 38), "which consumers belong to another service", ("unknown_consumer",)
     ),
 )
 

@@ -77,14 +77,14 @@ def find_service(services: Iterable[Service], params: Mapping[str, t.Any]) -> Se
     silent = sorted({service.host for service in listed if service.id is None})
     if not matches and silent:
         raise CloudError(
-            f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}, "
-            "and the service may be there."
+            "A cell is not answering: Nova could not say anything about "
+            f"{summarize_names(silent)}, and the service may be there."
         )
     if len(matches) > 1:
         ids = summarize_names(service.id or "" for service in matches)
         raise InvalidInput(
-            f"{params['host']} has {len(matches)} services {params['binary']}, "
-            f"which several cells may: give the id of one ({ids})."
+            f"{params['host']} has {len(matches)} services {params['binary']}, in different cells: "
+            f"give the id of one of them ({ids})."
         )
     if not matches:
         return None
@@ -111,7 +111,9 @@ def build_update(service: Service, params: Mapping[str, t.Any]) -> dict[str, t.A
     enabled, reason = params["enabled"], params["disabled_reason"]
     forced_down = params["forced_down"]
     if reason is not None and enabled is not False:
-        raise InvalidInput("disabled_reason is of a disabled service: give enabled=false with it.")
+        raise InvalidInput(
+            "disabled_reason requires enabled=false: only a disabled service has a reason."
+        )
     body: dict[str, t.Any] = {}
     if enabled is True and service.status != "enabled":
         body["status"] = "enabled"

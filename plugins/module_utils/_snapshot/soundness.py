@@ -37,14 +37,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
+        Listings,
         Snapshot,
     )
 
 
-def list_failed_checks(snapshot: Snapshot) -> tuple[str, ...]:
+def list_failed_checks(listings: Listings) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading.
 
-    The result is empty when the reading is sound.
+    The result is empty when the reading is sound. Of listings alone, it says whether the reading is
+    sound so far; of a `Snapshot`, the evidence counts as well.
     """
     checks = (
         _check_services,
@@ -55,19 +57,19 @@ def list_failed_checks(snapshot: Snapshot) -> tuple[str, ...]:
         _check_migration_hosts,
         _check_filters,
     )
-    failures = list(list_blocking_requirements(snapshot.cloud))
+    failures = list(list_blocking_requirements(listings.cloud))
     for check in checks:
-        failure = check(snapshot)
+        failure = check(listings)
         if failure:
             failures.append(failure)
-    return (*failures, *list_disagreements(snapshot))
+    return (*failures, *list_disagreements(listings))
 
 
-def _check_services(snapshot: Snapshot) -> str | None:
-    """Nova cannot list its services before the reading or after it: which cells answer is not
-    known.
+def _check_services(listings: Listings) -> str | None:
+    """Nova does not list its services before or after the reading, so it is unknown which cells
+    answer.
     """
-    for when, answer in (("before", snapshot.services), ("after", snapshot.services_after)):
+    for when, answer in (("before", listings.services), ("after", listings.services_after)):
         if answer.value is None:
             return f"Nova answered {answer.status} when asked for its services {when} the reading."
     return None
@@ -87,13 +89,13 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
     silent = list_unjudged_hosts(snapshot)
     if silent:
         failures.append(
-            f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}."
+            f"A cell is not answering: Nova could not say anything about {summarize_names(silent)}."
         )
     doubtful = list_doubtful_hosts(snapshot)
     if doubtful:
         failures.append(
-            f"Nova did not say whether {summarize_names(doubtful)}, which its listings leave out, "
-            "has a compute node (GET /os-hosts)."
+            f"Nova's listings leave out {summarize_names(doubtful)}, "
+            "and GET /os-hosts did not show whether there is a compute node."
         )
     return tuple(failures)
 
@@ -109,11 +111,11 @@ def is_same_listing(
     )
 
 
-def list_unjudged_hosts(snapshot: Snapshot) -> list[str]:
+def list_unjudged_hosts(listings: Listings) -> list[str]:
     """Return the hosts of cells that did not answer at some time of the reading."""
     # A cell that fell silent during the reading may have left anything out of it.
-    before = list_down_cell_hosts(snapshot.services)
-    after = list_down_cell_hosts(snapshot.services_after)
+    before = list_down_cell_hosts(listings.services)
+    after = list_down_cell_hosts(listings.services_after)
     return sorted({*before, *after})
 
 
@@ -125,47 +127,47 @@ def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
     return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
 
 
-def _check_listings(snapshot: Snapshot) -> str | None:
-    """Nova cannot list its compute nodes or its migrations."""
+def _check_listings(listings: Listings) -> str | None:
+    """Nova does not list its compute nodes or its migrations."""
     for what, answer in (
-        ("compute nodes", snapshot.hypervisors),
-        ("migrations", snapshot.migrations),
+        ("compute nodes", listings.hypervisors),
+        ("migrations", listings.migrations),
     ):
         if answer.value is not None:
             continue
         # 400 is the answer of a worker that does not know the cell of the marker of a page.
         if answer.status == 400:
             return (
-                f"Nova did not know rows that it had just listed, when asked for its {what}, "
-                "in several attempts: its API workers do not all know the same cells. "
+                f"Nova could not continue the listing of its {what} in several attempts: "
+                "its API workers do not all know the same cells. "
                 "Restart every nova-api, then run again."
             )
         return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
     return None
 
 
-def _check_hypervisor_listing(snapshot: Snapshot) -> str | None:
-    """Nova could not list its compute nodes, though no answer about its services says that a cell
+def _check_hypervisor_listing(listings: Listings) -> str | None:
+    """Nova could not list its compute nodes, although no listing of its services shows a cell that
     is down.
 
-    What the servers of answering hosts show instead is not all of them, and it is not known which
-    hosts are left out.
+    The compute nodes that the servers of other hosts show instead are not all of them, and it is
+    unknown which hosts are missing.
     """
-    if snapshot.every_cell_listed or list_unjudged_hosts(snapshot):
+    if listings.every_cell_listed or list_unjudged_hosts(listings):
         return None
     return (
-        "Nova could not list its compute nodes, because a cell did not answer for a while, "
-        "and later all of them answered: run again."
+        "Nova could not list its compute nodes because a cell did not answer for a while. "
+        "All cells answer now: run again."
     )
 
 
-def _check_region(snapshot: Snapshot) -> str | None:
-    """Less than half of the compute nodes are providers here: the wrong region, or a Placement that
-    belongs to another Nova.
+def _check_region(listings: Listings) -> str | None:
+    """Fewer than half of the compute nodes have a resource provider in this Placement: the region
+    is wrong, or this Placement belongs to another Nova.
     """
-    if snapshot.hypervisors.value is None:
+    if listings.hypervisors.value is None:
         return None
-    return find_region_mismatch(snapshot.hypervisors.value, snapshot.providers)
+    return find_region_mismatch(listings.hypervisors.value, listings.providers)
 
 
 def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str]) -> str | None:
@@ -177,27 +179,27 @@ def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str
     if here and here * 2 >= len(nodes):
         return None
     return (
-        f"{here} of {len(nodes)} hypervisors are providers here: is this the right region, "
-        "and does this Placement belong to this Nova?"
+        f"{here} of {len(nodes)} hypervisors have a resource provider in this Placement: "
+        "check that the region is right and that this Placement belongs to this Nova."
     )
 
 
-def _check_credentials(snapshot: Snapshot) -> str | None:
-    """These credentials list servers that they may not look at, or see no host: every server then
-    looks deleted.
+def _check_credentials(listings: Listings) -> str | None:
+    """These credentials list servers that they may not look up, or do not see hosts: every server
+    then looks deleted.
     """
-    judged = _list_foreign_samples(snapshot) or snapshot.samples
-    if not judged and _may_have_servers(snapshot.hypervisors.value or ()):
+    judged = _list_foreign_samples(listings) or listings.samples
+    if not judged and _may_have_servers(listings.hypervisors.value or ()):
         return (
-            "These credentials see no server together with its host, though there are servers on "
-            "hosts: use a role that may (admin by default)."
+            "These credentials do not see the host of any server, although there are servers on "
+            "hosts: use a role that sees the hosts of servers (admin by default)."
         )
     # One server with its host shows that these credentials may see both.
     if not judged or any(sample.value is not None and sample.value.host for sample in judged):
         return None
     refused = judged[0]
     return (
-        "These credentials list servers that they may not look at "
+        "These credentials list servers that they may not look up "
         f"({refused.request}: {refused.status}): use a role that sees all projects."
     )
 
@@ -207,15 +209,15 @@ def _may_have_servers(nodes: Collection[Hypervisor]) -> bool:
     return any(node.servers or node.servers is None for node in nodes)
 
 
-def _list_foreign_samples(snapshot: Snapshot) -> list[Answer[Server]]:
+def _list_foreign_samples(listings: Listings) -> list[Answer[Server]]:
     """Return the sampled servers of other projects: servers of the own one prove less.
 
     The project is that of the listing, or that of the lookup where the listing has none.
     """
-    projects = snapshot.sampled_projects or _list_looked_up_projects(snapshot.samples)
+    projects = listings.sampled_projects or _list_looked_up_projects(listings.samples)
     foreign = []
-    for sample, project in zip(snapshot.samples, projects, strict=True):
-        if project != snapshot.cloud.project:
+    for sample, project in zip(listings.samples, projects, strict=True):
+        if project != listings.cloud.project:
             foreign.append(sample)
     return foreign
 
@@ -224,27 +226,27 @@ def _list_looked_up_projects(samples: Iterable[Answer[Server]]) -> tuple[str | N
     return tuple(sample.value.project if sample.value else None for sample in samples)
 
 
-def _check_migration_hosts(snapshot: Snapshot) -> str | None:
-    """These credentials see no hosts of migrations: where a failed one may have left a guest is not
-    told.
+def _check_migration_hosts(listings: Listings) -> str | None:
+    """These credentials do not see the hosts of migrations, so it is unknown where a failed
+    migration may have left a guest.
     """
-    rows = snapshot.migrations.value or ()
+    rows = listings.migrations.value or ()
     # Each has a source: Nova gives it one when it makes the row.
     if not rows or any(row.source_compute for row in rows):
         return None
     return (
-        f"Nova lists migrations without their hosts ({snapshot.migrations.request}): "
-        "use a role that may see them (admin by default)."
+        f"Nova lists migrations without their hosts ({listings.migrations.request}): "
+        "use a role that sees the hosts of migrations (admin by default)."
     )
 
 
-def _check_filters(snapshot: Snapshot) -> str | None:
-    """Nova lists a live server as deleted: these credentials may not filter, or a proxy answers for
-    Nova.
+def _check_filters(listings: Listings) -> str | None:
+    """Nova lists a live server as deleted: these credentials may not use the filter, or a proxy
+    answers instead of Nova.
     """
-    if snapshot.control is None or snapshot.control.value == ():
+    if listings.control is None or listings.control.value == ():
         return None
     return (
-        f"Nova lists a live server as deleted ({snapshot.control.request}): "
-        "these credentials may not filter, or a proxy answers for Nova."
+        f"Nova lists a live server as deleted ({listings.control.request}): "
+        "these credentials may not use the filter, or a proxy answers instead of Nova."
     )

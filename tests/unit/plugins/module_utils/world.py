@@ -37,6 +37,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     Answer,
     Cloud,
     Evidence,
+    Listings,
     Snapshot,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
@@ -355,6 +356,12 @@ class World:
             },
         )
         return d.replace(snapshot, **changes)
+
+    def listings(self, **changes: t.Any) -> Listings:
+        """The first part of a reading: a snapshot without all that follows the listings."""
+        snapshot = self.snapshot()
+        fields = {field.name: getattr(snapshot, field.name) for field in d.fields(Listings)}
+        return Listings(**{**fields, **changes})
 
     def _names_without_node(self) -> list[str]:
         """Return the possible names of hosts behind root providers without a compute node."""

@@ -23,11 +23,15 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderDetails,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
     PROJECT,
     World,
     answer,
@@ -87,8 +91,13 @@ class Site(World):
             return Collector(t.cast("t.Any", session))
 
     def looked_at(self, *consumers: str, **scope: t.Any) -> Snapshot:
-        listed = self.snapshot(evidence={}, candidates=(), scope=Scope(**scope))
-        return self.reading()._add_evidence(listed, consumers)
+        index = ListingsIndex(self.listings(scope=Scope(**scope)))
+        reader = self.reading()._make_evidence_reader(index, NOW, index.listings.scope, fresh=False)
+        return reader.finish(consumers)
+
+    def refresh(self, consumers: list[str], **changes: t.Any) -> Snapshot:
+        """A renewed proof about some consumers."""
+        return self.reading().refresh_evidence(ListingsIndex(self.listings(**changes)), consumers)
 
     def _details(
         self, providers: t.Sequence[str], parts: t.Sequence[str]
@@ -158,14 +167,12 @@ def test_renewed_proof_queries_only_hosts_with_allocations(everywhere: bool, ask
     site = Site(30)
     server = site.server(site.roots[0], site.roots[0])
     site.delete(server, remembered=False)
-    listed = site.snapshot(evidence={}, candidates=())
+    listed = site.listings()
     nodes = tuple(
         node if everywhere else d.replace(node, servers=None)
         for node in listed.hypervisors.value or ()
     )
-    site.reading().refresh_evidence(
-        d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server]
-    )
+    site.refresh([server], hypervisors=answer("GET /os-hypervisors/detail", 200, nodes))
 
     assert len(site.asked_for_servers) == asked
 
@@ -178,9 +185,7 @@ def test_lookup_of_a_server_keeps_the_evidence_of_its_migration(
     here, there = site.roots
     server = site.server(there, there, here)
     migration = site.migration(server, here, there, "error", here)
-    again = site.reading().refresh_evidence(
-        site.snapshot(evidence={}, candidates=()), [migration, server] if together else [migration]
-    )
+    again = site.refresh([migration, server] if together else [migration])
 
     assert again.evidence[server].actions.status == 200
 
@@ -197,7 +202,7 @@ def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool
     migration = site.migration(server, here, there, "error", here)
     site.unmapped.add(server)
     site.deleted[server] = d.replace(site.servers[server], status="DELETED")
-    listed = site.snapshot(evidence={}, candidates=())
+    listed = site.listings()
     shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
     nodes = tuple(
         node if servers else d.replace(node, servers=None)
@@ -205,9 +210,8 @@ def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool
     )
     reading = site.reading()
     reading._nova.list_hypervisor_servers = lambda node: shown[node]
-    again = reading.refresh_evidence(
-        d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration]
-    )
+    listed = d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes))
+    again = reading.refresh_evidence(ListingsIndex(listed), [migration])
 
     assert [
         finding.verdict for finding in judge(again, NO_MINIMUM_AGE) if finding.consumer == migration
@@ -222,9 +226,7 @@ def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
     server = site.server(here, here, gone, pool)
     stranger = site.stranger(somebodys)
     site.remove_host(gone)
-    again = site.reading().refresh_evidence(
-        site.snapshot(evidence={}, candidates=(), details={}), [server, stranger]
-    )
+    again = site.refresh([server, stranger])
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
     found = {finding.consumer: finding for finding in judge(again, NO_MINIMUM_AGE)}
@@ -238,7 +240,7 @@ def test_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
     site.server(here, here)
     stranger = site.stranger(gone)
     site.remove_host(gone)
-    again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=()), [stranger])
+    again = site.refresh([stranger])
 
     assert [
         (finding.kind, finding.verdict)
@@ -269,7 +271,7 @@ def test_servers_of_a_host_are_listed_by_host_name_while_a_cell_is_down(
     It reaches that cell before it finds the node.
     """
     server = site.server(site.roots[0], site.roots[0])
-    listed = site.snapshot(evidence={}, candidates=())
+    listed = site.listings()
     nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
     reading._nova.list_hypervisor_servers = mock.Mock(side_effect=CloudError("Nova answered 500"))
@@ -302,7 +304,9 @@ def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
     failed = site.server(status="ERROR")
     shown = site.snapshot()
     reading = site.reading()
-    reading._session = t.cast("t.Any", types.SimpleNamespace(cloud=shown.cloud, project=PROJECT))
+    reading._listings._session = t.cast(
+        "t.Any", types.SimpleNamespace(cloud=shown.cloud, project=PROJECT)
+    )
     reading._placement.list_providers = lambda: shown.providers
     reading._nova.list_aggregates = lambda: ()
     reading._nova.list_newest_servers = lambda _limit: answer(
@@ -327,3 +331,24 @@ def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
 
     assert [sample.value and sample.value.uuid for sample in snapshot.samples] == [live]
     assert snapshot.sampled_projects == (PROJECT,) and snapshot.control is not None
+
+
+def test_the_cloud_as_a_whole_has_no_candidates(site: Site) -> None:
+    reading = site.reading()
+    reading._listings = t.cast("t.Any", types.SimpleNamespace(read=lambda *_: site.listings()))
+    snapshot = reading.collect_cloud()
+
+    assert (snapshot.candidates, snapshot.evidence) == ((), {})
+    assert snapshot.providers == site.providers
+
+
+def test_a_renewed_proof_makes_no_index_of_its_own(site: Site) -> None:
+    """A run with many changes renews many proofs, and the listings stay the same."""
+    server = site.server(site.roots[0], site.roots[0])
+    index = ListingsIndex(site.listings())
+    reading = site.reading()
+    with mock.patch.object(ListingsIndex, "__init__", side_effect=AssertionError("made again")):
+        again = reading.refresh_evidence(index, [server])
+
+    assert again.candidates == (server,)
+    assert again.scope == Scope(consumers=(server,)) and index.listings.scope == Scope()

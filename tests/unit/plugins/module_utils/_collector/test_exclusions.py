@@ -39,7 +39,8 @@ def test_end_date_includes_its_day_in_utc(until: t.Any) -> None:
     assert (held.exclude_providers, held.ended_exclusions) == ({"compute-1"}, ())
     assert over.exclude_providers == frozenset()
     assert over.ended_exclusions == (
-        "exclude_providers: compute-1 is excluded no longer, its exclusion ended with 2026-12-31.",
+        "exclude_providers: compute-1 is no longer excluded, "
+        "because its exclusion ended with 2026-12-31.",
     )
 
 
@@ -140,7 +141,7 @@ def test_name_that_yaml_reads_as_a_number_is_a_name() -> None:
         (_until(""), "until of compute-1 is ''"),
         (
             _until(DAY, till="x"),
-            "an entry has till, which is not known: it may have name, until, reason.",
+            "an entry has the unknown keys till. Valid keys are name, until, reason.",
         ),
         ({"until": DAY}, "an entry has no name"),
         ({"name": None}, "None is not a name"),

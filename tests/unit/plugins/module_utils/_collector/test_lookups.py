@@ -16,7 +16,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.lookups
     Lookups,
     MigrationsAtHosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     World,
@@ -77,11 +79,13 @@ class Site(World):
         )
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
         look = LookupContext(
-            SnapshotIndex(snapshot),
-            allocations,
-            lambda uuid: known[uuid].migrations,
-            False,
-            MigrationsAtHosts(t.cast("t.Any", nova)),
+            index=ListingsIndex(snapshot),
+            scope=snapshot.scope,
+            allocations=allocations,
+            migrations_of=lambda uuid: known[uuid].migrations,
+            at_hosts=MigrationsAtHosts(t.cast("t.Any", nova)),
+            nova_roots=frozenset(),
+            fresh=False,
         )
         services: list[t.Any] = [
             types.SimpleNamespace(query_inventories=lambda root: known[uuid].stock),

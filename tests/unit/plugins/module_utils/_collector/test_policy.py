@@ -78,8 +78,8 @@ def test_service_not_known_to_allocate_is_refused() -> None:
     with pytest.raises(
         InvalidInput,
         match=(
-            r"'containers' is not the type .* Known are accelerator, application-container, "
-            r"container"
+            r"'containers' is not a known type .* Known types are accelerator, "
+            r"application-container, container"
         ),
     ):
         parse_policy(_options(ignore_allocators=["container", "containers"]))

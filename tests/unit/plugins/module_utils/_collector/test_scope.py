@@ -16,10 +16,6 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.scope i
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
-    find_roots_of_hosts,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
@@ -77,56 +73,6 @@ def test_triage_with_names_is_refused(named: dict[str, t.Any]) -> None:
         _scope(mode="triage", **named)
 
 
-@pytest.fixture(name="site")
-def _site() -> World:
-    world = World()
-    world.host("compute-1.example", service="compute-1")
-    for name in ("node-1", "node-2"):
-        world.host(name, service="ironic")
-    world.provider("gone")
-    return world
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("compute-1", {"compute-1.example"}),
-        ("compute-1.example", {"compute-1.example"}),
-        ("ironic", {"node-1", "node-2"}),
-        ("node-2", {"node-2"}),
-        ("gone", {"gone"}),
-    ],
-)
-def test_host_is_named_by_its_service_hypervisor_or_provider(
-    site: World, name: str, found: set[str]
-) -> None:
-    roots = find_roots_of_hosts([name], site.nodes.values(), site.providers)
-
-    assert {site.providers[root].name for root in roots} == found
-    assert find_roots_of_hosts(roots, site.nodes.values(), site.providers) == roots
-
-
-def test_sharing_provider_is_not_a_host(site: World) -> None:
-    site.provider("pool", sharing=True)
-
-    with pytest.raises(InvalidInput, match="hosts names pool"):
-        find_roots_of_hosts(["pool"], site.nodes.values(), site.providers)
-
-
-def test_child_provider_is_not_a_host(site: World) -> None:
-    site.provider("nic", next(iter(site.nodes)))
-
-    with pytest.raises(
-        InvalidInput, match="hosts names nic, which neither Nova nor Placement knows"
-    ):
-        find_roots_of_hosts(["nic"], site.nodes.values(), site.providers)
-
-
-def test_all_unknown_hosts_are_named(site: World) -> None:
-    with pytest.raises(InvalidInput, match="hosts names a, b, which"):
-        find_roots_of_hosts(["b", "node-1", "a"], site.nodes.values(), site.providers)
-
-
 def test_shard_has_a_number_and_a_total() -> None:
     assert _scope(shard="2/8").shard == Shard(2, 8)
     assert _scope(shard="1/1").shard == Shard(1, 1)
@@ -137,7 +83,7 @@ def test_shard_has_a_number_and_a_total() -> None:
     "text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"]
 )
 def test_invalid_shard_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is none: give its number"):
+    with pytest.raises(InvalidInput, match="is not valid: give the number"):
         _scope(shard=text)
 
 

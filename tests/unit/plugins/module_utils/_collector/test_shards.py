@@ -14,10 +14,14 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
+from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_hosts_for_server_details,
-    find_candidates,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.node_usage import (
     find_mismatched_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
+    find_candidates,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.shards import (
     find_owning_root,
@@ -32,7 +36,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
@@ -91,7 +97,7 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     snapshot = d.replace(
         known, allocations=allocations_by_consumer, trees=trees, scope=Scope(shard=shard, **scope)
     )
-    index = SnapshotIndex(snapshot)
+    index = ListingsIndex(snapshot)
     classes = {"VCPU": LITTLE, "MEMORY_MB": LITTLE}
     marked = {
         root.uuid: known.details.get(root.uuid, ProviderDetails()).traits for root in index.roots
@@ -103,20 +109,20 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     }
     # Traits of candidates are read wherever they are.
     snapshot = d.replace(snapshot, details={**known.details, **covered})
-    hosts = choose_hosts_for_server_details(snapshot)
+    hosts = choose_hosts_for_server_details(index)
     glances = {
         uuid: server
         for uuid, server in world.servers.items()
         if server.host in hosts and uuid not in world.unmapped
     }
-    candidates = [uuid for uuid in find_candidates(snapshot, glances) if uuid in known.evidence]
+    candidates = [uuid for uuid in find_candidates(index, glances) if uuid in known.evidence]
     if shard:
         candidates = [uuid for uuid in candidates if _owned(uuid, snapshot, glances)]
     return d.replace(snapshot, candidates=tuple(candidates))
 
 
 def _owned(consumer: str, snapshot: Snapshot, glances: t.Any) -> bool:
-    allocation, index = snapshot.evidence[consumer].allocation.value, SnapshotIndex(snapshot)
+    allocation, index = snapshot.evidence[consumer].allocation.value, ListingsIndex(snapshot)
     root = find_owning_root(consumer, allocation.resources if allocation else {}, index, glances)
     return root is not None and index.covers(root)
 
@@ -312,7 +318,9 @@ def test_servers_on_a_shared_disk_are_examined_only_by_the_shard_of_their_host()
     stranger = world.stranger(pool)
 
     assert {
-        uuid for shard in shards(2) for uuid in find_candidates(read(world, shard), world.servers)
+        uuid
+        for shard in shards(2)
+        for uuid in find_candidates(ListingsIndex(read(world, shard)), world.servers)
     } == {lacking, stranger}
 
 
@@ -376,9 +384,9 @@ def test_every_host_of_a_small_shard_is_read() -> None:
     for root in (world.first, world.second):
         world.nodes[root] = d.replace(world.nodes[root], used={"VCPU": 1, "MEMORY_MB": 1})
 
-    assert choose_hosts_for_server_details(read(world)) == []
+    assert choose_hosts_for_server_details(ListingsIndex(read(world))) == []
     assert [
-        choose_hosts_for_server_details(read(world, world.shard_of(root)))
+        choose_hosts_for_server_details(ListingsIndex(read(world, world.shard_of(root))))
         for root in (world.first, world.second)
     ] == [
         ["compute-first"],
@@ -393,7 +401,8 @@ def test_no_consumer_is_lost_where_nova_lists_no_compute_node() -> None:
 
     def seen(shard: Shard) -> list[str]:
         snapshot = d.replace(read(world, shard), hypervisors=silent)
-        return [uuid for uuid in find_candidates(snapshot) if _owned(uuid, snapshot, {})]
+        candidates = find_candidates(ListingsIndex(snapshot))
+        return [uuid for uuid in candidates if _owned(uuid, snapshot, {})]
 
     assert [uuid for shard in shards(2) for uuid in seen(shard)] == [stranger]
 

@@ -564,12 +564,12 @@ def test_only_guests_that_nova_does_not_show_here_are_looked_up(site: Site) -> N
 def test_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
     site.host("node-1", service="ironic")
     site.host("node-2", service="ironic")
-    index = SnapshotIndex(site.snapshot())
+    nodes = list(site.nodes.values())
 
-    check_compute_hosts(["here", "there"], index)
+    check_compute_hosts(["here", "there"], nodes)
     for name in ("somewhere", "ironic", "node-1", ""):
         with pytest.raises(InvalidInput, match="give each host the name"):
-            check_compute_hosts(["here", name], index)
+            check_compute_hosts(["here", name], nodes)
 
 
 @pytest.mark.parametrize(

@@ -123,12 +123,15 @@ def test_tree_without_a_compute_node_belongs_to_no_host() -> None:
         ),
         (
             {"nodes": answer("GET /os-hypervisors/detail", 200, ())},
-            "0 of 0 hypervisors are providers here",
+            "0 of 0 hypervisors have a resource provider",
         ),
-        ({"providers": {GHOST: PROVIDERS[GHOST]}}, "0 of 2 hypervisors are providers here"),
+        (
+            {"providers": {GHOST: PROVIDERS[GHOST]}},
+            "0 of 2 hypervisors have a resource provider",
+        ),
         (
             {"services": _services(SERVICE, Service("nova-compute", "compute-9", "UNKNOWN", None))},
-            "could not say anything of compute-9",
+            "could not say anything about compute-9",
         ),
         (
             {"services": _services(Service("nova-compute", "ghost", "enabled", "down"))},

@@ -12,6 +12,7 @@ again and `AllocationWriter` writes.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses as d
 import functools
 import itertools
@@ -24,7 +25,14 @@ import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils._clients import allocation_writer
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
-from ansible_collections.osops.placement.plugins.module_utils._collector import collector
+from ansible_collections.osops.placement.plugins.module_utils._collector import (
+    allocations,
+    collector,
+    compute_nodes,
+    evidence,
+    host_lookups,
+    samples,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     Change,
     build_body,
@@ -65,6 +73,16 @@ if t.TYPE_CHECKING:
 
 # Approximately the number of requests of a detection here.
 LONGEST = 30
+# What asks several things side by side.
+PARALLEL = (
+    allocation_writer,
+    allocations,
+    collector,
+    compute_nodes,
+    evidence,
+    host_lookups,
+    samples,
+)
 BYSTANDER = next(iter(Nova().world.servers))
 BEFORE: tuple[tuple[str, ...], ...] = (
     ("finish",),
@@ -367,10 +385,11 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
         mock.patch.object(collector, "PlacementReader", lambda api: cloud),
         mock.patch.object(collector, "NovaReader", lambda api: cloud),
         mock.patch.object(collector, "NeutronReader", lambda api: cloud),
-        mock.patch.object(collector, "map_parallel", _one_after_another),
-        mock.patch.object(allocation_writer, "map_parallel", _one_after_another),
-        mock.patch.object(collector, "run_parallel", lambda first, second: (first(), second())),
+        mock.patch.object(allocations, "run_parallel", lambda first, second: (first(), second())),
+        contextlib.ExitStack() as patches,
     ):
+        for module in PARALLEL:
+            patches.enter_context(mock.patch.object(module, "map_parallel", _one_after_another))
         reading = collector.Collector(t.cast("t.Any", session))
         found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
         steps = [

@@ -24,7 +24,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._collector import (
     answering_cells,
-    collector,
+    services,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
@@ -333,8 +333,8 @@ def unaware_listings(draw: st.DrawFn) -> UnawareListings:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeat the request to a cell without a pause."""
-    monkeypatch.setattr(collector, "_RETRY_PAUSE", 0)
+    """Let the second look at a cell follow the first without a pause."""
+    monkeypatch.setattr(services, "_RETRY_PAUSE", 0)
     monkeypatch.setattr(
         answering_cells, "map_parallel", lambda function, items: list(map(function, items))
     )

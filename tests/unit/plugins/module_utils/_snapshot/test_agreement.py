@@ -86,7 +86,7 @@ def test_compute_nodes_without_a_service_are_named() -> None:
     site = Site()
     services = site.services_with(HERE)
 
-    assert f"compute nodes of {THERE}, and no compute service" in _told(
+    assert f"compute nodes on {THERE}, but no compute service" in _told(
         site.snapshot(services=services, services_after=services)
     )
 
@@ -94,7 +94,7 @@ def test_compute_nodes_without_a_service_are_named() -> None:
 def test_host_found_directly_and_never_listed_is_named() -> None:
     told = _told(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}))
 
-    assert f"compute nodes on {NEW} (GET /os-hosts), which its listings leave out" in told
+    assert f"compute nodes on {NEW} (GET /os-hosts) that its listings leave out" in told
     assert "nova-manage cell_v2 delete_host" in told
 
 
@@ -143,7 +143,7 @@ def test_server_on_an_unlisted_host_is_looked_up(status: int | None, agrees: boo
     snapshot = site.snapshot(host_lookups=lookups)
 
     assert (list_disagreements(snapshot) == ()) is agrees
-    assert list_hosts_to_look_up(snapshot) == [NEW]
+    assert list_hosts_to_look_up(snapshot, snapshot.evidence.values()) == [NEW]
 
 
 def test_marker_known_and_then_unknown_is_a_contradiction() -> None:
@@ -155,7 +155,9 @@ def test_marker_known_and_then_unknown_is_a_contradiction() -> None:
     )
     evidence_by_uuid = site.evidence_with(forgotten, marker=known, markers=(known, unknown))
 
-    assert f"knew {forgotten} as a migration's" in _told(site.snapshot(evidence=evidence_by_uuid))
+    assert f"knew {forgotten} as a migration in one answer" in _told(
+        site.snapshot(evidence=evidence_by_uuid)
+    )
 
 
 def test_migration_listed_and_then_missing_is_a_contradiction() -> None:
@@ -182,7 +184,7 @@ def test_migration_deleted_with_its_server_is_not_a_contradiction() -> None:
 def test_unlisted_hosts_of_aggregates_are_looked_up() -> None:
     aggregates = (Aggregate("uuid", "racks", None, (HERE, NEW)),)
 
-    assert list_hosts_to_look_up(Site().snapshot(aggregates=aggregates)) == [NEW]
+    assert list_hosts_to_look_up(Site().listings(aggregates=aggregates), ()) == [NEW]
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_consumer_also_on_a_host_of_the_dead_cell_is_undecided(site: Site) -> No
     finding = site.finding(server)
 
     assert (finding.verdict, finding.change) == ("undecided", None)
-    assert f"it touches {SILENT}, whose cell does not answer" in finding.reason
+    assert f"it involves {SILENT}, whose cell does not answer" in finding.reason
 
 
 def test_server_that_once_left_the_dead_cell_is_undecided(site: Site) -> None:

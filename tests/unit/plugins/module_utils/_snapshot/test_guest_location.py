@@ -360,8 +360,7 @@ def test_finding_says_what_to_do() -> None:
     cloud.copied("Error")
 
     assert (
-        "start the server, or reboot it hard, on compute-1, and it is proven"
-        in cloud.finding.reason
+        "start or hard reboot the server on compute-1 to prove where it is" in cloud.finding.reason
     )
 
 

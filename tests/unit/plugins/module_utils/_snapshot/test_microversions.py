@@ -62,7 +62,7 @@ def test_new_enough_services_prove_everything() -> None:
         (
             {"compute_version": (2, 68)},
             (
-                "Nova offers microversions up to 2.68, and 2.69 is needed to see whether every "
+                "Nova offers microversions up to 2.68, but 2.69 is needed to see whether every "
                 "cell answers"
             ),
         ),
@@ -70,7 +70,7 @@ def test_new_enough_services_prove_everything() -> None:
         (
             {"placement_version": (1, 27)},
             (
-                "Placement offers microversions up to 1.27, and 1.28 is needed to see the "
+                "Placement offers microversions up to 1.27, but 1.28 is needed to see the "
                 "generations of consumers"
             ),
         ),
@@ -94,8 +94,8 @@ def test_missing_requirement_of_one_kind_leaves_that_undecided() -> None:
     assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "undecided"}
     assert found["summary"]["coverage"]["complete"]
     assert found["summary"]["coverage"]["not_provable"] == [
-        "Placement offers microversions up to 1.37, and 1.38 is needed to see which consumers are "
-        "of another service: "
+        "Placement offers microversions up to 1.37, but 1.38 is needed to see which consumers "
+        "belong to another service: "
         "unknown_consumer is undecided."
     ]
 

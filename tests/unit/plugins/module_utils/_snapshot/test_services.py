@@ -92,7 +92,7 @@ def test_exactly_one_service_is_selected(wish: dict[str, str], found: Service | 
     [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}],
 )
 def test_no_service_is_absent_while_a_cell_is_down(wish: dict[str, str]) -> None:
-    with pytest.raises(CloudError, match="could not say anything of compute-9"):
+    with pytest.raises(CloudError, match="could not say anything about compute-9"):
         find_service((*ALL, SILENT), _params(**wish))
 
 
@@ -107,7 +107,7 @@ def test_id_without_a_match_names_no_service_of_a_silent_cell(id: str) -> None:
 
 
 def test_host_in_two_cells_is_ambiguous() -> None:
-    with pytest.raises(InvalidInput, match=f"give the id of one .{ONE}, {TWO}"):
+    with pytest.raises(InvalidInput, match=f"give the id of one of them .{ONE}, {TWO}"):
         find_service(
             (ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)),
             _params(host="compute-1"),

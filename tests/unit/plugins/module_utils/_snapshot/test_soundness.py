@@ -107,20 +107,20 @@ CLOSED = {
     ),
     "none of Nova's hosts is here": (
         {"hypervisors": _nodes("elsewhere", on="compute-1")},
-        "0 of 1 hypervisors are providers here",
+        "0 of 1 hypervisors have a resource provider",
     ),
-    "Nova has no hosts": ({"hypervisors": _nodes()}, "0 of 0 hypervisors are providers here"),
+    "Nova has no hosts": ({"hypervisors": _nodes()}, "0 of 0 hypervisors have a resource provider"),
     "may not look": (
         {"samples": (_sample(PROJECT, status=404),)},
-        "list servers that they may not look at",
+        "list servers that they may not look up",
     ),
     "may look but is not shown the host": (
         {"samples": (_sample(PROJECT, host=None),)},
-        "list servers that they may not look at",
+        "list servers that they may not look up",
     ),
     "may not see where even its own are": (
         {"samples": (_sample(OUR_PROJECT, host=None),)},
-        "list servers that they may not look at",
+        "list servers that they may not look up",
     ),
     "a live server is listed as deleted": (
         {"control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))},
@@ -128,11 +128,11 @@ CLOSED = {
     ),
     "the deleted cannot be listed": (
         {"control": answer("GET /servers/detail?deleted=True", 403)},
-        "these credentials may not filter",
+        "these credentials may not use the filter",
     ),
     "may look at its own alone": (
         {"samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))},
-        "list servers that they may not look at",
+        "list servers that they may not look up",
     ),
 }
 
@@ -166,7 +166,7 @@ def test_every_failed_check_is_reported() -> None:
 def test_empty_cloud_fails_the_check_of_the_region() -> None:
     (sentence,) = list_failed_checks(World().snapshot())
 
-    assert "0 of 0 hypervisors are providers here" in sentence
+    assert "0 of 0 hypervisors have a resource provider" in sentence
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_credentials_denied_in_several_projects_fail() -> None:
         d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT))
     )
 
-    assert "list servers that they may not look at" in sentence
+    assert "list servers that they may not look up" in sentence
 
 
 def test_credentials_that_see_no_host_of_any_server_fail() -> None:
@@ -240,7 +240,7 @@ def test_credentials_that_see_no_host_of_any_server_fail() -> None:
 
     (told,) = list_failed_checks(world.snapshot(samples=(), control=None))
 
-    assert told.startswith("These credentials see no server together with its host")
+    assert told.startswith("These credentials do not see the host of any server")
 
 
 def test_cloud_without_servers_needs_no_check_of_the_credentials() -> None:
@@ -270,9 +270,9 @@ def test_silent_hosts_are_named_once_in_order() -> None:
 @pytest.mark.parametrize(
     ("count", "named"),
     [
-        (1, "of compute-1."),
-        (3, "of compute-1, compute-2, compute-3."),
-        (4, "of compute-1, compute-2, compute-3 and 1 more."),
+        (1, "about compute-1."),
+        (3, "about compute-1, compute-2, compute-3."),
+        (4, "about compute-1, compute-2, compute-3 and 1 more."),
     ],
 )
 def test_three_of_many_silent_hosts_are_named_and_the_others_counted(
@@ -294,7 +294,7 @@ def test_silent_cell_closes_only_proofs_by_absence(when: str) -> None:
     assert list_failed_checks(snapshot) == ()
     assert list_unjudged_hosts(snapshot) == ["compute-1"]
     assert list_failed_absence_checks(snapshot) == (
-        "A cell is not answering: Nova could not say anything of compute-1.",
+        "A cell is not answering: Nova could not say anything about compute-1.",
     )
 
 

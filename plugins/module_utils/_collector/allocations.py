@@ -1,0 +1,200 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The allocations in the scope, read from Placement while Nova lists its compute nodes."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.node_usage import (
+    find_mismatched_nodes,
+    sum_by_tree,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.shards import (
+    list_providers_to_read,
+    list_roots_in_shard,
+    select_allocations,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
+    map_parallel,
+    run_parallel,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+        PlacementReader,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+        Resources,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Scope,
+    )
+
+
+@d.dataclass(frozen=True)
+class AllocationListing:
+    """The allocations that were read, by consumer.
+
+    trees: the roots of the trees of which they were read, None for all.
+    usages: what is in use of each provider, where only that was asked for.
+    """
+
+    allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
+    trees: Collection[str] | None = None
+    usages: Mapping[str, Resources] = d.field(default_factory=dict)
+
+    @property
+    def sorted_trees(self) -> tuple[str, ...] | None:
+        """The trees in order, as a snapshot keeps them."""
+        if self.trees is None:
+            return None
+        return tuple(sorted(self.trees))
+
+
+class AllocationReader:
+    """Reads the allocations of hosts, of consumers, of a shard or of the whole cloud."""
+
+    def __init__(self, placement: PlacementReader, nova: NovaReader) -> None:
+        self._placement = placement
+        self._nova = nova
+
+    def read(
+        self,
+        scope: Scope | None,
+        providers: Mapping[str, Provider],
+        list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]],
+    ) -> tuple[Answer[tuple[Hypervisor, ...]], AllocationListing]:
+        """Read the allocations in `scope`, and list Nova's compute nodes.
+
+        The nodes are listed meanwhile, or before where they say what to read.
+        """
+        if scope is None:
+            return list_nodes(), AllocationListing()
+        if scope.is_narrow:
+            hypervisors = list_nodes()
+            return hypervisors, self._read_named_allocations(scope, hypervisors, providers)
+        if scope.mode == "triage":
+            usages, hypervisors = run_parallel(
+                lambda: self._placement.list_usages(providers), list_nodes
+            )
+            return hypervisors, self._read_mismatched_allocations(usages, hypervisors, providers)
+        shard = scope.shard
+        wanted: Iterable[str] = providers
+        if shard:
+            wanted = list_providers_to_read(shard, providers)
+        allocations_by_consumer, hypervisors = run_parallel(
+            lambda: self._placement.list_allocations_on_providers(wanted), list_nodes
+        )
+        if shard is None:
+            return hypervisors, AllocationListing(allocations_by_consumer)
+        return hypervisors, AllocationListing(
+            select_allocations(shard, allocations_by_consumer, providers),
+            list_roots_in_shard(shard, providers, hypervisors.value or ()),
+        )
+
+    def _read_named_allocations(
+        self,
+        scope: Scope,
+        hypervisors: Answer[tuple[Hypervisor, ...]],
+        providers: Mapping[str, Provider],
+    ) -> AllocationListing:
+        """Read the allocations of the hosts and of the consumers that a narrow scope names."""
+        trees = self._find_named_roots(scope, hypervisors, providers)
+        in_trees = self._read_allocations_in_trees(trees, providers)
+        # Of a named consumer the whole allocation was read, and in the trees only a part of it.
+        return AllocationListing({**in_trees, **self._read_named_consumers(scope)}, trees)
+
+    def _read_mismatched_allocations(
+        self,
+        usages: Mapping[str, Resources],
+        hypervisors: Answer[tuple[Hypervisor, ...]],
+        providers: Mapping[str, Provider],
+    ) -> AllocationListing:
+        """Read the allocations of the trees whose usages are not what nova-compute reports."""
+        nodes = {node.uuid: node for node in hypervisors.value or ()}
+        trees = set(find_mismatched_nodes(nodes, sum_by_tree(usages.items(), providers)))
+        # A root without a compute node has nothing to be compared with.
+        for uuid, provider in providers.items():
+            if provider.is_host and uuid not in nodes:
+                trees.add(uuid)
+        allocations = self._read_allocations_in_trees(trees, providers)
+        return AllocationListing(allocations, trees, usages)
+
+    @staticmethod
+    def _find_named_roots(
+        scope: Scope, nodes: Answer[tuple[Hypervisor, ...]], providers: Mapping[str, Provider]
+    ) -> frozenset[str]:
+        """Return the roots of the named hosts. Raises CloudError while a cell is down."""
+        if scope.hosts and nodes.value is None:
+            raise CloudError(
+                f"Nova answered {nodes.status} when asked for its compute nodes, so the hosts "
+                "that hosts names cannot be found: a cell is not answering."
+            )
+        return find_roots_of_hosts(scope.hosts, nodes.value or (), providers)
+
+    def _read_allocations_in_trees(
+        self, trees: Collection[str], providers: Mapping[str, Provider]
+    ) -> dict[str, Allocations]:
+        return self._placement.list_allocations_on_providers(
+            uuid for uuid, provider in providers.items() if provider.root in trees
+        )
+
+    def _read_named_consumers(self, scope: Scope) -> dict[str, Allocations]:
+        """Return the allocations of the named consumers, and of the migrations of named servers."""
+        consumers = set(scope.consumers)
+        for answer in map_parallel(self._nova.list_migrations_of_server, scope.consumers):
+            consumers.update(migration.uuid for migration in answer.value or ())
+        return {
+            allocation.consumer: allocation.resources
+            for allocation in self._placement.get_allocations(consumers)
+        }
+
+
+def find_roots_of_hosts(
+    hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
+) -> frozenset[str]:
+    """Return the root providers of the named hosts.
+
+    A compute node can be named by its name, host or uuid, and a root provider without one by its
+    name or uuid.
+
+    Raises InvalidInput for a host that neither Nova nor Placement has.
+    """
+    roots_by_name: dict[str, set[str]] = {}
+    for provider in providers.values():
+        if provider.is_host:
+            for name in (provider.uuid, provider.name):
+                roots_by_name.setdefault(name, set()).add(provider.uuid)
+    for node in nodes:
+        for name in (node.uuid, node.name, node.host):
+            roots_by_name.setdefault(name, set()).add(node.uuid)
+    unknown_names = sorted(set(hosts) - set(roots_by_name))
+    if unknown_names:
+        raise InvalidInput(
+            f"hosts: neither Nova nor Placement knows {', '.join(unknown_names)}. "
+            "Give the names or UUIDs of hypervisors."
+        )
+    roots: set[str] = set()
+    for name in hosts:
+        # A host of ironic has several compute nodes, each with a root provider.
+        roots.update(roots_by_name[name])
+    return frozenset(roots)

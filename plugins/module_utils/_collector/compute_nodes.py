@@ -1,0 +1,113 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The compute nodes, and the servers on them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import functools
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._collector import answering_cells
+from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
+    list_services,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    LISTED_BY_SERVERS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    have_same_compute_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    has_every_cell_answered,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+
+def list_compute_nodes(
+    nova: NovaReader,
+    services: Answer[tuple[Service, ...]],
+    providers: Mapping[str, Provider],
+    with_servers: bool,
+) -> Answer[tuple[Hypervisor, ...]]:
+    """List the compute nodes of all cells or, while one is down, of those that answer.
+
+    services: the compute services, listed before.
+    with_servers: whether each comes with the uuids of the servers of its host.
+    """
+    roots = [uuid for uuid, provider in providers.items() if provider.is_host]
+    listing = nova.list_hypervisors(with_servers, roots)
+    if listing.value is not None or listing.status < 500:
+        return listing
+    # The cell may have gone down since the services were listed.
+    latest = services
+    if has_every_cell_answered(services):
+        latest = list_services(nova)
+    if latest.value is None or not have_same_compute_hosts(services, latest):
+        # Workers that do not know the same cells: which hosts are left out is uncertain then.
+        return listing
+    if has_every_cell_answered(latest):
+        # It is back, and if it was away while something else was read, the answers of others
+        # will show it.
+        return nova.list_hypervisors(with_servers, roots)
+    return answering_cells.list_compute_nodes(nova, latest, providers, with_servers)
+
+
+def add_servers(
+    nova: NovaReader, hypervisors: Answer[tuple[Hypervisor, ...]], nodes: Collection[str]
+) -> Answer[tuple[Hypervisor, ...]]:
+    """Return the listing with the servers of `nodes`, asked for where that was not done yet.
+
+    nodes: compute nodes by uuid.
+    """
+    listed = hypervisors.value or ()
+    wanted = [node for node in listed if node.servers is None and node.uuid in nodes]
+    if not wanted:
+        return hypervisors
+    ask = _list_servers_on_node
+    if hypervisors.request == LISTED_BY_SERVERS:
+        ask = _list_servers_at_host
+    servers_by_node = {}
+    answers = map_parallel(functools.partial(ask, nova), wanted)
+    for node, servers in zip(wanted, answers, strict=True):
+        servers_by_node[node.uuid] = servers
+    completed = []
+    for node in listed:
+        if node.uuid in servers_by_node:
+            completed.append(d.replace(node, servers=servers_by_node[node.uuid]))
+        else:
+            completed.append(node)
+    return d.replace(hypervisors, value=tuple(completed))
+
+
+def _list_servers_on_node(nova: NovaReader, node: Hypervisor) -> tuple[str, ...] | None:
+    try:
+        return nova.list_hypervisor_servers(node.uuid)
+    except CloudError:
+        # Nova searches for a compute node in one cell after the other, and so does not find it
+        # beyond one that is down.
+        if has_every_cell_answered(nova.list_services()):
+            raise
+        return _list_servers_at_host(nova, node)
+
+
+def _list_servers_at_host(nova: NovaReader, node: Hypervisor) -> tuple[str, ...] | None:
+    return nova.list_server_uuids_on_host(node.host).value

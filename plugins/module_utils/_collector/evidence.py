@@ -1,0 +1,255 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Everything that is read about the candidates of one reading, after its listings."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
+    add_servers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_lookups import (
+    HostLookups,
+    find_roots_without_node,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
+    choose_nodes_for_absence_proof,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
+    LookupContext,
+    MigrationsAtHosts,
+    merge_evidence,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.provider_details import (
+    list_covered_roots_without_node,
+    read_details,
+    read_missing_traits,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
+    list_services,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.shards import (
+    find_owning_root,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    list_hosts_to_look_up,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+    find_nova_roots,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    MigrationListing,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    is_same_listing,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+        PlacementReader,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Lookups
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+        Allocations,
+        ProviderDetails,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Evidence,
+        Listings,
+        Scope,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
+
+# How many rows of the listing of all migrations cost Nova what one request for those of one server
+# does (docs/benchmark.md).
+_ROWS_PER_REQUEST = 40
+
+
+class EvidenceReader:
+    """Reads one snapshot to its end, from the index of its listings.
+
+    started_at, scope: of the snapshot; a renewed proof has its own, whatever the listings have.
+    fresh: whether nothing that a listing said may replace a direct answer.
+    """
+
+    def __init__(
+        self,
+        placement: PlacementReader,
+        nova: NovaReader,
+        lookups: Lookups,
+        index: ListingsIndex,
+        *,
+        started_at: str,
+        scope: Scope,
+        fresh: bool,
+    ) -> None:
+        self._placement = placement
+        self._nova = nova
+        self._lookups = lookups
+        self._index = index
+        self._started_at = started_at
+        self._scope = scope
+        self._fresh = fresh
+        self._hosts = HostLookups(nova, index)
+        self._details: dict[str, ProviderDetails] = {}
+
+    def read_providers(self, candidates: Sequence[str]) -> None:
+        """Read what a rule has to know of the providers in scope and of those of the candidates."""
+        index = self._index
+        if index.listings.hypervisors.value is None:
+            return
+        without_node = list_covered_roots_without_node(index)
+        if without_node and not index.listings.cloud.other_novas:
+            # All of them, in scope or not: if the listings leave out a cell, the lookup of any host
+            # there shows it, also for a provider that has another name than its host.
+            self._hosts.look_up_roots({root.uuid for root in index.roots} - set(index.nodes))
+        self._details = read_details(self._placement, index, candidates, without_node)
+
+    def finish(
+        self,
+        consumers: Sequence[str],
+        server_details: Mapping[str, Server] | None = None,
+        left_out: int = 0,
+    ) -> Snapshot:
+        """Look up `consumers`, list the services again, and return the finished snapshot.
+
+        server_details: as `_collector.shards.find_owning_root` takes them. A shard looks up only
+            the consumers that it reports.
+        left_out: how many more candidates there would have been.
+        """
+        answers = self._read_allocations_of(consumers)
+        if self._scope.shard:
+            consumers = self._select_in_shard(consumers, answers, server_details or {})
+        allocations = [answer.value.resources for answer in answers.values() if answer.value]
+        self._read_traits(allocations)
+        self._hosts.look_up_roots(find_roots_without_node(self._index, allocations))
+        candidates, evidence = self._look_up_consumers(consumers, answers)
+        return Snapshot(
+            **vars(self._read_last_listings(evidence)),
+            candidates=candidates,
+            evidence=evidence,
+            details=self._details,
+            left_out=left_out,
+            retried=self._placement.retried + self._nova.retried,
+            finished_at=get_utc_now(),
+        )
+
+    def _read_traits(self, allocations: Sequence[Allocations]) -> None:
+        """Add the traits of the roots in `allocations` that are not a compute node's."""
+        # Without a listing of compute nodes, every root would seem to be without one.
+        if self._index.listings.hypervisors.value is None:
+            return
+        self._details = read_missing_traits(
+            self._placement, self._index, allocations, self._details
+        )
+
+    def _read_last_listings(self, evidence: Mapping[str, Evidence]) -> Listings:
+        """Return the listings as they are at the end of the reading.
+
+        The evidence says which hosts have to be asked for their servers and looked up. The services
+        are listed last, because a cell may have gone down during the lookups.
+        """
+        listings = self._index.listings
+        nodes = choose_nodes_for_absence_proof(self._index, self._scope, evidence, self._fresh)
+        hypervisors = add_servers(self._nova, listings.hypervisors, nodes)
+        self._hosts.look_up(list_hosts_to_look_up(listings, evidence.values()))
+        services_after = listings.services_after
+        # An answer that differs from the first stays: nothing that follows makes it good.
+        if is_same_listing(listings.services, services_after):
+            services_after = list_services(self._nova)
+        return d.replace(
+            listings,
+            started_at=self._started_at,
+            scope=self._scope,
+            hypervisors=hypervisors,
+            host_lookups=self._hosts.answers,
+            services_after=services_after,
+        )
+
+    def _read_allocations_of(self, consumers: Sequence[str]) -> dict[str, Answer[Allocation]]:
+        """Return the allocations of the consumers, and of the servers of those that migrate."""
+        servers = set()
+        for uuid in consumers:
+            if uuid in self._index.migrations:
+                servers.add(self._index.migrations[uuid].server)
+        uuids = [*consumers, *sorted(servers - set(consumers))]
+        answers = map_parallel(self._placement.get_allocation, uuids)
+        return dict(zip(uuids, answers, strict=True))
+
+    def _select_in_shard(
+        self,
+        consumers: Sequence[str],
+        answers: Mapping[str, Answer[Allocation]],
+        server_details: Mapping[str, Server],
+    ) -> list[str]:
+        """Return those of the consumers that the shard which is being read reports."""
+        selected = []
+        for uuid in consumers:
+            allocation = answers[uuid].value
+            if allocation is None:
+                continue
+            root = find_owning_root(uuid, allocation.resources, self._index, server_details)
+            if root is not None and self._index.covers(root):
+                selected.append(uuid)
+        return selected
+
+    def _look_up_consumers(
+        self, consumers: Sequence[str], allocations: Mapping[str, Answer[Allocation]]
+    ) -> tuple[tuple[str, ...], dict[str, Evidence]]:
+        """Look up each of the consumers; those with evidence are the candidates."""
+        context = LookupContext(
+            index=self._index,
+            scope=self._scope,
+            allocations=allocations,
+            migrations_of=self._choose_migration_source(len(allocations)),
+            at_hosts=MigrationsAtHosts(self._nova),
+            nova_roots=find_nova_roots(self._details),
+            fresh=self._fresh,
+        )
+        candidates = []
+        evidence_by_uuid: dict[str, Evidence] = {}
+        for collected in map_parallel(
+            lambda consumer: self._lookups.collect_evidence(consumer, context), consumers
+        ):
+            if collected:
+                candidates.append(collected[0].uuid)
+            # Two migrations may have the same server, each with lookups of its own.
+            for evidence in collected:
+                merged = merge_evidence(evidence_by_uuid.get(evidence.uuid), evidence)
+                evidence_by_uuid[evidence.uuid] = merged
+        return tuple(candidates), evidence_by_uuid
+
+    def _choose_migration_source(
+        self, lookups: int
+    ) -> Callable[[str], Answer[tuple[Migration, ...]]]:
+        """Return what answers which migrations a server has.
+
+        lookups: for how many servers it is asked at most.
+        """
+        # One listing of all migrations may cost less than a request for each consumer. It is a new
+        # one, because the first was read before the allocations of the consumers.
+        if not self._fresh and len(self._index.migrations) <= _ROWS_PER_REQUEST * lookups:
+            return MigrationListing(self._nova.list_migrations()).get_part
+        return self._nova.list_migrations_of_server

@@ -1,0 +1,181 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Which hosts are asked for their servers: those that a proof needs, and no more. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.node_usage import (
+    find_mismatched_nodes,
+    sum_by_tree,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.server_locations import (
+    ServerLocations,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    group_by_tree,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Resources,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Evidence,
+        Listings,
+        Scope,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
+
+# Of the few hosts of a shard most may have the same fault; so many have to agree before what they
+# have counts as usual.
+_MIN_AGREEING_NODES = 5
+
+
+def choose_nodes_for_server_listing(listings: Listings) -> Collection[str]:
+    """Return the compute nodes to be asked for their servers one by one, as roots.
+
+    There are none where the hypervisor listing came with the servers of all hosts.
+    """
+    if listings.scope.is_narrow:
+        return _list_nodes_in_trees(listings, _list_allocated_roots(listings))
+    if listings.scope.mode == "triage":
+        return _list_nodes_in_trees(listings, ())
+    return ()
+
+
+def _list_nodes_in_trees(listings: Listings, more_roots: Collection[str]) -> set[str]:
+    """Return the compute nodes whose trees were read, and those with one of `more_roots`."""
+    nodes = {node.uuid for node in listings.hypervisors.value or ()}
+    # None stands for all trees.
+    if listings.trees is None:
+        return nodes
+    return nodes & {*listings.trees, *more_roots}
+
+
+def _list_allocated_roots(listings: Listings) -> set[str]:
+    """Return the roots of all providers of the allocations that were read."""
+    roots = set()
+    for allocations in listings.allocations.values():
+        for uuid in allocations:
+            # Placement may have made a provider after it listed them.
+            if uuid in listings.providers:
+                roots.add(listings.providers[uuid].root)
+    return roots
+
+
+def choose_hosts_for_server_details(index: ListingsIndex) -> list[str]:
+    """Return the hosts of which the servers are to be read with their flavors, sorted.
+
+    These are hosts where a server may have the wrong amounts, or an allocation on a child provider
+    that nothing explains, and hosts with several compute nodes, for which the hypervisor listing
+    does not say which server is on which.
+    """
+    scope = index.listings.scope
+    if scope.needs_every_lookup or scope.mode == "triage":
+        return []
+    # While a cell is down, Nova lists no figures of compute nodes that could be compared.
+    if not index.listings.every_cell_listed:
+        return []
+    locations = ServerLocations(index)
+    covered = {node.host for uuid, node in index.nodes.items() if index.covers(uuid)}
+    hosts = covered & set(locations.shared_hosts)
+    if scope.includes_any("wrong_amount"):
+        hosts |= _list_hosts_with_mismatch(index, locations)
+    if scope.includes_any("leaked_child"):
+        hosts |= _list_hosts_with_children(index, locations)
+    return sorted(hosts)
+
+
+def _list_hosts_with_mismatch(index: ListingsIndex, locations: ServerLocations) -> set[str]:
+    """Return the hosts of which more or less is allocated than nova-compute says is used."""
+    covered = {uuid: node for uuid, node in index.nodes.items() if index.covers(uuid)}
+    min_agreeing = 1
+    if index.listings.scope.shard:
+        min_agreeing = _MIN_AGREEING_NODES
+    counted = sum_by_tree(_list_counted_amounts(index, locations), index.providers)
+    hosts = set()
+    for uuid in find_mismatched_nodes(covered, counted, min_agreeing):
+        # A nova-compute that is down says nothing about what is used now.
+        if index.nodes[uuid].state == "up":
+            hosts.add(index.nodes[uuid].host)
+    return hosts
+
+
+def _list_counted_amounts(
+    index: ListingsIndex, locations: ServerLocations
+) -> Iterator[tuple[str, Resources]]:
+    """Yield each provider with the amounts that nova-compute counts, consumer by consumer."""
+    for consumer, allocations in index.listings.allocations.items():
+        yield from locations.filter_counted(consumer, allocations).items()
+
+
+def _list_hosts_with_children(index: ListingsIndex, locations: ServerLocations) -> set[str]:
+    """Return the hosts with a server in its place that has an allocation on a child provider."""
+    hosts = set()
+    for consumer, allocations in index.listings.allocations.items():
+        if not locations.has_only_own_tree(consumer, allocations):
+            continue
+        for root, providers in group_by_tree(allocations, index).items():
+            if root and providers != {root}:
+                hosts.add(index.nodes[root].host)
+    return hosts
+
+
+def choose_nodes_for_absence_proof(
+    index: ListingsIndex, scope: Scope, evidence_by_uuid: Mapping[str, Evidence], fresh: bool
+) -> Collection[str]:
+    """Return the compute nodes to be asked for their servers before a server counts as absent.
+
+    That Nova has no record of a consumer at all counts only when no host shows it. Triage does
+    without that kind, and a renewed proof (`fresh`) has asked every host already if it is of that
+    kind.
+    """
+    absent = []
+    for evidence in evidence_by_uuid.values():
+        if evidence.server.status == 404 or _has_no_host(evidence.server.value):
+            absent.append(evidence)
+    # 400 for the marker: the uuid is not a migration's either.
+    is_unknown = any(evidence.marker.status == 400 for evidence in absent)
+    if is_unknown and not fresh and scope.mode == "full" and scope.includes_any("unknown_consumer"):
+        return index.nodes
+    # It may be where it or a migration of it has an allocation, and at both ends of each.
+    migrations: list[Migration] = []
+    for evidence in absent:
+        migrations.extend(index.get_listed_migrations(evidence.uuid).value or ())
+    hosts: set[str | None] = set()
+    for migration in migrations:
+        hosts |= {migration.source_compute, migration.dest_compute}
+    roots = _list_roots_of(absent, index)
+    for migration in migrations:
+        if migration.uuid in evidence_by_uuid:
+            roots |= _list_roots_of([evidence_by_uuid[migration.uuid]], index)
+    return {root for root, node in index.nodes.items() if root in roots or node.host in hosts}
+
+
+def _list_roots_of(consumers: Iterable[Evidence], index: ListingsIndex) -> set[str | None]:
+    """Return the roots of all providers in the allocations of the consumers."""
+    roots: set[str | None] = set()
+    for evidence in consumers:
+        if evidence.allocation.value:
+            roots.update(map(index.get_root, evidence.allocation.value.resources))
+    return roots
+
+
+def _has_no_host(server: Server | None) -> bool:
+    return server is not None and not server.host

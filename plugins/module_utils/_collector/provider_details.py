@@ -1,0 +1,114 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Inventories and traits of the providers of which a rule has to know them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+    find_nova_roots,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+        PlacementReader,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
+
+# The inventories of at most so many providers are read only to be shown.
+_MAX_DETAILED_PROVIDERS = 100
+
+
+def list_covered_roots_without_node(index: ListingsIndex) -> set[str]:
+    """Return the root providers in the scope that are not a compute node's.
+
+    There are none where no kind that is asked for is about them.
+    """
+    if not index.listings.scope.includes_any("orphaned_provider", "name_conflict"):
+        return set()
+    return _list_covered_roots(index) - set(index.nodes)
+
+
+def read_details(
+    placement: PlacementReader,
+    index: ListingsIndex,
+    candidates: Iterable[str],
+    without_node: Collection[str],
+) -> dict[str, ProviderDetails]:
+    """Read the inventories and traits that a rule has to know, by provider.
+
+    These are root providers `without_node`, compute nodes whose capacity was asked for, and the
+    providers of the candidates. The last are read only if they are few: they prove nothing, and
+    cost a request each.
+    """
+    scope = index.listings.scope
+    wanted = _list_allocated_providers(index, candidates)
+    if len(wanted) > _MAX_DETAILED_PROVIDERS:
+        wanted = set()
+    if scope.is_narrow or "capacity_mismatch" in scope.kinds:
+        wanted |= _list_covered_roots(index) & set(index.nodes)
+    wanted &= set(index.providers)
+    return {
+        **placement.get_details(sorted(wanted), ("inventories",)),
+        **placement.get_details(sorted(without_node), ("inventories", "traits")),
+    }
+
+
+def read_missing_traits(
+    placement: PlacementReader,
+    index: ListingsIndex,
+    allocations_by_consumer: Iterable[Allocations],
+    details: Mapping[str, ProviderDetails],
+) -> dict[str, ProviderDetails]:
+    """Return `details`, with the traits of the allocated roots that are not a compute node's.
+
+    They say whether a root was a compute node's.
+    """
+    known = find_nova_roots(details)
+    roots = set()
+    for allocations in allocations_by_consumer:
+        for uuid in allocations:
+            provider = index.providers.get(uuid)
+            if provider is not None and not provider.sharing:
+                roots.add(provider.root)
+    wanted = sorted(root for root in roots if root not in index.nodes and root not in known)
+    completed = dict(details)
+    if not wanted:
+        return completed
+    for root, read in placement.get_details(wanted, ("traits",)).items():
+        # The inventories that were read before stay.
+        before = details.get(root, ProviderDetails())
+        completed[root] = d.replace(before, traits=read.traits)
+    return completed
+
+
+def _list_covered_roots(index: ListingsIndex) -> set[str]:
+    return {root.uuid for root in index.roots if index.covers(root.uuid)}
+
+
+def _list_allocated_providers(index: ListingsIndex, candidates: Iterable[str]) -> set[str]:
+    """Return the providers in the allocations of the candidates, of a shard only those in it."""
+    providers: set[str] = set()
+    for uuid in candidates:
+        providers.update(index.listings.allocations.get(uuid, ()))
+    if not index.listings.scope.shard:
+        return providers
+    return {uuid for uuid in providers if index.covers(index.providers[uuid].root)}

@@ -1,0 +1,317 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""One server, as the listings and the evidence about it show it: what it is doing and where it is.
+
+Each question about a server is answered in one place. Pure: no request, no clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import functools
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    DELETING_ACTIONS,
+    FAILED_MIGRATION_STATUSES,
+    GUEST_LEAVING_MIGRATION_TYPES,
+    MOVING_ACTIONS,
+    SETTLED_STATUSES,
+    SUCCESSFUL_MIGRATION_STATUSES,
+    UNSHELVE_ACTION,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    group_by_tree,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Container, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Evidence,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
+
+
+@d.dataclass(frozen=True, kw_only=True)
+class ServerView:
+    """A server, alive or not.
+
+    subject: the evidence about it.
+    """
+
+    index: ListingsIndex
+    subject: Evidence
+
+    @property
+    def server(self) -> Server | None:
+        """The server as a direct lookup shows it now."""
+        return self.subject.server.value
+
+    @functools.cached_property
+    def server_migrations(self) -> tuple[Migration, ...]:
+        """The migrations of the server, newest first, from every answer that has any."""
+        # Nova leaves a cell that is too slow for one of the requests out of its answer, without
+        # an error, so no answer alone is complete. Of one migration, the last answer counts.
+        answers = (
+            self.index.get_listed_migrations(self.subject.uuid),
+            *self.subject.host_migrations,
+            self.subject.migrations,
+        )
+        migrations: dict[str, Migration] = {}
+        for answer in answers:
+            for row in answer.value or ():
+                if row.server == self.subject.uuid:
+                    migrations[row.uuid] = row
+        return tuple(sorted(migrations.values(), key=_get_creation_time, reverse=True))
+
+    @functools.cached_property
+    def active_migration(self) -> Migration | None:
+        """A migration of the server that is still under way."""
+        for migration in self.server_migrations:
+            if not migration.ended:
+                return migration
+        return None
+
+    @functools.cached_property
+    def own_tree(self) -> str | None:
+        """The root provider of the compute node where the server is, whatever its state."""
+        if self.server is None:
+            return None
+        return self.index.find_tree_at(self.server.host, self.server.node)
+
+    @functools.cached_property
+    def settled(self) -> bool:
+        """The server rests: nothing is being done to it and it is not on its way."""
+        server = self.server
+        if server is None or server.status not in SETTLED_STATUSES:
+            return False
+        # Where the answer leaves the task out, one may be under way.
+        if not server.task_known or server.task_state is not None:
+            return False
+        if not server.host or not server.node:
+            return False
+        # Migrations that could not be read may hide one that is under way.
+        if self.subject.migrations.value is None:
+            return False
+        return self.active_migration is None and self.unlisted_move is None
+
+    @property
+    def unlisted_move(self) -> str | None:
+        """Why the server may have moved though Nova lists no migration of it.
+
+        It is None where Nova lists a migration, or where no move was ever requested.
+        """
+        # An API worker that does not know the server's cell lists no migration of it. A worker that
+        # lists one knows the cell, and so lists all.
+        if self.subject.migrations.value or self.server is None or not self.server.host:
+            return None
+        actions = self.subject.actions.value
+        if actions is None:
+            return "its instance actions, which would show a move of it, could not be read"
+        for action in actions:
+            if action.action in MOVING_ACTIONS:
+                return (
+                    f"Nova recorded the action {action.action} at {action.start_time} "
+                    "and lists no migration"
+                )
+        return None
+
+    @functools.cached_property
+    def arrived(self) -> bool:
+        """Whether the server is where its newest move took it.
+
+        The newest move that took place ended on the host where Nova says that the server is, or
+        the server was unshelved there since.
+        """
+        statuses = SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}
+        moves = [move for move in self.server_migrations if move.status in statuses]
+        if not moves:
+            return True
+        if self.server is None:
+            return False
+        newest = moves[0]
+        end = newest.dest_compute
+        if newest.status == "reverted":
+            end = newest.source_compute
+        if end is None or end == self.server.host:
+            return True
+        return self._was_unshelved_after(moves)
+
+    def _was_unshelved_after(self, moves: Collection[Migration]) -> bool:
+        """Return whether the server was unshelved on its host after the last change of each move.
+
+        An unshelve makes no migration. Its host saves itself as the server's before it makes the
+        guest, and its event ends well only after that (nova/compute/manager.py,
+        _unshelve_instance).
+        """
+        unshelve = self._find_last_unshelve()
+        if unshelve is None or self.server is None:
+            return False
+        if self.server.host not in unshelve.unshelving_hosts:
+            return False
+        # A row that changed later may be of a move that ended later: an evacuation is `done` before
+        # the server's new host is saved.
+        return all(
+            is_earlier(move.updated_at or move.created_at, unshelve.start_time) for move in moves
+        )
+
+    def _find_last_unshelve(self) -> Action | None:
+        for answer in self.subject.last_actions:
+            if answer.value is not None and answer.value.action == UNSHELVE_ACTION:
+                return answer.value
+        return None
+
+    @functools.cached_property
+    def server_trees(self) -> Mapping[str | None, frozenset[str]]:
+        """The providers of the server's own allocation, by their root."""
+        allocations: Allocations = {}
+        if self.subject.allocation.value is not None:
+            allocations = self.subject.allocation.value.resources
+        return group_by_tree(allocations, self.index)
+
+    def has_only_own_tree(self, nova_roots: Container[str]) -> bool:
+        """Return whether the server has an allocation in its host's tree, and in no other host's.
+
+        nova_roots: the roots with a trait that only Nova sets. Such a tree was a host's, whether or
+            not that host is proven to be gone.
+        """
+        if self.own_tree is None or self.own_tree not in self.server_trees:
+            return False
+        for root in self.server_trees:
+            # A provider that Placement did not list has no root that would say whose it is.
+            if root is None or root == self.own_tree:
+                continue
+            if root in self.index.nodes or root in nova_roots:
+                return False
+            if self.find_migration_from(root) is not None:
+                return False
+        return True
+
+    def find_migration_from(self, root: str) -> Migration | None:
+        """Return the newest ended migration of the server with the tree `root` as its source."""
+        for migration in self.server_migrations:
+            if migration.ended and self.is_source(root, migration):
+                return migration
+        return None
+
+    def is_source(self, root: str, migration: Migration) -> bool:
+        """Return whether `migration` names the tree `root` as the host that was left."""
+        return self.index.is_at(root, migration.source_compute, migration.source_node)
+
+    def is_at_failed_destination(self, migration: Migration) -> bool:
+        """Return whether Nova says that the server is where a failed `migration` ended."""
+        return (
+            migration.status in FAILED_MIGRATION_STATUSES
+            and self.server is not None
+            and self.server.host == migration.dest_compute
+        )
+
+    def find_failed_move_to(self, roots: Collection[str]) -> Migration | None:
+        """Return the newest failed move whose guest may have survived in one of the trees `roots`.
+
+        An evacuation can fail when the guest already runs (nova/compute/manager.py,
+        _do_rebuild_instance), and the hypervisors go on with a live migration of which a restarted
+        nova-compute has no record (_reset_live_migration).
+        """
+        for move in self.server_migrations:
+            if move.type not in GUEST_LEAVING_MIGRATION_TYPES:
+                continue
+            if move.status not in FAILED_MIGRATION_STATUSES:
+                continue
+            if any(self._may_have_left_guest_in(root, move) for root in roots):
+                return move
+        return None
+
+    def _may_have_left_guest_in(self, root: str, failed: Migration) -> bool:
+        # Host or node is enough: a guest that may be there is not to be overlooked.
+        is_destination = self.index.may_be_at(root, failed.dest_compute, failed.dest_node)
+        return is_destination and not self._has_left_after(failed, root)
+
+    def _has_left_after(self, failed: Migration, root: str) -> bool:
+        """Return whether a later move took the server out of the tree `root`.
+
+        Only a move counts that began after the last change of the `failed` one to there. A host has
+        one domain of a server at most, so whatever the failed move left there is what the later
+        move took away:
+
+        * a confirmed resize or cold migration from there has powered it off and undefined it
+          (nova/compute/manager.py, _resize_instance and _confirm_resize);
+        * a completed live migration from there has moved it (_post_live_migration);
+        * an evacuation from there was requested by an operator who says that the host is dead, as
+          for every evacuated server, and when the host is back it destroys the guest
+          (_destroy_evacuated_instances);
+        * a reverted resize or cold migration to there has destroyed it (revert_resize, before
+          `reverted` is saved).
+
+        Moves between other hosts say nothing: after an evacuation that failed late, guests can run
+        on both.
+        """
+        return any(
+            self._is_move_away_from(root, later) and is_earlier(failed.updated_at, later.created_at)
+            for later in self.server_migrations
+        )
+
+    def _is_move_away_from(self, root: str, move: Migration) -> bool:
+        from_there = self.is_source(root, move)
+        to_there = self.index.is_at(root, move.dest_compute, move.dest_node)
+        if move.status == "reverted":
+            return to_there and not from_there
+        return move.status in SUCCESSFUL_MIGRATION_STATUSES and from_there and not to_there
+
+    @property
+    def state_evidence(self) -> tuple[Answer[t.Any], ...]:
+        """The answers that say what the server is doing."""
+        return (self.subject.migrations, self.subject.server)
+
+    @property
+    def server_answers(self) -> tuple[Answer[t.Any], ...]:
+        """The answers about the server, in the order of their requests."""
+        subject = self.subject
+        return (
+            subject.migrations,
+            subject.server,
+            subject.deleted_listing,
+            subject.actions,
+            subject.marker,
+        )
+
+    @property
+    def node_name(self) -> str:
+        """The name of the compute node where Nova says that the server is."""
+        if self.server is None:
+            return "?"
+        return str(self.server.node)
+
+
+def _get_creation_time(migration: Migration) -> str:
+    return migration.created_at or ""
+
+
+def find_deletion(actions: Answer[tuple[Action, ...]]) -> Action | None:
+    """Return the action that deleted a server, or None where none is recorded.
+
+    About a server that a direct lookup does not find, Nova answers with actions only if the server
+    is among the deleted ones.
+    """
+    for action in actions.value or ():
+        if action.action in DELETING_ACTIONS:
+            return action
+    return None

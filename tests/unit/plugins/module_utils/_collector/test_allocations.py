@@ -1,0 +1,63 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which root providers are those of the hosts that a user names."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.allocations import (
+    find_roots_of_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+
+@pytest.fixture(name="site")
+def _site() -> World:
+    world = World()
+    world.host("compute-1.example", service="compute-1")
+    for name in ("node-1", "node-2"):
+        world.host(name, service="ironic")
+    world.provider("gone")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("compute-1", {"compute-1.example"}),
+        ("compute-1.example", {"compute-1.example"}),
+        ("ironic", {"node-1", "node-2"}),
+        ("node-2", {"node-2"}),
+        ("gone", {"gone"}),
+    ],
+)
+def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(
+    site: World, name: str, found: set[str]
+) -> None:
+    roots = find_roots_of_hosts([name], site.nodes.values(), site.providers)
+
+    assert {site.providers[root].name for root in roots} == found
+    assert find_roots_of_hosts(roots, site.nodes.values(), site.providers) == roots
+
+
+def test_a_provider_that_shares_is_no_host(site: World) -> None:
+    site.provider("pool", sharing=True)
+
+    with pytest.raises(InvalidInput, match="neither Nova nor Placement knows pool"):
+        find_roots_of_hosts(["pool"], site.nodes.values(), site.providers)
+
+
+def test_a_child_is_no_host(site: World) -> None:
+    site.provider("nic", next(iter(site.nodes)))
+
+    with pytest.raises(InvalidInput, match="hosts: neither Nova nor Placement knows nic"):
+        find_roots_of_hosts(["nic"], site.nodes.values(), site.providers)
+
+
+def test_all_unknown_hosts_are_named(site: World) -> None:
+    with pytest.raises(InvalidInput, match=r"knows a, b\."):
+        find_roots_of_hosts(["b", "node-1", "a"], site.nodes.values(), site.providers)

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Some hosts with a server each, whose figures fit."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World
+
+if t.TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
+
+RESERVED = 512
+
+
+class Fleet(World):
+    """Some hosts with a server each.
+
+    The figures of nova-compute count exactly these servers.
+    """
+
+    def __init__(self, hosts: int = 3) -> None:
+        super().__init__()
+        self.roots = [self.host(f"compute-{number}") for number in range(hosts)]
+        self.guests = [self.hold(self.server(root), root) for root in self.roots]
+        for root in self.roots:
+            self.figures(root, CLAIM)
+
+    def figures(self, root: str, used: Mapping[str, int], **fields: t.Any) -> None:
+        told = {"VCPU": used.get("VCPU", 0), "MEMORY_MB": used.get("MEMORY_MB", 0) + RESERVED}
+        self.nodes[root] = d.replace(self.nodes[root], used=told, **fields)
+
+    def read(self, **scope: t.Any) -> ListingsIndex:
+        return ListingsIndex(self.listings(scope=Scope(**scope)))
+
+    def glances(self) -> dict[str, Server]:
+        return dict(self.servers)
