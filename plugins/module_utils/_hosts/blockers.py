@@ -113,7 +113,7 @@ def find_host(
     if host != name and len(own) > 1:
         raise InvalidInput(
             f"{name} is one of {len(own)} compute nodes of service {host}, which can only be "
-            f"retired together: name {host}."
+            f"decommissioned together: name {host} in hosts."
         )
     names = {name, host, *(node.name for node in own)}
     uuids = {node.uuid for node in own if node.uuid in providers}
@@ -165,7 +165,7 @@ def find_leftovers(
 def find_blockers(
     host: Host, details: HostDetails, index: SnapshotIndex, policy: Policy, kinds: Collection[str]
 ) -> tuple[Blocker, ...]:
-    """Return everything that blocks the decommissioning of `host` and is not provably left over."""
+    """Return everything that blocks decommissioning of `host` and is not provably left over."""
     blockers: list[Blocker] = []
     for sentence in index.failed_absence_checks:
         blockers.append(Blocker("unsound_reading", host.name, "", sentence))
@@ -212,7 +212,7 @@ def _find_exclusion_blockers(host: Host, index: SnapshotIndex, policy: Policy) -
             "excluded",
             excluded,
             names[excluded],
-            f"{names[excluded]} is excluded by name ({excluded}), and never touched{note}.",
+            f"{names[excluded]} is excluded by name ({excluded}) and must not be changed{note}.",
         )
 
 
@@ -220,7 +220,8 @@ def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]
     servers = {server.uuid: server for server in details.servers}
     uuids = set(servers)
     # The listing of servers leaves out soft-deleted servers. The listing of hypervisors has them,
-    # and Nova does not delete the service of a host that has any.
+    # and Nova does not delete the service of a host that has any
+    # (nova/api/openstack/compute/services.py, delete).
     for node in host.nodes:
         uuids.update(node.servers or ())
     for uuid in sorted(uuids):
@@ -237,7 +238,7 @@ def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]
 
 def _describe_state(server: Server | None) -> str:
     if server is None:
-        return "perhaps soft-deleted"
+        return "possibly soft-deleted"
     if server.task_state:
         return f"{server.status}, {server.task_state}"
     return server.status
@@ -252,7 +253,7 @@ def _find_migration_blockers(
             host.name,
             "",
             f"Nova answered {details.migrations.status} when asked for the migrations of "
-            f"{host.name}.",
+            f"{host.name}: check the credentials and nova-api, and run again.",
         )
     for migration in _list_host_migrations(host, details, index):
         if migration.ended:
@@ -275,7 +276,8 @@ def _list_host_migrations(
 ) -> list[Migration]:
     """Return the migrations from and to the host that either listing has, sorted by uuid."""
     migrations = {}
-    # Nova silently leaves a slow cell out of an answer: what only one of the two has counts too.
+    # Nova leaves a slow cell out of an answer without an error, so a migration that only one of
+    # the two listings has counts too.
     for migration in index.migrations.values():
         if host.name in (migration.source_compute, migration.dest_compute):
             migrations[migration.uuid] = migration
@@ -290,8 +292,8 @@ def _find_service_blockers(host: Host) -> Iterator[Blocker]:
             "service_up",
             host.service.id or host.name,
             "",
-            f"The {COMPUTE} of {host.name} runs. What is deleted under it comes back half: "
-            "stop it before the service is deleted.",
+            f"The {COMPUTE} of {host.name} is up, and would create its service and a part of its "
+            "host again: stop it before the service is deleted.",
             DELETE,
         )
 
@@ -328,10 +330,11 @@ def _make_allocation_blocker(
             "claim",
             consumer,
             "",
-            f"Consumer {consumer} holds a share of it, and nothing is wrong with that.",
+            f"Consumer {consumer} has an allocation on this host that is not left over: move or "
+            "delete its server, or remove the allocation where it was made.",
         )
     name = finding.server.name if finding.server else ""
     reason = f"{finding.verdict}, {finding.kind}: {finding.reason}"
     if finding.change and finding.kind not in kinds:
-        reason += f" {finding.kind} is not among the kinds to remediate."
+        reason += f" {finding.kind} is not in kinds, so it is not remediated."
     return Blocker("claim", consumer, name, reason)

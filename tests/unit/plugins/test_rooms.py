@@ -64,7 +64,7 @@ CEILINGS = {
     "compute_service": 26,
     "compute_service_info": 17,
     "hypervisor_guest": 11,
-    "hypervisor_guest_detect": 55,
+    "hypervisor_guest_detect": 56,
     "hypervisor_guest_info": 12,
     "migration_info": 21,
     "nova_log_info": 5,

@@ -135,7 +135,7 @@ def test_a_server_that_only_the_hypervisor_listing_has_holds_it_back() -> None:
     (blocker,) = site.blockers(servers=())
 
     assert (blocker.kind, blocker.subject) == ("server", server)
-    assert "perhaps soft-deleted" in blocker.reason
+    assert "possibly soft-deleted" in blocker.reason
 
 
 @pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
@@ -201,7 +201,7 @@ def test_what_is_left_over_and_not_chosen_holds_it_back() -> None:
     (blocker,) = site.blockers(kinds=["extra_host"])
 
     assert blocker.kind == "claim"
-    assert "deleted_server is not among the kinds to remediate" in blocker.reason
+    assert "deleted_server is not in kinds" in blocker.reason
     assert site.left_over(kinds=["extra_host"]) == []
 
 

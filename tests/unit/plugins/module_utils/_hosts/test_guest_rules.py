@@ -16,8 +16,8 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
     check_compute_hosts,
     judge_guests,
     list_servers_to_look_up,
-    parse_guests,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import parse_guests
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
@@ -28,9 +28,9 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
-        Guest,
         GuestFinding,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import Guest
 
 ANY_AGE = Policy(min_age=0, unknown_min_age=0)
 STRANGER = "0a000000-0000-4000-8000-000000000001"
@@ -394,7 +394,7 @@ def test_a_directory_in_which_another_domain_has_a_disk_is_protected_also_while_
 
     assert site.about(borrower, directories=(_directory(server),)) == (
         "protected",
-        "A disk of borrower is in it.",
+        "It contains a disk of domain borrower.",
     )
 
 
@@ -468,7 +468,10 @@ def test_on_a_host_that_has_none_of_novas_servers_nothing_is_sure(site: Site) ->
     found = [guest for guest in site.found(_domain(moved)) if guest.uuid != site.guest]
     (finding,) = site.judged(found)
 
-    assert finding.decision.verdict == "undecided" and "another host" in finding.decision.reason
+    assert (
+        finding.decision.verdict == "undecided"
+        and "this may not be host" in finding.decision.reason
+    )
 
 
 def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
@@ -487,7 +490,7 @@ def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
     found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
     assert [finding.decision.verdict for finding in found] == ["undecided"] * 3
-    assert "another host" in found[0].decision.reason
+    assert "this may not be host" in found[0].decision.reason
 
 
 def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> None:
@@ -570,7 +573,7 @@ def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
 
     check_compute_hosts(["here", "there"], index)
     for name in ("somewhere", "ironic", "node-1", ""):
-        with pytest.raises(InvalidInput, match="give each host the name"):
+        with pytest.raises(InvalidInput, match="set host to the name"):
             check_compute_hosts(["here", name], index)
 
 
@@ -605,13 +608,13 @@ def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
     ids=str,
 )
 def test_what_the_info_module_did_not_tell_is_refused(told: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="guests has what hypervisor_guest_info did not return"):
+    with pytest.raises(InvalidInput, match="guests must be results of hypervisor_guest_info"):
         parse_guests(told)
 
 
 @pytest.mark.parametrize("uuid", ["../../etc", "", None, STRANGER.upper()])
 def test_what_is_no_uuid_is_refused(site: Site, uuid: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="which is no UUID"):
+    with pytest.raises(InvalidInput, match="which is not a valid UUID"):
         site.found(_domain(uuid))
 
 

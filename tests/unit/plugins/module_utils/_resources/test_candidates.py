@@ -277,8 +277,8 @@ def test_what_others_share_is_asked_apart(
             0,
             ["free", "max_unit", "step_size"],
             (
-                "10 of 10 VCPU are free; an allocation must have at most 4 VCPU (max_unit); one "
-                "allocation has a multiple of 2 VCPU (step_size)."
+                "10 of 10 VCPU are free; an allocation must have at most 4 VCPU (max_unit); an "
+                "allocation must be a multiple of 2 VCPU (step_size)."
             ),
         ),
     ],
