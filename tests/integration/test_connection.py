@@ -150,7 +150,10 @@ def test_the_os_variables(ansible: Ansible) -> None:
     ("option", "value"), [("min_age", "soon"), ("unknown_min_age", "1 fortnight")]
 )
 def test_a_duration_that_is_none(ansible: Ansible, option: str, value: str) -> None:
-    assert f"'{value}' is no duration" in ansible.module("orphan_detect", **{option: value})["msg"]
+    assert (
+        f"'{value}' is not a valid duration"
+        in ansible.module("orphan_detect", **{option: value})["msg"]
+    )
 
 
 @pytest.mark.long

@@ -99,5 +99,5 @@ def test_what_is_open_is_not_deleted_from_quarantine(host: Host) -> None:
 def test_how_long_must_be_said_before_anything_is_deleted(host: Host) -> None:
     entry = _quarantined(host, "20200101T000000Z")
     assert "older_than" in host.refused(directory="purged")
-    assert "is no duration" in host.refused(directory="purged", older_than="soon")
+    assert "is not a valid duration" in host.refused(directory="purged", older_than="soon")
     assert entry.exists()

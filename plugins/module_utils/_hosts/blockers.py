@@ -113,7 +113,7 @@ def find_host(
     if host != name and len(own) > 1:
         raise InvalidInput(
             f"{name} is one of {len(own)} compute nodes of service {host}, which can only be "
-            f"decommissioned together: name {host} in hosts."
+            f"decommissioned together: name {host}."
         )
     names = {name, host, *(node.name for node in own)}
     uuids = {node.uuid for node in own if node.uuid in providers}

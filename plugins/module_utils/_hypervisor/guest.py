@@ -56,7 +56,7 @@ def require_canonical_uuid(uuid: str, option: str) -> str:
     """
     if normalize_uuid(uuid) != uuid:
         raise InvalidInput(
-            f"{option} {uuid!r} is no UUID in the spelling of Nova (lower case, with dashes)."
+            f"{option} {uuid!r} is not a UUID as Nova writes it (lower case, with dashes)."
         )
     return uuid
 
@@ -168,21 +168,21 @@ class _Task:
         """Raise HostError when the domain is not Nova's, or not the one that the user has seen."""
         if domain.nova is None:
             raise HostError(
-                f"The {domain} has no metadata of Nova, so that it is somebody else's: "
-                "it is left alone."
+                f"The {domain} has no metadata of Nova, so Nova did not define it: "
+                "it is not changed."
             )
         expected_state = self._options["expect_state"]
         if expected_state not in (None, domain.state):
             raise HostError(
-                f"The {domain} is {domain.state}, and was {expected_state} when it was looked at: "
-                "look again what it is used for."
+                f"The {domain} is {domain.state}, but was {expected_state} when it was read: "
+                "check again what uses it."
             )
         created_at = domain.nova["created_at"]
         expected_created_at = self._options["expect_created_at"]
         if expected_created_at not in (None, created_at):
             raise HostError(
-                f"The {domain} was defined by Nova at {created_at}, and not at "
-                f"{expected_created_at}: it is another one than was looked at."
+                f"Nova defined the {domain} at {created_at}, and not at {expected_created_at}: "
+                "it is no longer the domain that was read."
             )
 
     def _pretend_removal(self, domain: Domain) -> None:
@@ -196,21 +196,21 @@ class _Task:
     def _check_undefine_allowed(self, domain: Domain, *, destroy: bool) -> None:
         if domain.state != SHUT_OFF and not destroy:
             raise HostError(
-                f"The {domain} is {domain.state}: only one that is {SHUT_OFF} is undefined, "
-                "unless destroy says otherwise."
+                f"The {domain} is {domain.state}, and only a domain that is {SHUT_OFF} is "
+                "undefined: shut it off, or set destroy."
             )
         for hindrance in REFUSED_UNLESS_REMOVED:
             if getattr(domain, hindrance) and hindrance not in self._options["remove"]:
                 raise HostError(
                     f"The {domain} has {_DISPLAY_NAMES[hindrance]}, which would be lost: "
-                    f"name {hindrance} in remove if it may be."
+                    f"add {hindrance} to remove if it is not needed."
                 )
 
     def _undefine_domain(self, domain: Domain) -> None:
         xml = self._virsh.dump_xml(domain.uuid)
         if parse_domain(xml, state=SHUT_OFF, persistent=True).uuid != domain.uuid:
             raise HostError(
-                f"libvirt gives the XML of another domain for the {domain}: nothing was done."
+                f"libvirt returned the XML of another domain for the {domain}: nothing was changed."
             )
         self._xml_path = domain_xml.save_xml(self._options["backup_path"], domain.uuid, xml)
         if domain.state != SHUT_OFF:
@@ -228,8 +228,8 @@ class _Task:
             self._virsh.define(xml)
             self._domain = self._virsh.get_domain(domain.uuid)
             raise HostError(
-                f"The {domain} was started while it was undefined. "
-                "It was defined again as it was: find out who started it."
+                f"The {domain} was started while it was undefined. It was defined again: find out "
+                "who started it."
             )
         self._actions.append("undefine")
 
@@ -240,8 +240,8 @@ class _Task:
         expected = self._options["expect_changed_at"]
         if expected not in (None, seen.changed_at):
             raise HostError(
-                f"{seen.path} has changed at {seen.changed_at}, and not at {expected}, "
-                "as when it was looked at: look again what it is used for."
+                f"{seen.path} last changed at {seen.changed_at}, but the directory that was read "
+                f"last changed at {expected}: check again what uses it."
             )
         running = self._domain is not None and self._domain.state != SHUT_OFF
         # The removal of the domain, which was planned before, destroys its guest first.
@@ -282,15 +282,15 @@ class _Task:
     def _check_shut_off(self, seen: InstanceDirectory) -> None:
         if self._domain is not None and self._domain.state != SHUT_OFF:
             raise HostError(
-                f"{seen.path} stays where it is, for the {self._domain} is {self._domain.state}."
+                f"{seen.path} is not moved, because the {self._domain} is {self._domain.state}."
             )
 
     def _plan_restore(self) -> list[Callable[[], None]]:
         existing = self._find_directory()
         if existing is not None and existing.link:
             raise HostError(
-                f"{existing.path} is a symbolic link: "
-                "what is in quarantine stays there until that is gone."
+                f"{existing.path} is a symbolic link: remove it, and run again to restore the "
+                "directory in quarantine."
             )
         if existing is not None:
             return []
@@ -342,7 +342,7 @@ class _Task:
         described = parse_domain(xml, state=SHUT_OFF, persistent=True)
         if described.uuid != uuid or described.nova is None:
             raise InvalidInput(
-                f"{path} describes the {described}, and not a domain of Nova with the UUID {uuid}."
+                f"{path} describes the {described}, but not a domain of Nova with the UUID {uuid}."
             )
 
         def define() -> None:
@@ -357,12 +357,12 @@ class _Task:
 
     def _define_domain(self, uuid: str, xml: bytes) -> Domain:
         if uuid in self._virsh.list_uuids():
-            raise HostError(f"A domain {uuid} has come up meanwhile, and is left as it is.")
+            raise HostError(f"A domain {uuid} was defined meanwhile, and is not changed.")
         self._virsh.define(xml)
         domain = self._virsh.get_domain(uuid)
         if domain is None or not domain.persistent:
             raise HostError(
-                f"libvirt took the XML of {uuid}, and has no such domain for all that: "
-                "look into its log."
+                f"libvirt accepted the XML of {uuid}, but has no such domain: check the log of "
+                "libvirt."
             )
         return domain

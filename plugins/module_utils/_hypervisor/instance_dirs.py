@@ -151,7 +151,7 @@ class InstanceDirectories:
         """
         match = _DIRECTORY_NAME.fullmatch(name)
         if match is None:
-            raise HostError(f"{name!r} is no name of the directory of an instance.")
+            raise HostError(f"{name!r} is not the name of an instance directory.")
         with self._open_instances_dir() as folder:
             return self._read_directory(folder, match, find_open_files(), list_mounts())
 
@@ -184,19 +184,18 @@ class InstanceDirectories:
         """
         if seen.link:
             raise HostError(
-                f"{seen.path} is a symbolic link and not a directory: "
-                "it is left to you, for nobody knows what else uses its target."
+                f"{seen.path} is a symbolic link and not a directory: remove it by hand, because "
+                "something else may use its target."
             )
         # None means unknown, which is as dangerous as a file system that is shared.
         if seen.shared is not False and not allow_shared:
             raise HostError(
-                f"{seen.path} {_describe_shared(seen)} "
-                "where an open file cannot be seen from here: "
-                "look at the others, and set allow_shared."
+                f"{seen.path} {_describe_shared(seen)}, and this host cannot see whether another "
+                "one has a file in it open: check the other hosts, then set allow_shared."
             )
         if seen.open is None:
             raise HostError(
-                f"Whether a file in {seen.path} is open cannot be told: "
+                f"It is unknown whether a file in {seen.path} is open: "
                 "run the task as root, with become."
             )
         if seen.open and not to_be_closed:
@@ -210,14 +209,12 @@ class InstanceDirectories:
         """
         now = self.get_directory(seen.name)
         if now is None or now.inode != seen.inode or now.changed_at != seen.changed_at:
-            raise HostError(
-                f"{seen.path} has changed since it was looked at: look again what it is used for."
-            )
+            raise HostError(f"{seen.path} has changed since it was read: check again what uses it.")
         self.check_move_allowed(now, allow_shared=allow_shared)
         self._make_store()
         with self._open_instances_dir() as folder, self._open_store() as store:
             if store is None:
-                raise HostError(f"quarantine_path {self.store} was removed meanwhile.")
+                raise HostError(f"quarantine_path {self.store} was removed meanwhile: run again.")
             target = find_free_name(seen.name, "", store)
             self._rename(seen.name, folder, target, store)
             if not _is_unused(store, target, seen.inode):
@@ -225,8 +222,8 @@ class InstanceDirectories:
                 # move.
                 self._rename(target, store, seen.name, folder)
                 raise HostError(
-                    f"{seen.path} came into use while it was moved, and is where it was: "
-                    "find out by whom (fuser, lsof)."
+                    f"{seen.path} was opened while it was moved, and was moved back: "
+                    "find out what uses it (fuser, lsof)."
                 )
         return os.path.join(self.store, target)
 
@@ -239,10 +236,10 @@ class InstanceDirectories:
         name = os.path.basename(target)
         with self._open_instances_dir() as folder, self._open_store() as store:
             if store is None:
-                raise HostError(f"{self.store} is not there any more.")
+                raise HostError(f"quarantine_path {self.store} no longer exists.")
             with contextlib.suppress(FileNotFoundError):
                 os.stat(name, dir_fd=folder, follow_symlinks=False)
-                raise HostError(f"{target} is there already: what is in quarantine stays there.")
+                raise HostError(f"{target} already exists: the directory stays in quarantine.")
             self._rename(entry.name, store, name, folder)
         return target
 
@@ -255,7 +252,7 @@ class InstanceDirectories:
         if not shutil.rmtree.avoids_symlink_attacks:
             raise HostError(
                 "Python cannot delete a directory safely on this system: "
-                "delete by hand what is in quarantine."
+                "delete the directories in quarantine by hand."
             )
         in_use, around = find_open_files(), list_mounts()
         for entry in entries:
@@ -265,9 +262,8 @@ class InstanceDirectories:
             # For an entry that was deleted meanwhile it is unknown too, and does not matter.
             if busy is None and os.path.lexists(entry.path):
                 raise HostError(
-                    f"Whether a file in {entry.path} is open cannot be told: "
-                    "run the task as root, with become. "
-                    f"What holds more than {MAX_ENTRIES} files is left to you."
+                    f"It is unknown whether a file in {entry.path} is open: run the task as root, "
+                    f"with become. Delete a directory with more than {MAX_ENTRIES} files by hand."
                 )
 
     def purge(self, entry: QuarantinedDirectory) -> None:
@@ -284,7 +280,7 @@ class InstanceDirectories:
                 return
             except OSError as error:
                 raise HostError(
-                    f"{entry.path} could not be deleted altogether: {describe_os_error(error)}."
+                    f"{entry.path} could not be deleted completely: {describe_os_error(error)}."
                 ) from error
 
     def _read_directory(
@@ -303,7 +299,7 @@ class InstanceDirectories:
             return None
         link = stat.S_ISLNK(status.st_mode)
         if link:
-            # A link is never followed: what is open behind it stays unknown.
+            # A link is never followed, so it stays unknown whether a file behind it is open.
             inside = DirScan(None, status.st_mtime, set())
             opened = None
             shared = is_shared(self.path, around)
@@ -335,7 +331,7 @@ class InstanceDirectories:
             status = os.stat(match.group(), dir_fd=store, follow_symlinks=False)
         except FileNotFoundError:
             return None
-        # `quarantine` makes neither links nor impossible times: these are not its own.
+        # `quarantine` creates neither links nor invalid times, so somebody else created this.
         if moved is None or not stat.S_ISDIR(status.st_mode):
             return None
         path = os.path.join(self.store, match.group())
@@ -356,7 +352,7 @@ class InstanceDirectories:
         except OSError as error:
             raise HostError(
                 f"instances_path {self.path} cannot be read: {describe_os_error(error)}. "
-                "Set it to Nova's own, and use become."
+                "Set it to the instances_path in nova.conf, and use become."
             ) from error
         try:
             yield folder
@@ -369,7 +365,7 @@ class InstanceDirectories:
                 os.mkdir(self.store, 0o700)
         except OSError as error:
             raise HostError(
-                f"quarantine_path {self.store} cannot be made: {describe_os_error(error)}."
+                f"quarantine_path {self.store} cannot be created: {describe_os_error(error)}."
             ) from error
 
     @contextlib.contextmanager
@@ -386,14 +382,14 @@ class InstanceDirectories:
                 reason = "it is a symbolic link"
             raise HostError(
                 f"quarantine_path {self.store} cannot be used: {reason}. "
-                "Give a real folder, and use become."
+                "Set it to a real directory, and use become."
             ) from error
         try:
             status = os.fstat(store)
             if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise HostError(
-                    f"quarantine_path {self.store} can be changed by others: "
-                    "make it root's own with mode 0700."
+                    f"quarantine_path {self.store} can be changed by other users: "
+                    "make root its owner, with mode 0700."
                 )
             yield store
         finally:
@@ -405,7 +401,7 @@ class InstanceDirectories:
             if self._stat_store_or_parent(store).st_dev != device:
                 raise HostError(
                     f"quarantine_path {self.store} is on another file system than {self.path}: "
-                    "choose a folder on the same one."
+                    "choose a directory on the same one."
                 )
 
     def _stat_store_or_parent(self, store: int | None) -> os.stat_result:
@@ -414,7 +410,8 @@ class InstanceDirectories:
         parent = os.path.dirname(self.store)
         if not os.path.isdir(parent):
             raise HostError(
-                f"quarantine_path {self.store} cannot be made: the folder above it is not there."
+                f"quarantine_path {self.store} cannot be created: its parent directory does not "
+                "exist."
             )
         return os.stat(parent)
 
@@ -462,12 +459,12 @@ def _describe_time(moment: float | None) -> tuple[str | None, int | None]:
 
 def _describe_shared(directory: InstanceDirectory) -> str:
     if directory.shared:
-        return "is on a file system that other hosts may use, too,"
-    return "is on a file system of which no type is known,"
+        return "is on a file system that other hosts may use too"
+    return "is on a file system of unknown type"
 
 
 def _describe_in_use(path: str) -> str:
     return (
-        f"{path} is in use, for a file in it is open or something is mounted there: "
-        "find out by whom (fuser, lsof)."
+        f"{path} is in use, because a file in it is open or something is mounted there: "
+        "find out what uses it (fuser, lsof)."
     )

@@ -59,25 +59,25 @@ IMPURE_ROOMS = {"_common.clock", "_common.json_files", "_common.parallel", "_com
 
 # How many files of module_utils a module may ship to the host that it runs on.
 CEILINGS = {
-    "allocation_candidate_info": 18,
-    "compute_host_info": 54,
-    "compute_service": 26,
-    "compute_service_info": 17,
+    "allocation_candidate_info": 19,
+    "compute_host_info": 56,
+    "compute_service": 28,
+    "compute_service_info": 19,
     "hypervisor_guest": 11,
-    "hypervisor_guest_detect": 56,
+    "hypervisor_guest_detect": 54,
     "hypervisor_guest_info": 12,
-    "migration_info": 21,
+    "migration_info": 23,
     "nova_log_info": 5,
-    "orphan_detect": 57,
+    "orphan_detect": 59,
     "orphan_plan": 17,
-    "orphan_remediate": 61,
+    "orphan_remediate": 63,
     "orphan_report": 0,
-    "orphan_restore": 36,
+    "orphan_restore": 38,
     "orphan_summary": 10,
-    "placement_allocation": 17,
-    "placement_allocation_info": 15,
-    "placement_provider": 25,
-    "placement_provider_info": 15,
+    "placement_allocation": 18,
+    "placement_allocation_info": 16,
+    "placement_provider": 27,
+    "placement_provider_info": 16,
 }
 
 # hypervisor_guest_detect runs on the controller: it asks Nova.

@@ -133,7 +133,7 @@ def test_more_complaints_than_may_be_returned_are_told(python: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"since": "yesterday"}, "is no duration"),
+        ({"since": "yesterday"}, "is not a valid duration"),
         ({"since": f"{10**20}d"}, "is longer ago than any log"),
         ({"max_records": 0}, "max_records must be 1 or more"),
     ],

@@ -194,7 +194,7 @@ def test_a_consumer_that_came_back_under_the_same_number_has_moved(placement: Pl
     before = dict(placement.held)
 
     assert list(AllocationWriter(placement.api()).find_conflicts([change])) == [change.consumer]
-    with pytest.raises(AllocationConflict, match="it no longer holds what it was judged by"):
+    with pytest.raises(AllocationConflict, match="it no longer has the allocation that was judged"):
         AllocationWriter(placement.api()).replace(change)
     assert (placement.posts, placement.held) == ([], before)
 
@@ -316,7 +316,7 @@ def test_a_write_that_cannot_be_read_back_is_not_told_as_made(placement: Placeme
     placement.faults = [unanswered]
     (error,) = _write(placement, *changes)
 
-    assert f"Whether {changes[0].consumer} was changed is not known" in str(error)
+    assert f"It is unknown whether {changes[0].consumer} was changed" in str(error)
 
 
 def test_an_accepted_write_that_is_not_found_afterwards_is_not_told_as_made(
@@ -326,7 +326,7 @@ def test_an_accepted_write_that_is_not_found_afterwards_is_not_told_as_made(
     placement.faults = [lambda _body: 204]
     (error,) = _write(placement, *_removals(placement, 1))
 
-    assert "reading it back shows something else" in str(error)
+    assert "but then returned other allocations" in str(error)
 
 
 def test_others_that_waited_too_long_for_one_are_not_begun(

@@ -148,7 +148,7 @@ def test_an_option_gives_the_contents_themselves(contents: t.Any) -> None:
 @pytest.mark.parametrize("nothing", [None, "", {}, [], 0, False], ids=repr)
 def test_an_option_that_is_empty_is_refused_by_its_name(nothing: t.Any) -> None:
     with pytest.raises(
-        InvalidInput, match="plan is empty: give the path of a file, or its contents"
+        InvalidInput, match="plan is empty: set it to the path of a file, or to its contents"
     ):
         read_json_option("plan", nothing)
 

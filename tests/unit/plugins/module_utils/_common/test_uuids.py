@@ -21,5 +21,5 @@ def test_a_consumer_is_written_as_placement_writes_it(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "web-1", CONSUMER[:-1], f"{CONSUMER}/../x"])
 def test_a_consumer_that_is_no_uuid_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is no UUID"):
+    with pytest.raises(InvalidInput, match="is not a valid UUID"):
         require_uuid(text, "consumer")
