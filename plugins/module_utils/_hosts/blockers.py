@@ -115,6 +115,7 @@ def find_host(
             f"{name} is one of {len(own)} compute nodes of service {host}, which can only be "
             f"decommissioned together: name {host}."
         )
+    # A node may have another name than its host, such as the name with its domain.
     names = {name, host, *(node.name for node in own)}
     uuids = {node.uuid for node in own if node.uuid in providers}
     uuids.update(_find_leftover_roots(names, nodes, providers.values(), remembered))
@@ -167,6 +168,7 @@ def find_blockers(
 ) -> tuple[Blocker, ...]:
     """Return everything that blocks decommissioning of `host` and is not provably left over."""
     blockers: list[Blocker] = []
+    # After an unsound reading, servers and allocations may be missing from everything below.
     for sentence in index.failed_absence_checks:
         blockers.append(Blocker("unsound_reading", host.name, "", sentence))
     blockers += _find_exclusion_blockers(host, index, policy)
@@ -256,6 +258,7 @@ def _find_migration_blockers(
             f"{host.name}: check the credentials and nova-api, and run again.",
         )
     for migration in _list_host_migrations(host, details, index):
+        # An ended migration blocks only if it still has an allocation, as any other consumer does.
         if migration.ended:
             continue
         updated_at = migration.updated_at or migration.created_at
@@ -287,6 +290,7 @@ def _list_host_migrations(
 
 
 def _find_service_blockers(host: Host) -> Iterator[Blocker]:
+    # Disabling the service is possible while it is up; only its deletion has to wait.
     if host.service and host.service.state == "up":
         yield Blocker(
             "service_up",
@@ -313,6 +317,7 @@ def _find_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[st
 
 def _frees_host(finding: Finding, host: Host, index: SnapshotIndex, kinds: Collection[str]) -> bool:
     """Return whether the change of a finding removes all allocations of its consumer here."""
+    # A finding without a change is only reported, so its allocation stays.
     if finding.kind not in kinds or not isinstance(finding.change, Change):
         return False
     remaining = finding.change.after["allocations"]

@@ -79,6 +79,7 @@ class GuestDetector:
         # A wrong name of a host would make all its guests look left over, so it comes first.
         check_compute_hosts(hosts, SnapshotIndex(listings))
         node_uuids = [node.uuid for node in nodes if node.host in hosts]
+        # The servers of these hosts are enough: any other server is looked up directly.
         listings = self._reading.add_servers(listings, node_uuids)
         servers = list_servers_to_look_up(guests, SnapshotIndex(listings))
         snapshot = self._reading.refresh_evidence(listings, servers)
@@ -97,6 +98,7 @@ class GuestDetector:
         hosts = set()
         for guest in guests:
             evidence = snapshot.evidence.get(guest.uuid)
+            # For a server that exists, its own migrations were read.
             if evidence and evidence.server.status == 404:
                 hosts.add(guest.host)
         names = sorted(hosts)

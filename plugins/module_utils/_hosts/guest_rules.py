@@ -131,6 +131,7 @@ def _judge_guest(
     outcome = _decide(guest, view, policy)
     if outcome is None:
         return None
+    # Whatever was proven about the server, it says nothing if this is another host.
     if guest.host in mistaken_hosts:
         outcome = undecided(
             f"{mistaken_hosts[guest.host]}: this may not be host {guest.host}.",
@@ -181,6 +182,7 @@ def _explain_mistaken_host(
 
 def _is_server_on_host(guest: Guest, index: SnapshotIndex) -> bool:
     """Return whether Nova shows the server of a guest on its host, listed or asked directly."""
+    # The listing and the lookup have different times, and either is enough to leave a guest alone.
     if index.get_listed_host(guest.uuid) == guest.host:
         return True
     evidence = index.snapshot.evidence.get(guest.uuid)
@@ -211,6 +213,7 @@ def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None
 
 
 def _check_exclusion(guest: Guest, view: ConsumerView, policy: Policy) -> str | None:
+    # A user may exclude the host by any name or UUID of its compute node.
     names = {guest.host}
     for node in view.index.nodes.values():
         if node.host == guest.host:

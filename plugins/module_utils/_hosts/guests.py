@@ -94,6 +94,7 @@ def parse_guests(document: Mapping[str, t.Any]) -> list[Guest]:
             f"({type(error).__name__}: {error})."
         ) from error
     for guest in guests:
+        # The UUID becomes a part of requests and, on the host, of paths.
         if not isinstance(guest.uuid, str) or normalize_uuid(guest.uuid) != guest.uuid:
             raise InvalidInput(f"guests names {guest.uuid!r}, which is not a valid UUID.")
     return guests

@@ -75,6 +75,7 @@ class HostReader:
         remembered: uuids of root providers from an earlier run; they belong to the one host in
             `names`.
         """
+        # All hosts are found in the same three listings, however many are named.
         services = get_listed_services(self._nova.list_services())
         nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         providers = self._placement.list_providers()
@@ -133,6 +134,7 @@ class HostReader:
             if host.name in aggregate.hosts:
                 aggregates.append(aggregate)
         servers = self._nova.query_servers_on_host(host.name)
+        # Without this listing, a host full of servers would look ready to decommission.
         if servers.value is None:
             raise CloudError(
                 f"Nova answered {servers.status} when asked for the servers of {host.name} "

@@ -120,6 +120,7 @@ def check_no_compute_node(
             "A cell does not answer, so Nova returned nothing about "
             f"{summarize_names(silent_hosts)}, and {root.name} may belong to a host there."
         )
+    # In the wrong region, no provider would seem to have a compute node.
     mismatch = find_region_mismatch(listed_nodes, providers)
     if mismatch:
         raise UnsoundReading(mismatch)
@@ -163,8 +164,10 @@ def _check_lookups(
 ) -> None:
     """Raise UnsoundReading if a lookup neither denies the host nor agrees with both listings."""
     for name, lookup in sorted(lookups.items()):
+        # No host mapping has this name, so no cell can have the compute node.
         if lookup.status == 404:
             continue
+        # A host that was installed again exists, but its node has another UUID than the tree.
         if lookup.status == 200 and name in hosts_with_service:
             continue
         raise UnsoundReading(
@@ -197,6 +200,8 @@ def describe_service_blocker(service: Service, allocations: Mapping[str, Allocat
 
     Empty when nothing would.
     """
+    # Nova only logs that Placement refuses to delete a provider in use
+    # (nova/api/openstack/compute/services.py, delete).
     consumers = describe_consumers(allocations, f"the providers of {service.host}")
     if consumers:
         return (

@@ -61,6 +61,7 @@ def _write_new_file(directory: int, folder: str, uuid: str, xml: bytes) -> str:
             "0700."
         )
     name = find_free_name(uuid, ".xml", directory)
+    # A new file only: the XML must not be written through a link that somebody has prepared.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     file = os.open(name, flags, 0o600, dir_fd=directory)
     with os.fdopen(file, "wb") as stream:

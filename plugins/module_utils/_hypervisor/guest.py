@@ -70,6 +70,7 @@ def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
     Raises PlacementToolsError, with nothing done, when any of the steps is refused.
     """
     task = _Task(module)
+    # Everything is checked before the first step, so that a refusal leaves nothing half done.
     steps = task.plan_steps()
     before = task.describe_state()
     try:
@@ -81,7 +82,7 @@ def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
 
 
 class _Task:
-    """A guest, as it was last seen, and what was done with it."""
+    """A guest, as it was last read, and what was done with it."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self._options = options = module.params
@@ -165,7 +166,7 @@ class _Task:
         return remove
 
     def _check_expected_domain(self, domain: Domain) -> None:
-        """Raise HostError when the domain is not Nova's, or not the one that the user has seen."""
+        """Raise HostError if the domain is not Nova's, or no longer the one that the user has seen."""
         if domain.nova is None:
             raise HostError(
                 f"The {domain} has no metadata of Nova, so Nova did not define it: "
@@ -212,6 +213,7 @@ class _Task:
             raise HostError(
                 f"libvirt returned the XML of another domain for the {domain}: nothing was changed."
             )
+        # Saved before anything is destroyed, because a transient domain then has no XML any more.
         self._xml_path = domain_xml.save_xml(self._options["backup_path"], domain.uuid, xml)
         if domain.state != SHUT_OFF:
             self._virsh.destroy(domain)
@@ -220,6 +222,7 @@ class _Task:
         # A transient domain is gone as soon as it is destroyed.
         if self._domain is None:
             return
+        # Somebody may have started the domain again meanwhile.
         self._check_undefine_allowed(self._domain, destroy=False)
         self._virsh.undefine(self._domain, self._options["remove"])
         self._domain = self._virsh.get_domain(domain.uuid)
@@ -234,39 +237,39 @@ class _Task:
         self._actions.append("undefine")
 
     def _plan_quarantine(self) -> list[Callable[[], None]]:
-        seen = self._find_directory()
-        if seen is None:
+        directory = self._find_directory()
+        if directory is None:
             return []
         expected = self._options["expect_changed_at"]
-        if expected not in (None, seen.changed_at):
+        if expected not in (None, directory.changed_at):
             raise HostError(
-                f"{seen.path} last changed at {seen.changed_at}, but the directory that was read "
-                f"last changed at {expected}: check again what uses it."
+                f"{directory.path} last changed at {directory.changed_at}, but the directory that "
+                f"was read last changed at {expected}: check again what uses it."
             )
         running = self._domain is not None and self._domain.state != SHUT_OFF
         # The removal of the domain, which was planned before, destroys its guest first.
         gone_by_then = running and self._options["domain"] == "undefined"
         if not gone_by_then:
-            self._check_shut_off(seen)
+            self._check_shut_off(directory)
         self._instances.check_move_allowed(
-            seen, allow_shared=self._options["allow_shared"], to_be_closed=gone_by_then
+            directory, allow_shared=self._options["allow_shared"], to_be_closed=gone_by_then
         )
 
         def move() -> None:
             if not self._check:
-                self._move_to_quarantine(seen)
+                self._move_to_quarantine(directory)
             self._path = None
             self._actions.append("quarantine")
 
         return [move]
 
-    def _move_to_quarantine(self, seen: InstanceDirectory) -> None:
-        self._domain = self._virsh.get_domain(seen.uuid)
-        self._check_shut_off(seen)
-        current = seen
+    def _move_to_quarantine(self, directory: InstanceDirectory) -> None:
+        self._domain = self._virsh.get_domain(directory.uuid)
+        self._check_shut_off(directory)
+        current = directory
         # A guest that was destroyed may have written until then.
         if "destroy" in self._actions:
-            current = self._find_directory() or seen
+            current = self._find_directory() or directory
         self._moved_to = self._instances.quarantine(
             current, allow_shared=self._options["allow_shared"]
         )
@@ -279,10 +282,10 @@ class _Task:
             self._path = directory.path
         return directory
 
-    def _check_shut_off(self, seen: InstanceDirectory) -> None:
+    def _check_shut_off(self, directory: InstanceDirectory) -> None:
         if self._domain is not None and self._domain.state != SHUT_OFF:
             raise HostError(
-                f"{seen.path} is not moved, because the {self._domain} is {self._domain.state}."
+                f"{directory.path} is not moved, because the {self._domain} is {self._domain.state}."
             )
 
     def _plan_restore(self) -> list[Callable[[], None]]:

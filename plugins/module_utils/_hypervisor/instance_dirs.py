@@ -51,6 +51,8 @@ DEFAULT_INSTANCES_PATH = "/var/lib/nova/instances"
 SUFFIX_BY_KIND = {"instance": "", "resize": "_resize", "del": "_del"}
 
 _KIND_BY_SUFFIX = {suffix: kind for kind, suffix in SUFFIX_BY_KIND.items()}
+# Nova names a directory by the UUID alone (nova/virt/libvirt/utils.py, get_instance_path), and adds
+# `_resize` or `_del` when it moves the directory aside (nova/virt/libvirt/driver.py).
 _DIRECTORY_NAME = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(|_resize|_del)")
 _QUARANTINED_NAME = re.compile(rf"({_DIRECTORY_NAME.pattern})\.({TIMESTAMP_PATTERN})")
 
@@ -121,6 +123,8 @@ class InstanceDirectories:
 
         None where nova-compute does not keep it beside the folder of instances.
         """
+        # nova-compute writes it to its state_path (nova/virt/node.py), in which the instances are by
+        # default.
         path = os.path.join(os.path.dirname(self.path), "compute_id")
         with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
             return normalize_uuid(file.read(100).strip())
@@ -134,6 +138,7 @@ class InstanceDirectories:
         directories = []
         with self._open_instances_dir() as folder:
             names = sorted(os.listdir(folder))
+            # Once for all directories, because it takes a look at every process.
             in_use, around = find_open_files(), list_mounts()
             for name in names:
                 match = _DIRECTORY_NAME.fullmatch(name)
@@ -176,53 +181,56 @@ class InstanceDirectories:
         return entries
 
     def check_move_allowed(
-        self, seen: InstanceDirectory, *, allow_shared: bool, to_be_closed: bool = False
+        self, directory: InstanceDirectory, *, allow_shared: bool, to_be_closed: bool = False
     ) -> None:
         """Raise HostError when the folder must not be moved.
 
         to_be_closed: whether the process that has a file in it open will have ended by then.
         """
-        if seen.link:
+        if directory.link:
             raise HostError(
-                f"{seen.path} is a symbolic link and not a directory: remove it by hand, because "
-                "something else may use its target."
+                f"{directory.path} is a symbolic link and not a directory: remove it by hand, "
+                "because something else may use its target."
             )
         # None means unknown, which is as dangerous as a file system that is shared.
-        if seen.shared is not False and not allow_shared:
+        if directory.shared is not False and not allow_shared:
             raise HostError(
-                f"{seen.path} {_describe_shared(seen)}, and this host cannot see whether another "
-                "one has a file in it open: check the other hosts, then set allow_shared."
+                f"{directory.path} {_describe_shared(directory)}, and this host cannot see "
+                "whether another one has a file in it open: check the other hosts, then set "
+                "allow_shared."
             )
-        if seen.open is None:
+        if directory.open is None:
             raise HostError(
-                f"It is unknown whether a file in {seen.path} is open: "
+                f"It is unknown whether a file in {directory.path} is open: "
                 "run the task as root, with become."
             )
-        if seen.open and not to_be_closed:
-            raise HostError(_describe_in_use(seen.path))
-        self._check_store(seen.device)
+        if directory.open and not to_be_closed:
+            raise HostError(_describe_in_use(directory.path))
+        self._check_store(directory.device)
 
-    def quarantine(self, seen: InstanceDirectory, *, allow_shared: bool) -> str:
+    def quarantine(self, directory: InstanceDirectory, *, allow_shared: bool) -> str:
         """Move a folder into the quarantine, and return its new path.
 
-        Raises HostError when the folder is not as it was `seen`, or must not be moved.
+        Raises HostError if the folder has changed since `directory` was read, or must not be moved.
         """
-        now = self.get_directory(seen.name)
-        if now is None or now.inode != seen.inode or now.changed_at != seen.changed_at:
-            raise HostError(f"{seen.path} has changed since it was read: check again what uses it.")
-        self.check_move_allowed(now, allow_shared=allow_shared)
+        current = self.get_directory(directory.name)
+        if current is None or not _is_unchanged(current, directory):
+            raise HostError(
+                f"{directory.path} has changed since it was read: check again what uses it."
+            )
+        self.check_move_allowed(current, allow_shared=allow_shared)
         self._make_store()
         with self._open_instances_dir() as folder, self._open_store() as store:
             if store is None:
                 raise HostError(f"quarantine_path {self.store} was removed meanwhile: run again.")
-            target = find_free_name(seen.name, "", store)
-            self._rename(seen.name, folder, target, store)
-            if not _is_unused(store, target, seen.inode):
+            target = find_free_name(directory.name, "", store)
+            self._rename(directory.name, folder, target, store)
+            if not _is_unused(store, target, directory.inode):
                 # A process opened a file between the check and the move. It does not notice either
                 # move.
-                self._rename(target, store, seen.name, folder)
+                self._rename(target, store, directory.name, folder)
                 raise HostError(
-                    f"{seen.path} was opened while it was moved, and was moved back: "
+                    f"{directory.path} was opened while it was moved, and was moved back: "
                     "find out what uses it (fuser, lsof)."
                 )
         return os.path.join(self.store, target)
@@ -237,6 +245,7 @@ class InstanceDirectories:
         with self._open_instances_dir() as folder, self._open_store() as store:
             if store is None:
                 raise HostError(f"quarantine_path {self.store} no longer exists.")
+            # A rename would replace an empty directory without an error.
             with contextlib.suppress(FileNotFoundError):
                 os.stat(name, dir_fd=folder, follow_symlinks=False)
                 raise HostError(f"{target} already exists: the directory stays in quarantine.")
@@ -386,6 +395,7 @@ class InstanceDirectories:
             ) from error
         try:
             status = os.fstat(store)
+            # Another user could replace a directory in it, and have that one restored or deleted.
             if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise HostError(
                     f"quarantine_path {self.store} can be changed by other users: "
@@ -398,6 +408,7 @@ class InstanceDirectories:
     def _check_store(self, device: int) -> None:
         """Raise HostError when the quarantine cannot be made, or is not on the file system."""
         with self._open_store() as store:
+            # Within one file system a move is atomic, and open files stay valid.
             if self._stat_store_or_parent(store).st_dev != device:
                 raise HostError(
                     f"quarantine_path {self.store} is on another file system than {self.path}: "
@@ -436,6 +447,11 @@ def _stat_directory_or_link(name: str, folder: int) -> os.stat_result | None:
     if stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode):
         return status
     return None
+
+
+def _is_unchanged(current: InstanceDirectory, earlier: InstanceDirectory) -> bool:
+    # The inode shows a new directory of the same name, and the time a change in the same directory.
+    return current.inode == earlier.inode and current.changed_at == earlier.changed_at
 
 
 def _is_selected(uuid: str, uuids: t.Collection[str] | None) -> bool:

@@ -29,6 +29,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
 
 SHUT_OFF = "shut off"
+# What belongs to a domain and may be lost with it: libvirt can keep the first two when it undefines
+# the domain.
 KEPT_UNLESS_REMOVED = ("nvram", "tpm")
 REFUSED_UNLESS_REMOVED = ("managed_save", "snapshots")
 MAX_XML_BYTES = 10 * 1024 * 1024
@@ -37,6 +39,7 @@ _MAX_ERROR_LENGTH = 500
 _KEEP_TPM_VERSION = (8, 9)
 # timeout exits with 124; with 137 when it had to kill the command.
 _TIMEOUT_STATUSES = (124, 137)
+# The end of the namespace is a version, which differs between releases of Nova.
 _NOVA_METADATA_TAG = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0-9.]+)\}instance")
 
 
@@ -104,6 +107,7 @@ class Virsh:
         output = self._run("list", "--all", "--uuid", *which)
         uuids = output.decode(errors="replace").split()
         for uuid in uuids:
+            # The option virsh may name any program, and its output becomes part of commands.
             if normalize_uuid(uuid) != uuid:
                 raise HostError(
                     f"{self._command_line} list --uuid returned {uuid!r}, which is not a UUID: "
@@ -114,6 +118,7 @@ class Virsh:
     def list_domains(self, uuids: t.Collection[str] | None = None) -> list[Domain]:
         """Return all domains, or those of `uuids` that exist."""
         existing = self.list_uuids()
+        # One listing for each fact is faster than a question for each domain.
         uuids_by_fact = {
             fact: set(self.list_uuids(option)) for fact, option in _LIST_OPTIONS.items()
         }
@@ -206,11 +211,14 @@ class Virsh:
         """Return what virsh writes. Raises HostError when it fails or takes too long."""
         command = [self._find_program(), *self._command[1:]]
         command += ["--quiet", "--connect", self._uri, *arguments]
+        # Ansible's run_command has no time limit, and libvirt can hang while a guest or its storage
+        # does.
         status, output, complaint = self._module.run_command(
             ["timeout", "--kill-after=5", str(self._timeout), *command],
             data=stdin,
             binary_data=True,
             encoding=None,
+            # Other languages have other words for the states of a domain.
             environ_update={"LC_ALL": "C"},
             expand_user_and_vars=False,
         )

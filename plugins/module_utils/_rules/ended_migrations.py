@@ -74,6 +74,7 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
             *evidence,
             server=find_deleted_server(view.subject),
         )
+    # Its server is alive, so the allocation may be the server's own after a failed move.
     need = _explain_possible_need(view, current)
     if need:
         return undecided(f"{ending} {need}", *evidence)
