@@ -166,7 +166,7 @@ class _Task:
         return remove
 
     def _check_expected_domain(self, domain: Domain) -> None:
-        """Raise HostError if the domain is not Nova's, or no longer the one that the user has seen."""
+        """Raise HostError if the domain is not Nova's, or no longer the one that was read."""
         if domain.nova is None:
             raise HostError(
                 f"The {domain} has no metadata of Nova, so Nova did not define it: "
@@ -285,7 +285,8 @@ class _Task:
     def _check_shut_off(self, directory: InstanceDirectory) -> None:
         if self._domain is not None and self._domain.state != SHUT_OFF:
             raise HostError(
-                f"{directory.path} is not moved, because the {self._domain} is {self._domain.state}."
+                f"{directory.path} is not moved, because the {self._domain} is "
+                f"{self._domain.state}."
             )
 
     def _plan_restore(self) -> list[Callable[[], None]]:
