@@ -97,7 +97,7 @@ def test_a_service_that_cannot_be_used(
         (
             {},
             {"cloud": {"auth": {"auth_url": NOWHERE}}, "region_name": "RegionOne"},
-            "region_name cannot be given beside it",
+            "region_name cannot be set beside it",
         ),
     ],
 )

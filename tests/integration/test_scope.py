@@ -238,7 +238,7 @@ def test_an_empty_selection_changes_nothing_and_says_so(
     )
 
     assert run.status == 0, run.output
-    assert "select gives none of the findings" in run.output
+    assert "select returns none of the findings" in run.output
     assert placement.everything() == before
 
 

@@ -123,8 +123,8 @@ class InstanceDirectories:
 
         None where nova-compute does not keep it beside the folder of instances.
         """
-        # nova-compute writes it to its state_path (nova/virt/node.py), which by default also has the
-        # instances.
+        # nova-compute writes it to its state_path (nova/virt/node.py), where the instances are too
+        # by default.
         path = os.path.join(os.path.dirname(self.path), "compute_id")
         with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
             return normalize_uuid(file.read(100).strip())

@@ -116,7 +116,7 @@ def test_that_nothing_could_be_read_is_told(python: str, tmp_path: Path) -> None
     broken = run(python, tmp_path, paths=[str(tmp_path / "cut*")])
 
     assert (nothing["records"], nothing["sources"]) == ([], [])
-    assert "No log was read: there is nothing readable at" in str(nothing["warnings"])
+    assert "No log was read, because nothing can be read at" in str(nothing["warnings"])
     assert "cut.gz cannot be read" in str(broken["warnings"])
 
 
