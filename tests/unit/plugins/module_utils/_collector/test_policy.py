@@ -40,7 +40,7 @@ def test_ages_are_durations() -> None:
 
 @pytest.mark.parametrize("option", ["min_age", "unknown_min_age"])
 def test_an_age_that_is_no_duration_is_refused(option: str) -> None:
-    with pytest.raises(InvalidInput, match="'soon' is no duration"):
+    with pytest.raises(InvalidInput, match="'soon' is not a valid duration"):
         parse_policy(_options(**{option: "soon"}))
 
 
@@ -50,7 +50,7 @@ def test_a_consumer_is_excluded_however_its_uuid_is_written(text: str) -> None:
 
 
 def test_an_excluded_consumer_that_is_no_uuid_is_refused_for_it_would_exclude_nothing() -> None:
-    with pytest.raises(InvalidInput, match="exclude_consumers: 'web-1' is no UUID"):
+    with pytest.raises(InvalidInput, match="exclude_consumers: 'web-1' is not a valid UUID"):
         parse_policy(_options(exclude_consumers=[CONSUMER, "web-1"]))
 
 

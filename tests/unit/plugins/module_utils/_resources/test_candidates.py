@@ -120,7 +120,7 @@ def test_traits_are_told_apart_by_their_mark() -> None:
     [
         ({"resources": {}}, "resources is empty"),
         ({"resources": {"VCPU": "many"}}, "resources must be whole numbers by resource class"),
-        ({"member_of": ["rack-1"]}, "member_of 'rack-1' is no UUID"),
+        ({"member_of": ["rack-1"]}, "member_of 'rack-1' is not a valid UUID"),
         ({"limit": 0}, "limit must be 1 or more, but is 0"),
     ],
 )
