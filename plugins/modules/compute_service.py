@@ -264,7 +264,9 @@ def _ensure_present(
 ) -> dict[str, t.Any]:
     if service is None:
         name = module.params["id"] or f"{module.params['binary']} on {module.params['host']}"
-        raise InvalidInput(f"Nova has no service {name}, and only its own process can make one.")
+        raise InvalidInput(
+            f"Nova has no service {name}: start its process, which creates the service."
+        )
     body = build_update(service, module.params)
     if not body:
         updated = service

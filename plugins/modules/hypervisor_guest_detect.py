@@ -400,7 +400,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_detec
     GuestDetector,
     parse_leftover_ids,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import parse_guests
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import parse_guests
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect

@@ -310,7 +310,8 @@ def _warn_unread(module: AnsibleModule, sources: list[Source]) -> None:
     if all(source.error for source in sources):
         names = ", ".join([*module.params["paths"], *module.params["units"]])
         module.warn(
-            f"No log was read: there is nothing readable at {names or 'no path and no unit'}."
+            f"No log was read, because nothing can be read at {names or 'no path and no unit'}: "
+            "check paths and units, and use become."
         )
 
 

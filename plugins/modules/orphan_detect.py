@@ -980,7 +980,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         write_json(state, extract_history(document))
     _warn_about_policy(module, policy, snapshot)
     if selection and not any(entry["selected"] for entry in document["findings"]):
-        module.warn("select gives none of the findings: nothing may be changed.")
+        module.warn("select returns none of the findings, so nothing may be changed.")
     result = {"changed": False, "summary": document["summary"]}
     for key in ENTRY_LISTS:
         result[key] = document[key][:MAX_RETURNED]
@@ -1016,7 +1016,7 @@ def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot
         )
     for name in find_unknown_exclusions(policy, snapshot.providers.values()):
         module.warn(
-            f"exclude_providers names {name}, which is no resource provider of this cloud: "
+            f"exclude_providers names {name}, which is not a resource provider of this cloud: "
             "nothing is excluded by it."
         )
 

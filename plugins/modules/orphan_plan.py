@@ -544,7 +544,9 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
 def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
     """Return the servers that Nova is to heal."""
     if document is not None:
-        raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
+        raise InvalidInput(
+            "heal needs findings and no plan, because nova-manage decides what to write."
+        )
     findings = read_json(module.params["findings"])
     servers = list_servers_to_heal(findings, parse_limits(module.params))
     return {

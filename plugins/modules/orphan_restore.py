@@ -470,7 +470,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if torn:
         module.warn(
             "The last line of the journal is torn. "
-            "What it was to record was not written to Placement, and it is left out."
+            "Its change was not sent to Placement, so the line is ignored."
         )
 
     path = os.path.join(params["output_dir"], "restoration.json")

@@ -349,8 +349,8 @@ def _check_distinct(consumers: Sequence[str]) -> None:
     repeated = {consumer for consumer in consumers if consumers.count(consumer) > 1}
     if repeated:
         raise InvalidInput(
-            f"allocations has consumer {', '.join(sorted(repeated))} more than once: say in one "
-            "entry what it is to hold."
+            f"allocations has consumer {', '.join(sorted(repeated))} more than once: combine its "
+            "entries into one."
         )
 
 

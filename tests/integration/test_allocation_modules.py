@@ -223,7 +223,7 @@ def test_module_refuses_a_stale_generation_by_name(
         ({"resources": {"compute-1": {"VCPU": -1}}}, "-1 is less than the minimum of 1"),
         ({"resources": {"compute-1": {"VCPU": 10**6}}}, "Unable to allocate inventory"),
         ({"resources": {"compute-1": {"CUSTOM_NONESUCH": 1}}}, "CUSTOM_NONESUCH"),
-        ({"resources": {"nonesuch": CLAIM}}, "no resource provider named 'nonesuch'"),
+        ({"resources": {"nonesuch": CLAIM}}, "no resource provider with the name 'nonesuch'"),
         (
             {"resources": {"11111111-2222-4333-8444-555555555555": CLAIM}},
             "11111111-2222-4333-8444-555555555555",

@@ -97,7 +97,7 @@ def test_unusable_service_fails_with_one_sentence(
         (
             {},
             {"cloud": {"auth": {"auth_url": NOWHERE}}, "region_name": "RegionOne"},
-            "region_name cannot be given beside it",
+            "region_name cannot be set beside it",
         ),
     ],
 )
@@ -150,7 +150,10 @@ def test_os_variables_select_the_cloud(ansible: Ansible) -> None:
     ("option", "value"), [("min_age", "soon"), ("unknown_min_age", "1 fortnight")]
 )
 def test_invalid_duration_is_refused(ansible: Ansible, option: str, value: str) -> None:
-    assert f"'{value}' is no duration" in ansible.module("orphan_detect", **{option: value})["msg"]
+    assert (
+        f"'{value}' is not a valid duration"
+        in ansible.module("orphan_detect", **{option: value})["msg"]
+    )
 
 
 @pytest.mark.long

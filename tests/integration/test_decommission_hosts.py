@@ -564,7 +564,7 @@ def test_nodes_of_one_service_are_decommissioned_singly_and_together(
     done = decommission.done(host)
 
     assert (
-        f"{host}-2 is one of 2 compute nodes of service {host}, which can only be retired "
+        f"{host}-2 is one of 2 compute nodes of service {host}, which can only be decommissioned "
         f"together: name {host}."
     ) in single.told
     assert server in held.told

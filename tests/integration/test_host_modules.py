@@ -131,7 +131,7 @@ def test_module_keeps_a_tree_with_allocations(
     assert result["failed"]
     assert result["consumers"] == consumers
     assert (
-        f"4 consumers still hold a share of the tree of {tree['name']}: "
+        f"4 consumers still have allocations on the tree of {tree['name']}: "
         f"{', '.join(consumers[:3])} and 1 more."
     ) in result["msg"]
     assert placement.providers() == before
@@ -227,8 +227,8 @@ def test_module_deletes_nothing_while_a_cell_is_down(
         (None, "UNKNOWN", None)
     ]
     assert all(result["failed"] for result in (theirs, nobodys, others, empty))
-    assert f"Nova could not say anything about {dead_cell}" in theirs["msg"]
-    assert f"Nova could not say anything about {dead_cell}" in nobodys["msg"]
+    assert f"Nova returned nothing about {dead_cell}" in theirs["msg"]
+    assert f"Nova returned nothing about {dead_cell}" in nobodys["msg"]
     assert "Nova answered 500 when asked for its compute nodes" in others["msg"]
     assert "Nova answered 500 when asked for its compute nodes" in empty["msg"]
     assert placement.providers() == before
@@ -409,7 +409,9 @@ def test_module_keeps_a_service_with_servers_even_by_force(
 
     assert asked["failed"] and forced["failed"]
     assert asked["consumers"] == [server]
-    assert f"1 consumer still holds a share of what {name} has: {server}." in asked["msg"]
+    assert (
+        f"1 consumer still has an allocation on the providers of {name}: {server}." in asked["msg"]
+    )
     assert "answered 409" in forced["msg"] and "hosting instances" in forced["msg"]
     assert name in world.cloud.compute_services()
     assert name in placement.providers()

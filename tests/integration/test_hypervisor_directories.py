@@ -209,7 +209,7 @@ def test_module_refuses_a_quarantine_that_others_can_change(host: Host) -> None:
     for mode, owner in ((0o770, 0), (0o702, 0), (0o700, 65534)):
         host.store.chmod(mode)
         os.chown(host.store, owner, owner)
-        assert "can be changed by others" in host.refused(name, directory="quarantined")
+        assert "can be changed by other users" in host.refused(name, directory="quarantined")
 
 
 def test_module_refuses_a_quarantine_on_another_file_system(host: Host) -> None:
@@ -223,7 +223,7 @@ def test_module_refuses_a_quarantine_on_another_file_system(host: Host) -> None:
                 name, directory="quarantined", quarantine_path=path
             )
         assert os.listdir(other) == []
-    assert "the folder above it is not there" in host.refused(
+    assert "its parent directory does not exist" in host.refused(
         name, directory="quarantined", quarantine_path=f"{other}/new"
     )
 

@@ -111,7 +111,7 @@ def test_info_shows_only_requested_instances(host: Host) -> None:
         for part in ("domains", "directories", "quarantined")
     }
     assert shown == {"domains": guests[:1], "directories": guests[:1], "quarantined": []}
-    assert "is no UUID" in host.info(uuids=["../x"])["msg"]
+    assert "is not a UUID" in host.info(uuids=["../x"])["msg"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_module_refuses_an_id_that_is_not_a_nova_uuid(host: Host, spelling: str)
         {"directory": "purged", "older_than": "0s"},
     ]
     for action in actions:
-        assert "is no UUID" in host.do(given, **action)["msg"]
+        assert "is not a UUID" in host.do(given, **action)["msg"]
     assert host.everything() == before
 
 
@@ -202,11 +202,11 @@ def test_unreachable_libvirt_fails_the_task(host: Host) -> None:
     slow.chmod(0o755)
     cases = [
         (down, "failed to connect"),
-        ({"virsh": "/no/such/virsh"}, "is not there on this host"),
-        ({"virsh": "virsh; touch pwned"}, "is not there on this host"),
+        ({"virsh": "/no/such/virsh"}, "does not exist on this host"),
+        ({"virsh": "virsh; touch pwned"}, "does not exist on this host"),
         ({"virsh": "'virsh"}, "cannot be split"),
         ({"virsh": ""}, "virsh is empty"),
-        ({"virsh": "echo"}, "which is no UUID"),
+        ({"virsh": "echo"}, "which is not a UUID"),
         ({"virsh": refusing}, f"failed at {host.libvirt.uri}: error: [31mno"),
         ({"virsh": str(slow), "virsh_timeout": 1}, "has not ended in 1 seconds"),
         ({"virsh_timeout": 0}, "at least one second"),

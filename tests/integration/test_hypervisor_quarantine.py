@@ -99,5 +99,5 @@ def test_module_keeps_open_files_in_quarantine(host: Host) -> None:
 def test_deletion_from_quarantine_requires_a_minimum_age(host: Host) -> None:
     entry = _quarantined(host, "20200101T000000Z")
     assert "older_than" in host.refused(directory="purged")
-    assert "is no duration" in host.refused(directory="purged", older_than="soon")
+    assert "is not a valid duration" in host.refused(directory="purged", older_than="soon")
     assert entry.exists()

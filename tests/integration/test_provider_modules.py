@@ -220,12 +220,12 @@ def test_host_with_free_capacity_fits(
         (
             {"VCPU": 31, "DISK_GB": 1761},
             {"VCPU": ["free", "max_unit"], "DISK_GB": ["free"]},
-            "30 VCPU or less",
+            "at most 30 VCPU",
         ),
         (
             {"CUSTOM_PCI_X": 3},
             {"CUSTOM_PCI_X": ["max_unit"]},
-            "2 CUSTOM_PCI_X or less on info-{{ device }}",
+            "at most 2 CUSTOM_PCI_X on info-{{ device }}",
         ),
         ({"VCPU": 1, "VGPU": 1}, {"VGPU": ["inventory"]}, "it has no VGPU"),
     ],

@@ -44,7 +44,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _KEEPING_TYPES = "1.28"
 _SETTING_TYPES = "1.38"
 
-# So many seconds after the first attempt none is begun any more: what is left has to be proven
+# After so many seconds no other attempt begins, because the remaining changes have to be proven
 # again.
 _PROOF_SECONDS = 5.0
 _PAUSE = 0.5
@@ -90,8 +90,8 @@ class AllocationWriter:
             has_generation = document["consumer_generation"] == part.generation
             if not has_generation or not is_same_allocation(document, part.before):
                 conflicts[change.consumer] = AllocationConflict(
-                    f"Consumer {part.consumer} changed just now: it no longer holds what it was "
-                    "judged by."
+                    f"Consumer {part.consumer} has just changed: it no longer has the "
+                    "allocation that was judged."
                 )
         return conflicts
 
@@ -115,8 +115,8 @@ class AllocationWriter:
         doubt: CloudError | None = None
         refusal = self._send(batch, version)
         while refusal is not None and not isinstance(refusal, WriteRefused):
-            # It may have taken effect all the same. A second one is harmless, for the first changes
-            # the generations.
+            # The write may have taken effect. A second one does no harm, because the first has
+            # changed the generations.
             doubt = refusal
             time.sleep(_PAUSE)
             if time.monotonic() > until or not self._is_unchanged(batch):
@@ -128,7 +128,7 @@ class AllocationWriter:
             return self._write_each_alone(batch, until)
         if refusal is None:
             doubt = None
-        # A second one can be refused because the first has taken effect: the first error counts.
+        # The second write may be refused because the first took effect, so the first error counts.
         return map_parallel(lambda change: self._read_back(change, doubt), batch)
 
     def _write_each_alone(self, changes: Sequence[Change], until: float) -> list[CloudError | None]:
@@ -141,8 +141,8 @@ class AllocationWriter:
         """
         if time.monotonic() > until:
             return ProofExpired(
-                f"Placement took too long over others: {change.consumer} has to be proven again, "
-                "so run again."
+                "Placement took too long for other changes, and "
+                f"{change.consumer} has to be proven again: run again."
             )
         try:
             conflicts = self.find_conflicts([change])
@@ -184,8 +184,8 @@ class AllocationWriter:
             is_made = self._is_made(change)
         except CloudError as error:
             unknown = (
-                f"Whether {change.consumer} was changed is not known, for it could not be read "
-                f"back: {error}"
+                f"It is unknown whether {change.consumer} was changed, because it could not be "
+                f"read back: {error}"
             )
             return CloudError(f"{refusal or ''} {unknown}".strip())
         if is_made:
@@ -193,8 +193,8 @@ class AllocationWriter:
         if refusal is not None:
             return refusal
         return CloudError(
-            f"Placement accepted the change of {change.consumer}, but reading it back shows "
-            "something else."
+            f"Placement accepted the change of {change.consumer}, but then returned other "
+            "allocations: read the consumer and check what else changes it."
         )
 
     def _is_made(self, change: Change) -> bool:
@@ -206,7 +206,7 @@ class AllocationWriter:
     def _get_document(self, consumer: str) -> dict[str, t.Any]:
         allocation = self._reader.get_allocation(consumer).value
         if allocation is None:
-            raise CloudError(f"Placement did not say what {consumer} holds.")
+            raise CloudError(f"Placement did not return the allocations of {consumer}: run again.")
         return build_body(allocation)
 
 

@@ -13,12 +13,15 @@ Everything that can go wrong between us and the service becomes one `CloudError`
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses as d
 import time
-import traceback
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
+    CATALOG_ADVICE,
+    collapse_spaces,
+    translate_sdk_errors,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
@@ -27,35 +30,25 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_http_date
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
-try:
-    import keystoneauth1.exceptions as ksa
-    from openstack.exceptions import ConfigException, SDKException, ServiceDisabledException
-except ImportError:
-    OPENSTACKSDK_IMPORT_ERROR: str | None = traceback.format_exc()
-else:
-    OPENSTACKSDK_IMPORT_ERROR = None
-
-# These are retried by keystoneauth. A dead cell is a lasting 500, which is an answer for us: see
-# Api.get.
+# keystoneauth retries these. 500 is not among them: a dead cell causes a lasting 500, which is an
+# answer (Api.get).
 _TRANSIENT = (429, 502, 503, 504)
-# What these say counts as proof, so they must come from the service itself and be whole: its errors
-# have words.
+# Errors with these statuses count as proof, so they must come from the service itself and be
+# complete: an error of the service has a message.
 _PROOF_STATUSES = (400, 404)
 _SERVICE_ERROR_KEYS = frozenset({"itemNotFound", "badRequest", "NeutronError"})
-# The pauses in seconds before a broken answer is asked for again; what is broken after the last of
-# them counts.
+# The pauses in seconds before a request with a broken answer is sent again. An answer that is still
+# broken after the last pause is an error.
 _RETRY_PAUSES = (0.5, 1.0)
 _ADVICE = {
     401: "Check the credentials.",
-    403: "Use credentials whose role may do this (admin by default).",
+    403: "Use credentials with a role that may do this (admin by default).",
     429: "The service limits the rate of requests: try again later.",
-    500: "The cause is in that service's log.",
+    500: "Look for the cause in the log of that service.",
     502: "The service behind the proxy does not answer: try again later.",
     503: "The service is not available: try again later.",
     504: "The service behind the proxy does not answer in time: try again later.",
 }
-
-_CATALOG_ADVICE = "Check region_name and interface, and that the service is part of this cloud."
 
 T = t.TypeVar("T")
 
@@ -70,12 +63,12 @@ class Reply:
 
     @property
     def detail(self) -> str:
-        """The service's own words: Placement's `errors[].detail`, or Nova's wrapped message.
+        """The message of an error: Placement's `errors[].detail`, or Nova's `message`.
 
-        Nova wraps the message of an error into one key that names the kind of error.
+        Nova wraps the message in a key that names the kind of error, such as `itemNotFound`.
         """
         if self._errors:
-            return " ".join(_collapse_spaces(error.get("detail", "")) for error in self._errors)
+            return " ".join(collapse_spaces(error.get("detail", "")) for error in self._errors)
         if not isinstance(self.body, dict):
             return ""
         messages = []
@@ -88,7 +81,7 @@ class Reply:
     def is_service_error(self) -> bool:
         """Whether an error is in the form of Placement, Nova or Neutron.
 
-        What stands between us and the service, such as a proxy, has errors of another form.
+        A proxy in front of the service sends errors in another form.
         """
         if self._errors:
             return True
@@ -116,7 +109,7 @@ class Api:
 
     def __init__(self, name: str, adapter: t.Any, minimum: tuple[int, int] | None) -> None:
         self.name = name
-        # Set while a cell is known to be down: a 500 is then believed at once.
+        # Set while a cell is known to be down: a 500 then counts without another attempt.
         self.believes_errors = False
         self._adapter = adapter
         self._retried: list[float] = []
@@ -126,15 +119,14 @@ class Api:
             if minimum:
                 data = adapter.get_endpoint_data()
         if endpoint is None:
-            raise CloudError(f"{name} has no endpoint in the service catalogue. {_CATALOG_ADVICE}")
-        # Whether it ends with a slash depends on whether the service answered when its versions
-        # were discovered.
+            raise CloudError(f"{name} has no endpoint in the service catalogue. {CATALOG_ADVICE}")
+        # The endpoint ends with a slash only if the service answered during version discovery.
         self.endpoint: str = f"{endpoint.rstrip('/')}/"
         if minimum is None:
             return
         if data is None or data.max_microversion is None:
-            # Discovery passes over a service that does not answer; a request of our own says why,
-            # or it answers now.
+            # Discovery ignores a service that does not answer. Another request returns the reason,
+            # or it succeeds now.
             self.expect(self.get(self.endpoint, None), "for its versions", 200, 300)
             with translate_sdk_errors(name):
                 data = adapter.get_endpoint_data()
@@ -151,8 +143,8 @@ class Api:
         if self.newest < (major, minor):
             raise CloudError(
                 f"{self.name} at {self.endpoint} offers microversions up to "
-                f"{_format_microversion(self.newest)}; "
-                f"{_format_microversion((major, minor))} or newer is needed."
+                f"{_format_microversion(self.newest)}, but "
+                f"{_format_microversion((major, minor))} or newer is required."
             )
         return _format_microversion((major, minor))
 
@@ -162,14 +154,14 @@ class Api:
 
     @property
     def retried(self) -> int:
-        """How many broken answers were asked for again."""
+        """How many requests were sent again because of a broken answer."""
         return len(self._retried)
 
     def get(self, path: str, microversion: str | None, **params: t.Any) -> Reply:
         """GET `path` and return the reply, whatever its status.
 
-        Transient failures, a 500 and an answer that is cut or not JSON are asked for again a few
-        times.
+        After a transient failure, a 500, and an answer that is truncated or not JSON, the request
+        is sent again a few times.
         """
         reply, _same_reply = self.read(path, microversion, lambda reply: reply, **params)
         return reply
@@ -184,11 +176,11 @@ class Api:
     ) -> tuple[Reply, T | None]:
         """GET `path` as `get` does, and return the reply with what `read` makes of it.
 
-        Only a 200 is passed to `read`; the second value is None for any other status. A 200 that
-        `read` cannot use is asked for again as well.
+        Only a 200 is passed to `read`; the second value is None for any other status. The request
+        is also sent again after a 200 that `read` cannot parse.
 
-        own_connection: whether to open a connection for this request alone, over which it may reach
-        another worker of the service.
+        own_connection: whether to open a connection for this request alone, which may reach another
+            worker of the service.
         """
         headers = {}
         if own_connection:
@@ -232,7 +224,8 @@ class Api:
     ) -> Reply:
         """Send a change once and return the reply, whatever its status.
 
-        Whether a lost change took effect is for the caller to find out by reading.
+        It is never sent twice. If the reply is lost, the caller has to read whether the change took
+        effect.
         """
         return self._request(
             method, path, microversion, json=body, connect_retries=0, status_code_retries=0
@@ -248,7 +241,7 @@ class Api:
     ) -> Answer[T]:
         """GET `path` and return the reply as evidence: any status is an answer.
 
-        A 200 is read by `read`; see `Api.read` for `own_connection`.
+        `read` parses the reply if its status is 200. See `Api.read` for `own_connection`.
         """
         reply, value = self.read(path, microversion, read, own_connection, **params)
         return self.build_answer(path, microversion, params, reply, value)
@@ -276,7 +269,7 @@ class Api:
     ) -> Answer[t.Any]:
         """Return `reply` as evidence, with the time by the clock of the service.
 
-        The times in the service's answers are to be compared to that clock.
+        Times in the answers of the service are compared with that clock.
         """
         request = f"GET {path}"
         if params:
@@ -285,9 +278,10 @@ class Api:
         return Answer(request, microversion or "", reply.status, at, value)
 
     def expect(self, reply: Reply, what: str, *statuses: int) -> Reply:
-        """Return `reply` if it has one of `statuses` (200 without any).
+        """Return `reply` if it has one of `statuses`, by default 200.
 
-        Raises CloudError, which says that `what` failed, for any other status.
+        what: what was requested, such as `for its versions`.
+        Raises CloudError for any other status.
         """
         if reply.status in (statuses or (200,)):
             return reply
@@ -308,8 +302,7 @@ class Api:
         headers: t.Mapping[str, str] | None = None,
         **kwargs: t.Any,
     ) -> Reply:
-        # With the path alone, keystoneauth would copy and search the whole catalogue for each
-        # request.
+        # With the path alone, keystoneauth copies and searches the catalogue for each request.
         url = path
         if path != self.endpoint:
             url = f"{self.endpoint.rstrip('/')}{path}"
@@ -319,7 +312,7 @@ class Api:
                 method,
                 microversion=microversion,
                 raise_exc=False,
-                # A user's clouds.yaml may keep answers for a while; a proof needs a new request.
+                # A clouds.yaml can enable a cache, but a proof needs a new answer.
                 skip_cache=True,
                 retriable_status_codes=list(_TRANSIENT),
                 headers={"Accept": "application/json", **(headers or {})},
@@ -330,7 +323,7 @@ class Api:
     def _parse_response(self, method: str, path: str, response: t.Any) -> Reply:
         """Return the reply in `response`.
 
-        Raises MalformedResponse for a success that is not JSON, and for an error which would count
+        Raises MalformedResponse for a success that is not JSON, and for an error that would count
         as proof but does not come from the service itself.
         """
         status = response.status_code
@@ -352,65 +345,6 @@ class Api:
                 "that is not its own: is a proxy in the way?"
             )
         return reply
-
-
-@contextlib.contextmanager
-def translate_sdk_errors(where: str) -> t.Iterator[None]:
-    """Turn what keystoneauth and the SDK raise into one sentence: where it happened, what to do."""
-    try:
-        yield
-    except (ksa.ClientException, SDKException, OSError) as error:
-        # What urllib3 adds after its pool's name repeats what was said before.
-        message = _collapse_spaces(error).partition(": HTTPConnectionPool")[0].rstrip(".")
-        if isinstance(error, ksa.UnknownConnectionError):
-            raise MalformedResponse(
-                f"{where} broke off its answer: {message}. Is a proxy in the way?"
-            ) from error
-        for kinds, what, advice in _list_error_meanings():
-            if isinstance(error, kinds):
-                raise CloudError(f"{where} {what}: {message}. {advice}") from error
-        raise CloudError(f"{where} cannot be used: {message}.") from error
-
-
-def _list_error_meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
-    """Return what the exceptions mean to an operator, the special ones before their bases."""
-    unauthorized = (ksa.Unauthorized,)
-    forbidden = (ksa.Forbidden,)
-    bad_certificate = (ksa.SSLError,)
-    timeout = (ksa.ConnectTimeout,)
-    unreachable = (ksa.ConnectFailure, ksa.DiscoveryFailure)
-    not_in_catalog = (ksa.CatalogException, ServiceDisabledException)
-    bad_options = (ksa.MissingRequiredOptions, ksa.NoMatchingPlugin, ConfigException)
-    return (
-        (unauthorized, "refused the credentials", "Check user, password and project."),
-        (forbidden, "refused these credentials", "Check the project and the user's roles in it."),
-        (
-            bad_certificate,
-            "has a certificate that cannot be verified",
-            "Set ca_cert to the CA that signed it.",
-        ),
-        (
-            timeout,
-            "does not answer in time",
-            "Check that the service runs, or raise api_timeout.",
-        ),
-        (
-            unreachable,
-            "cannot be reached",
-            "Check that the service runs and that this machine can reach it.",
-        ),
-        (not_in_catalog, "has no endpoint in the service catalogue", _CATALOG_ADVICE),
-        (
-            bad_options,
-            "is not known from the connection options",
-            "Set cloud (or OS_CLOUD) to a cloud of clouds.yaml, or give auth (or OS_AUTH_URL and "
-            "its like).",
-        ),
-    )
-
-
-def _collapse_spaces(value: object) -> str:
-    return " ".join(str(value).split())
 
 
 def _format_microversion(version: tuple[int, int]) -> str:

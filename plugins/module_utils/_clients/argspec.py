@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What all modules that ask a cloud have in common: the connection options, the way in and out."""
+"""The connection options, and the entry point of every module that needs a cloud."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.api import (
+from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
     OPENSTACKSDK_IMPORT_ERROR,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.session import connect

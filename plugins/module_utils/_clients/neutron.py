@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Read the ports of a server from Neutron. A port may ask Placement for resources of its own.
+"""Reads the ports of a server from Neutron. A port may request resources from Placement.
 
 API reference: https://docs.openstack.org/api-ref/network/v2/#ports
 """
@@ -27,7 +27,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 class NeutronReader:
-    """Neutron's side of a reading; without Neutron in a cloud, nothing is known of ports."""
+    """Reads Neutron; in a cloud without Neutron, nothing is known about ports."""
 
     def __init__(self, api: Api | None) -> None:
         self._api = api
@@ -57,8 +57,8 @@ def _parse_ports(reply: Reply) -> tuple[Port, ...]:
 
 
 def _asks_placement(row: Mapping[str, t.Any]) -> bool | None:
-    # Both are for administrators; Neutron itself keeps in its binding profile what Placement gave
-    # to a port.
+    # Only administrators see either field. Neutron stores the allocation of a port in its binding
+    # profile.
     if "binding:profile" not in row:
         return None
     return bool(row.get("resource_request") or (row["binding:profile"] or {}).get("allocation"))

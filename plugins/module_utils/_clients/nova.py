@@ -13,10 +13,14 @@ API reference: https://docs.openstack.org/api-ref/compute/
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 import urllib.parse
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova_listings import (
+    MAX_PAGE,
+    Listing,
+    ListingReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import (
     parse_action,
     parse_actions,
@@ -28,8 +32,6 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_pars
     parse_servers,
     parse_service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     Action,
     Aggregate,
@@ -44,94 +46,38 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
-T = t.TypeVar("T")
-
-# Nova's own default for the longest page, and a smaller one where a single row costs several
-# queries.
-_PAGE = 1000
+# Smaller than the longest page, because a single compute node costs Nova several queries.
 _HYPERVISOR_PAGE = 200
 
-# In how many strands the compute nodes are read side by side, and how many of them are worth a
-# strand.
+# In how many strands the compute nodes are read in parallel, and from how many compute nodes on
+# another strand saves time.
 _STRANDS = 4
 _STRAND = 50
 
-# How many times a listing is read before it counts that Nova does not know its own rows.
-_ATTEMPTS = 3
-
-
-@d.dataclass(frozen=True)
-class _Listing(t.Generic[T]):
-    """One listing of Nova, and how to read it.
-
-    key: of the rows in the body of a page.
-    identity: the field that identifies a row, which is also what Nova takes for a marker.
-    parse: makes an object of a row.
-    starts: identities from which the listing is read side by side, beside its beginning.
-    own_connection: whether each page is asked for over a connection of its own.
-    """
-
-    path: str
-    microversion: str
-    key: str
-    identity: str
-    parse: Callable[[Mapping[str, t.Any]], T]
-    filters: Mapping[str, str] = d.field(default_factory=dict)
-    page_size: int = _PAGE
-    starts: tuple[str, ...] = ()
-    own_connection: bool = False
-
-    def list_rows(self, reply: Reply) -> tuple[list[t.Any], list[str]]:
-        """Return the rows of a page, and the identity of each of them."""
-        rows = reply.body[self.key]
-        return rows, [row[self.identity] for row in rows]
-
-    def is_last_page(self, reply: Reply) -> bool:
-        """Return whether a page with rows proves to be the last one by its missing link.
-
-        Only a page of servers does: Nova drops none of them after it has counted the rows.
-        """
-        return self.key == "servers" and not reply.body.get("servers_links")
-
-
-@d.dataclass(frozen=True)
-class _Strand:
-    """A part of a listing: the rows from `start` on (the beginning without one), the last reply."""
-
-    start: str | None
-    rows: list[t.Any]
-    reply: Reply
-
-
-class _MarkerUnknown(Exception):
-    """Nova does not know a row as a marker, though it has just listed it."""
-
-    def __init__(self, reply: Reply) -> None:
-        super().__init__(reply.detail)
-        self.reply = reply
-
 
 class NovaReader:
-    """Nova's side of a reading."""
+    """Reads Nova: each method sends one request, or reads one listing."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        self._listings = ListingReader(api)
         # From 2.69 on a server whose cell is down can be answered with 404 (nova/compute/api.py,
         # _get_instance_from_cell); up to 2.68 that is a 500, so only here does a 404 mean that
         # Nova searched and has no such server.
         self._direct = api.choose_microversion(2, 68)
-        # Listings the other way round: from 2.69 on what is in a dead cell shows as UNKNOWN instead
-        # of vanishing.
+        # For listings it is the reverse: from 2.69 on, servers and services in a dead cell have the
+        # status UNKNOWN instead of being missing.
         self._listing = api.choose_microversion(2, 90)
-        # 2.98 shows the properties of a server's image.
+        # From 2.98 on a server has the properties of its image.
         self._shape = api.choose_microversion(2, 98)
-        # 2.88 and later ask every host for its uptime.
+        # From 2.88 on Nova asks every host for its uptime, and no longer returns used amounts
+        # (nova/api/openstack/compute/hypervisors.py).
         self._hypervisor_listing = api.choose_microversion(2, 87)
-        # Later microversions lack the request that finds a host by its mapping in the API database.
+        # From 2.43 on Nova has no request that finds a host by its mapping in the API database.
         self._host_lookup = api.choose_microversion(2, 42)
         # Migrations have uuids from 2.59 on.
         self._migration_key = "id"
@@ -140,24 +86,27 @@ class NovaReader:
 
     @property
     def retried(self) -> int:
-        """How many broken answers were asked for again."""
+        """How many requests were sent again because their answer was incomplete or missing."""
         return self._api.retried
 
     def believe_errors(self, believe: bool) -> None:
-        """Set whether a 500 counts as an answer at once: a cell is down, and its 500 will last."""
+        """Set whether a 500 counts at once, without another attempt.
+
+        That saves time while a cell is down, because its 500 does not go away.
+        """
         self._api.believes_errors = believe
 
     def list_services(self) -> Answer[tuple[Service, ...]]:
         """Return all services; those of an unreachable cell have the status `UNKNOWN`."""
-        # Each over a connection of its own: only answers of several API workers show that one of
-        # them does not know a cell.
+        # Over its own connection, because only answers of several API workers show that one of them
+        # does not know a cell.
         answer = self._api.ask(
             "/os-services",
             self._listing,
             lambda reply: tuple(map(parse_service, reply.body["services"])),
             True,
         )
-        return self._require_access(answer)
+        return self._listings.require_access(answer)
 
     def get_host(self, name: str) -> Answer[bool]:
         """Ask directly for the compute node of a host.
@@ -177,21 +126,21 @@ class NovaReader:
     ) -> Answer[tuple[Hypervisor, ...]]:
         """Return all compute nodes, if `with_servers` with the servers of their hosts.
 
-        Of the listings that cover every server this is the cheapest that also says on which host
-        each of them is: half the time of the brief listing of servers, which does not say it, and a
+        Of all listings with every server, this is the cheapest that also returns the host of each
+        server: it takes half the time of the brief listing of servers, which has no hosts, and a
         seventh of the detailed one (docs/benchmark.md).
 
         roots: root providers in Placement's order, most of them compute nodes, and mostly in Nova's
-        order too. Some of them are the places from which the listing is read side by side, which
-        several API workers answer in a fraction of the time.
+            order too. The listing is read in parallel from some of them, so that several API
+            workers answer in a fraction of the time.
         """
         strand_size = max(_STRAND, _round_up_quotient(len(roots), _STRANDS))
         pages_per_strand = _round_up_quotient(strand_size, _HYPERVISOR_PAGE)
         filters = {}
         if with_servers:
             filters["with_servers"] = "true"
-        return self._read_pages(
-            _Listing(
+        return self._listings.read(
+            Listing(
                 "/os-hypervisors/detail",
                 self._hypervisor_listing,
                 "hypervisors",
@@ -204,7 +153,7 @@ class NovaReader:
         )
 
     def list_hypervisor_servers(self, node: str) -> tuple[str, ...] | None:
-        """Return the uuids of the servers on the host of one compute node; None when it is gone."""
+        """Return the UUIDs of the servers on the host of a compute node, or None without a node."""
         path = f"/os-hypervisors/{node}"
         reply = self._api.expect(
             self._api.get(path, self._hypervisor_listing, with_servers="true"),
@@ -219,13 +168,13 @@ class NovaReader:
         )
 
     def list_servers_on_host(self, host: str) -> tuple[Server, ...]:
-        """Return the servers of one host with their flavors; none when Nova does not list them."""
+        """Return the servers of one host with their flavors; () if Nova does not list them."""
         return self.query_servers_on_host(host).value or ()
 
     def query_servers_on_host(self, host: str) -> Answer[tuple[Server, ...]]:
         """Return Nova's answer to the request for the servers of one host."""
-        return self._read_pages(
-            _Listing(
+        return self._listings.read(
+            Listing(
                 "/servers/detail",
                 self._listing,
                 "servers",
@@ -237,8 +186,8 @@ class NovaReader:
 
     def list_server_uuids_on_host(self, host: str) -> Answer[tuple[str, ...]]:
         """Return the uuids of the servers of one host."""
-        return self._read_pages(
-            _Listing(
+        return self._listings.read(
+            Listing(
                 "/servers",
                 self._listing,
                 "servers",
@@ -251,9 +200,9 @@ class NovaReader:
     def list_newest_servers_on_host(self, host: str, count: int) -> Answer[tuple[Server, ...]]:
         """Return the newest servers of one host, at most `count`.
 
-        There are none where these credentials do not see the host of a server.
+        There are none if these credentials may not see the hosts of servers.
         """
-        return self._require_access(
+        return self._listings.require_access(
             self._api.ask(
                 "/servers/detail",
                 self._listing,
@@ -266,7 +215,7 @@ class NovaReader:
 
     def list_server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""
-        listing: _Listing[str] = _Listing(
+        listing: Listing[str] = Listing(
             "/servers",
             self._listing,
             "servers",
@@ -274,7 +223,7 @@ class NovaReader:
             lambda row: row["id"],
             {"all_tenants": "1"},
         )
-        return frozenset(self._read_pages(listing).value or ())
+        return frozenset(self._listings.read(listing).value or ())
 
     def list_aggregates(self) -> tuple[Aggregate, ...]:
         """Return all host aggregates."""
@@ -287,8 +236,8 @@ class NovaReader:
 
     def list_migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
-        return self._read_pages(
-            _Listing(
+        return self._listings.read(
+            Listing(
                 "/os-migrations",
                 self._listing,
                 "migrations",
@@ -302,18 +251,18 @@ class NovaReader:
 
         Like those of `list_migrations`, their servers are not deleted.
 
-        Each `attempt` has a connection and an address of its own, so that a balancer which chooses
-        by either may choose another worker.
+        Each `attempt` has its own connection and its own URL, so that a load balancer that selects
+        by either of them may select another API worker.
         """
-        return self._read_pages(
-            _Listing(
+        return self._listings.read(
+            Listing(
                 "/os-migrations",
                 self._listing,
                 "migrations",
                 self._migration_key,
                 parse_migration,
                 {"host": host},
-                page_size=_PAGE - attempt,
+                page_size=MAX_PAGE - attempt,
                 own_connection=True,
             )
         )
@@ -321,25 +270,25 @@ class NovaReader:
     def list_migrations_of_server(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations of one server, newest first.
 
-        No `value` when they are more than a page, because then some of them are missing.
+        The `value` is None if there are more than a page, because then some of them are missing.
         """
-        return self._require_access(
+        return self._listings.require_access(
             self._api.ask(
                 "/os-migrations", self._listing, parse_complete_migrations, instance_uuid=server
             )
         )
 
     def get_server(self, uuid: str) -> Answer[Server]:
-        """Ask directly for a server.
+        """Look up a server directly.
 
-        A 404 means that no cell has it and that nothing is about to build it.
+        A 404 means that no cell has it, and that it is not about to be built.
         """
         return self._api.ask(
             f"/servers/{uuid}", self._direct, lambda reply: parse_server(reply.body["server"])
         )
 
     def get_server_with_image_properties(self, uuid: str) -> Answer[Server]:
-        """Ask again for a server that `get_server` returned, for the properties of its image."""
+        """Look up a server again that `get_server` returned, for the properties of its image."""
         return self._api.ask(
             f"/servers/{uuid}", self._shape, lambda reply: parse_server(reply.body["server"])
         )
@@ -354,9 +303,9 @@ class NovaReader:
         )
 
     def find_deleted_server(self, uuid: str, brief: bool = False) -> Answer[tuple[Server, ...]]:
-        """Ask for a server among the deleted ones that Nova has not yet archived: one, or none.
+        """Return the server if Nova lists it as deleted and has not archived it; one or none.
 
-        brief: ask only for its name, which costs Nova half as much; its status is empty then.
+        brief: request only its name, which takes Nova half the time; its status is then empty.
         """
         path = "/servers/detail"
         if brief:
@@ -366,12 +315,12 @@ class NovaReader:
         )
 
     def list_instance_actions(self, server: str) -> Answer[tuple[Action, ...]]:
-        """Return all that was done to a server, newest first; also for a deleted one.
+        """Return all instance actions of a server, newest first; also of a deleted server.
 
-        Nova keeps the actions of a deleted server until it is archived.
+        Nova keeps the actions of a deleted server until the server is archived.
 
-        No `value` when not all of them could be read, because the absence of an action is evidence
-        as well.
+        The `value` is None if some of them could not be read, because the absence of an action is
+        evidence too.
         """
         path = f"/servers/{server}/os-instance-actions"
         actions: list[Action] = []
@@ -386,7 +335,7 @@ class NovaReader:
                 return self._api.build_answer(path, self._direct, {}, reply, tuple(actions))
             marker = page[-1].request_id
             if marker in markers:
-                # One request can have two actions, and Nova takes the newer of them for the marker.
+                # One request can have two actions, and Nova then pages from the newer of them.
                 return self._api.build_answer(path, self._direct, query, reply, None)
             markers.append(marker)
             query = {"marker": marker}
@@ -394,7 +343,7 @@ class NovaReader:
     def get_instance_action(self, server: str, request_id: str) -> Answer[Action]:
         """Return one action with its events.
 
-        There are no events where these credentials may not see them.
+        It has no events if these credentials may not see them.
         """
         return self._api.ask(
             f"/servers/{server}/os-instance-actions/{request_id}",
@@ -403,11 +352,11 @@ class NovaReader:
         )
 
     def probe_migration_marker(self, uuid: str, attempt: int = 0) -> Answer[bool]:
-        """Ask whether `uuid` is the uuid of a migration, whether its server is deleted or not.
+        """Ask whether `uuid` is the UUID of a migration, whether or not its server is deleted.
 
-        A 200 proves it, any other status proves nothing.
+        A 200 proves that it is; any other status proves nothing.
 
-        Nova has no request for one migration by its uuid. As a paging marker it also accepts a
+        Nova has no request for one migration by its UUID. As a paging marker it also accepts a
         migration that it no longer lists (nova/db/main/api.py, migration_get_by_uuid with
         read_deleted="yes"). See `list_migrations_of_host` for `attempt`.
         """
@@ -424,116 +373,11 @@ class NovaReader:
 
     def list_newest_servers(self, count: int) -> Answer[tuple[Server, ...]]:
         """Return the newest servers of all projects, at most `count`."""
-        return self._require_access(
+        return self._listings.require_access(
             self._api.ask(
                 "/servers/detail", self._listing, parse_servers, all_tenants="1", limit=str(count)
             )
         )
-
-    def _read_pages(self, listing: _Listing[T]) -> Answer[tuple[T, ...]]:
-        """Read a listing whole, from its beginning and, side by side, from each of its `starts`.
-
-        Each strand ends where the next of `starts` begins.
-
-        The `value` is None when the status of a page is not 200. The status is 400 when Nova, asked
-        a few times, did not know rows that it had just listed: either the listing changed each
-        time, or its API workers do not know the same cells.
-        """
-        for _attempt in range(_ATTEMPTS):
-            answer = self._try_read_pages(listing)
-            if answer.status != 400:
-                break
-        return self._require_access(answer)
-
-    def _try_read_pages(self, listing: _Listing[T]) -> Answer[tuple[T, ...]]:
-        try:
-            strands = map_parallel(
-                lambda start: self._read_strand(listing, start), [None, *listing.starts]
-            )
-        except _MarkerUnknown as error:
-            return self._build_answer(listing, error.reply, None)
-        failed = [strand for strand in strands if strand.reply.status not in (200, 400)]
-        reply = strands[0].reply
-        if failed:
-            reply = failed[0].reply
-        if reply.status != 200:
-            return self._build_answer(listing, reply, None)
-        rows = {row[listing.identity]: row for strand in strands for row in strand.rows}
-        # A start that Nova does not know and that is not a row of this listing is harmless: then no
-        # other strand ended there.
-        refused = [strand for strand in strands if strand.reply.status == 400]
-        if any(strand.start in rows for strand in refused):
-            return self._build_answer(listing, refused[0].reply, None)
-        objects = self._api.parse(
-            lambda _reply: tuple(map(listing.parse, rows.values())), reply, listing.path
-        )
-        return self._build_answer(listing, reply, objects)
-
-    def _build_answer(
-        self, listing: _Listing[T], reply: Reply, objects: tuple[T, ...] | None
-    ) -> Answer[tuple[T, ...]]:
-        return self._api.build_answer(
-            listing.path, listing.microversion, listing.filters, reply, objects
-        )
-
-    def _read_strand(self, listing: _Listing[T], start: str | None) -> _Strand:
-        """Read a listing from `start` until one of its `starts` or nothing comes.
-
-        Nova counts the rows of a page before it drops some, such as hosts that are not discovered
-        yet, and links to a next page only after a full one: so read on until nothing comes, not
-        even in the longest page.
-
-        Nova does not drop servers, and it does not know a server as a marker that has lost its
-        mapping to a cell: after such a server, the missing link says that it was the last.
-        """
-        rows: list[t.Any] = []
-        marker, size = start, listing.page_size
-        last_page: Reply | None = None
-        while True:
-            reply, page = self._read_page(listing, size, marker)
-            if reply.status == 400 and last_page is not None:
-                return _Strand(start, rows, last_page)
-            if reply.status == 400 and marker is not None and marker != start:
-                raise _MarkerUnknown(reply)
-            if page is None:
-                return _Strand(start, rows, reply)
-            page_rows, identities = page
-            rows += page_rows
-            if not identities:
-                if size == _PAGE:
-                    return _Strand(start, rows, reply)
-                last_page, size = None, _PAGE
-                continue
-            begins_next_strand = not set(listing.starts).isdisjoint(identities)
-            if begins_next_strand or identities[-1] == marker:
-                return _Strand(start, rows, reply)
-            last_page = None
-            if listing.is_last_page(reply):
-                last_page = reply
-            marker, size = identities[-1], listing.page_size
-
-    def _read_page(
-        self, listing: _Listing[T], size: int, marker: str | None
-    ) -> tuple[Reply, tuple[list[t.Any], list[str]] | None]:
-        params = {"limit": str(size), **listing.filters}
-        if marker:
-            params["marker"] = marker
-        return self._api.read(
-            listing.path,
-            listing.microversion,
-            listing.list_rows,
-            listing.own_connection,
-            **params,
-        )
-
-    def _require_access(self, answer: Answer[T]) -> Answer[T]:
-        if answer.status in (401, 403):
-            raise CloudError(
-                f"Nova at {self._api.endpoint} refused {answer.request} with {answer.status}: "
-                "these credentials may not see all servers, hosts and migrations. Use a role that "
-                "may (admin by default)."
-            )
-        return answer
 
 
 def _round_up_quotient(dividend: int, divisor: int) -> int:

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Read Placement. Nothing here writes, and nothing here knows of orphans.
+"""Reads Placement. Nothing here writes, and nothing here knows about orphans.
 
 API reference: https://docs.openstack.org/api-ref/placement/
 """
@@ -45,8 +45,8 @@ _PROVIDER_MICROVERSION = "1.20"
 # (nested providers).
 _CANDIDATES_MICROVERSION = (1, 31)
 _NO_TYPE = "unknown"
-# Nova takes longer for its own listing, which is read meanwhile: more of these at once only take
-# its time.
+# Nova's own listing, which is read at the same time, takes longer. More parallel requests than
+# these would only slow it down.
 _LISTINGS_AT_ONCE = 4
 _SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -58,7 +58,7 @@ T = t.TypeVar("T")
 
 
 class PlacementReader:
-    """Placement's side of a reading."""
+    """Reads Placement: each method sends one request, or one for each provider or consumer."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -69,7 +69,7 @@ class PlacementReader:
 
     @property
     def retried(self) -> int:
-        """How many broken answers were asked for again."""
+        """How many requests were sent again because of a broken answer."""
         return self._api.retried
 
     def list_providers(self) -> dict[str, Provider]:
@@ -107,13 +107,13 @@ class PlacementReader:
         return details
 
     def inventories(self, provider: str) -> dict[str, Inventory] | None:
-        """Return what `provider` has by resource class, or None when it is gone."""
+        """Return the inventories of `provider` by class, or None if it no longer exists."""
         return self._get_from_provider(
             provider, "inventories", lambda body: parse_inventories(body["inventories"])
         )
 
     def query_inventories(self, provider: str) -> Answer[dict[str, Inventory]]:
-        """Return what `provider` has by resource class as evidence; any status is an answer."""
+        """Return the inventories of `provider` as evidence; any status is an answer."""
         return self._api.ask(
             f"/resource_providers/{provider}/inventories",
             _PROVIDER_MICROVERSION,
@@ -121,21 +121,21 @@ class PlacementReader:
         )
 
     def usages(self, provider: str) -> dict[str, int] | None:
-        """Return what is in use of `provider` by resource class, or None when it is gone."""
+        """Return the usages of `provider` by resource class, or None if it no longer exists."""
         return self._get_from_provider(provider, "usages", lambda body: dict(body["usages"]))
 
     def traits(self, provider: str) -> frozenset[str] | None:
-        """Return the traits of `provider`, or None when it is gone."""
+        """Return the traits of `provider`, or None if it no longer exists."""
         return self._get_from_provider(provider, "traits", lambda body: frozenset(body["traits"]))
 
     def aggregates(self, provider: str) -> frozenset[str] | None:
-        """Return the uuids of the aggregates that `provider` is in, or None when it is gone."""
+        """Return the UUIDs of the aggregates of `provider`, or None if it no longer exists."""
         return self._get_from_provider(
             provider, "aggregates", lambda body: frozenset(body["aggregates"])
         )
 
     def list_sharing_providers(self, aggregates: Iterable[str]) -> dict[str, Provider]:
-        """Return the providers that share what they have with every tree in one of `aggregates`."""
+        """Return the providers that share their inventory with all trees in one of `aggregates`."""
         uuids = ",".join(sorted(aggregates))
         if not uuids:
             return {}
@@ -143,7 +143,7 @@ class PlacementReader:
         return _parse_providers(entries, {entry["uuid"] for entry in entries})
 
     def list_allocation_candidates(self, query: Mapping[str, str]) -> AllocationCandidates:
-        """Return what Placement offers to such a request for resources.
+        """Return the allocation candidates that Placement offers for a query.
 
         Raises CloudError when Placement is too old to be asked about trees.
         """
@@ -154,7 +154,7 @@ class PlacementReader:
         return self._api.parse(lambda reply: _parse_candidates(reply.body), reply, path)
 
     def list_usages(self, providers: Mapping[str, Provider]) -> dict[str, Resources]:
-        """Return what is in use of each of `providers`, most of it from one request.
+        """Return the usages of each of `providers`, most of them from one request.
 
         Beside the candidates for an allocation, Placement lists the usages of all trees that could
         take a server; the providers of the other trees are asked one by one.

@@ -75,14 +75,15 @@ class ProviderWriter:
             left = self._reader.list_providers_in_trees([root.uuid])
         except CloudError as error:
             unknown = (
-                f"What is left of {root.name} is not known, for it could not be read back: {error}"
+                f"It is unknown what is left of {root.name}, because it could not be read back: "
+                f"{error}"
             )
             raise CloudError(f"{refusal} {unknown}".strip()) from error
         gone = [provider for provider in tree if provider.uuid not in left]
         if not left:
             return gone, ""
         return gone, (
-            refusal or f"Placement accepted the deletion of {root.name}, but lists it still."
+            refusal or f"Placement accepted the deletion of {root.name}, but still lists it."
         )
 
     def add_traits_and_aggregates(
@@ -92,9 +93,9 @@ class ProviderWriter:
 
         Return what it still lacks, and why. Raises CloudError when the provider cannot be read.
 
-        Placement takes only whole lists. Each is sent with the generation under which it was read,
-        so that nothing is lost which another client adds meanwhile: Placement then answers 409, and
-        the provider is read again.
+        Placement accepts only whole lists. Each is sent with the generation at which it was read.
+        If another client has added something meanwhile, Placement answers 409, and the provider is
+        read again, so nothing is lost.
         """
         refusal: CloudError | None = None
         for attempt in range(_ATTEMPTS):
@@ -116,7 +117,7 @@ class ProviderWriter:
     def _read_state(self, provider: Provider) -> ProviderState:
         state = self._states.read(provider.uuid)
         if state is None:
-            raise CloudError(f"Provider {provider.name} ({provider.uuid}) does not exist any more.")
+            raise CloudError(f"Provider {provider.name} ({provider.uuid}) no longer exists.")
         return state
 
     def _put(
@@ -132,7 +133,7 @@ class ProviderWriter:
             for trait in sorted(missing_traits):
                 self._ensure_trait(trait)
             names = state.traits | missing_traits
-            # The first write gives the provider a new generation, which the second has to name.
+            # The first write increases the generation, which the second write has to contain.
             generation = self._put_part(provider, generation, "traits", names)
         missing_aggregates = set(aggregates) - state.aggregates
         if missing_aggregates:
@@ -140,9 +141,9 @@ class ProviderWriter:
             self._put_part(provider, generation, "aggregates", names)
 
     def _ensure_trait(self, trait: str) -> None:
-        """Create a custom trait that Placement may not have any more.
+        """Create a custom trait if Placement no longer has it.
 
-        A trait that no provider has can be deleted.
+        Custom traits that no provider has can be deleted.
         """
         if trait.startswith("CUSTOM_"):
             reply = self._api.write("PUT", f"/traits/{trait}", _PROVIDER_MICROVERSION)
@@ -162,7 +163,7 @@ class ProviderWriter:
 
     @contextlib.contextmanager
     def create_placeholders(self, nodes: Iterable[Hypervisor]) -> Iterator[None]:
-        """Give an empty provider to compute `nodes` that have none, while their service is deleted.
+        """Create an empty provider for compute `nodes` without one, while their service is deleted.
 
         Nova answers 500 to the deletion of a service with such a node, as a conflict of names
         leaves it (nova/scheduler/client/report.py, delete_resource_provider). Nova deletes the
@@ -173,11 +174,11 @@ class ProviderWriter:
             for node in nodes:
                 body = {"uuid": node.uuid, "name": node.uuid}
                 reply = self._api.write("POST", "/resource_providers", _PROVIDER_MICROVERSION, body)
-                self._api.expect(reply, f"to let a provider stand in for {node.name}")
+                self._api.expect(reply, f"to create an empty provider for {node.name}")
                 made.append(node)
             yield
         finally:
-            # When Nova did not delete the service, the placeholders are still there.
+            # If Nova did not delete the service, the placeholders still exist.
             for node in made:
                 self._delete(node.uuid, node.name)
 

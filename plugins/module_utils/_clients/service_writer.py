@@ -52,15 +52,15 @@ class ServiceWriter:
         updated = self._find(service)
         if updated is None:
             raise CloudError(
-                f"The {service.binary} of {service.host} was deleted just now: Nova does not list "
-                "it any more."
+                f"The {service.binary} of {service.host} was deleted meanwhile: Nova no longer "
+                "lists it."
             )
         return updated
 
     def delete_service(self, service: Service, nodes: Sequence[Hypervisor]) -> None:
-        """Delete `service`, with which Nova deletes its compute `nodes`.
+        """Delete `service`, together with which Nova deletes its compute `nodes`.
 
-        Raises CloudError while any of them is still there.
+        Raises CloudError if Nova still lists the service or one of the nodes.
         """
         name = f"the {service.binary} of {service.host}"
         refusal = ""
@@ -71,13 +71,13 @@ class ServiceWriter:
             refusal = str(error)
         if self._find(service) is not None:
             raise CloudError(
-                refusal or f"Nova accepted the deletion of {name}, but lists it still."
+                refusal or f"Nova accepted the deletion of {name}, but still lists it."
             )
         left = self._list_remaining_names(nodes)
         if left:
             raise CloudError(
                 f"The {service.binary} of {service.host} is deleted, but Nova still lists its "
-                f"compute node {summarize_names(left)}."
+                f"compute node {summarize_names(left)}: run again."
             )
 
     def _list_remaining_names(self, nodes: Sequence[Hypervisor]) -> list[str]:
@@ -86,7 +86,7 @@ class ServiceWriter:
         servers_by_node = map_parallel(self._reader.list_hypervisor_servers, uuids)
         names = []
         for node, servers in zip(nodes, servers_by_node, strict=True):
-            # A node without servers has an empty tuple, one that is gone has None.
+            # A node without servers has an empty tuple; a deleted node has None.
             if servers is not None:
                 names.append(node.name)
         return names

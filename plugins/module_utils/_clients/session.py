@@ -15,8 +15,8 @@ import dataclasses as d
 import re
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.api import (
-    Api,
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
     translate_sdk_errors,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
@@ -75,7 +75,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         # Options of a type that the SDK does not expect, of ours or in clouds.yaml.
         raise InvalidInput(
             f"The connection options cannot be used ({type(error).__name__}: {error}). "
-            "Check cloud, auth and the clouds.yaml."
+            "Check cloud, auth and clouds.yaml."
         ) from error
     placement = _open_api("Placement", connection, "placement", MINIMUM_PLACEMENT_MICROVERSION)
     compute = _open_api("Nova", connection, "compute", MINIMUM_COMPUTE_MICROVERSION)
@@ -126,7 +126,7 @@ def _open_network(connection: t.Any) -> Api | None:
         endpoint = connection.endpoint_for("network")
         if endpoint is None:
             return None
-        # Version 2 is the only one there is, and catalogues name it or not.
+        # Only version 2 exists, and catalogues may or may not contain it.
         adapter = connection.config.get_session_client("network")
         adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2.0")
         return Api("Neutron", adapter, None)
@@ -184,7 +184,7 @@ def _find_own_regions(
         return own_regions
     if region:
         return {region}
-    # With several regions, any of them may be that of this Nova, so each counts as another one's.
+    # With several regions, this Nova may be in any of them, so each counts as another Nova's.
     if len(compute_urls) == 1:
         return set(compute_urls)
     return set()
@@ -225,7 +225,7 @@ def _build_sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     conflicting = sorted(set(arguments) - {"api_timeout"})
     if conflicting:
         raise InvalidInput(
-            f"cloud is a whole configuration, so {', '.join(conflicting)} cannot be given beside "
+            f"cloud is a whole configuration, so {', '.join(conflicting)} cannot be set beside "
             "it: put them into it."
         )
     return {**arguments, **cloud}

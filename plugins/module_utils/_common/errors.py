@@ -16,11 +16,11 @@ class PlacementToolsError(Exception):
 
 
 class CloudError(PlacementToolsError):
-    """The cloud could not be reached, refused us, or gave an answer that cannot be used."""
+    """The cloud could not be reached, refused a request, or gave an answer that cannot be used."""
 
 
 class MalformedResponse(CloudError):
-    """A service's answer is cut off or not of its API: the request is worth repeating."""
+    """An answer is truncated or does not come from the API: repeating the request may help."""
 
 
 class WriteRefused(CloudError):
@@ -36,7 +36,7 @@ class ProofExpired(AllocationConflict):
 
 
 class ProviderConflict(WriteRefused):
-    """A write was refused because a provider changed since it was read."""
+    """A write was refused because a provider has changed since it was read."""
 
 
 class HostError(PlacementToolsError):

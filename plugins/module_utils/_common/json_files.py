@@ -27,7 +27,7 @@ T = t.TypeVar("T")
 
 
 def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
-    """Write `contents` to `path`, whose folder is made if it is missing.
+    """Write `contents` to `path`, and create its directory if it does not exist.
 
     A reader sees the old file or the whole new one.
 
@@ -40,7 +40,7 @@ def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
     except OSError as error:
         raise InvalidInput(
             f"{path} cannot be written: {error.strerror}. "
-            "Choose another folder or make this one writable."
+            "Choose another directory, or make this one writable."
         ) from error
 
 
@@ -53,6 +53,7 @@ def _replace_file(folder: str, path: str, contents: Mapping[str, t.Any]) -> None
             stream.write("\n")
         os.replace(unfinished, path)
     except BaseException:
+        # Also when the run is stopped: a temporary file contains the same names.
         os.unlink(unfinished)
         raise
 
@@ -66,7 +67,7 @@ def read_json(path: str) -> t.Any:
         return json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"{path} is not JSON ({error}): it was cut short or is another file."
+            f"{path} is not JSON ({error}): check that it is the right file and complete."
         ) from error
 
 
@@ -92,7 +93,7 @@ def _put_aside(path: str) -> str:
     try:
         os.replace(path, aside)
     except OSError as reason:
-        return f"It cannot be put aside: {reason.strerror}."
+        return f"It cannot be renamed: {reason.strerror}."
     return f"It is kept as {aside}."
 
 
@@ -111,7 +112,7 @@ def read_json_option(option: str, value: t.Any) -> t.Any:
     Raises InvalidInput when the option is empty, or a path without a JSON file.
     """
     if not value:
-        raise InvalidInput(f"{option} is empty: give the path of a file, or its contents.")
+        raise InvalidInput(f"{option} is empty: set it to the path of a file, or to its contents.")
     if isinstance(value, str):
         return read_json(value)
     return value

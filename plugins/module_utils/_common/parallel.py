@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Many small requests side by side, in threads."""
+"""Many small requests in parallel, in threads."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ B = t.TypeVar("B")
 def map_parallel(function: Callable[[A], B], items: Sequence[A], workers: int = WORKERS) -> list[B]:
     """Return `function` of each item, in their order.
 
-    The first error is raised, and what has not begun by then is not begun.
+    The first error is raised, and calls that have not begun by then are cancelled.
     """
     with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(function, item) for item in items]
         try:
             return [future.result() for future in futures]
         except BaseException:
+            # Without waiting: a request that hangs would keep an interrupted run from ending.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def run_parallel(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """Run two functions side by side, and return what each returns.
+    """Run two functions in parallel, and return both results.
 
-    When one fails, its error is raised as soon as the other has ended.
+    If one fails, its error is raised as soon as the other has ended.
     """
     with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
         future = pool.submit(second)

@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def make_printable(text: t.Any, limit: int | None = None) -> str:
-    """Return `text` with each character spelled out on which a terminal would act.
+    """Return `text` with each control character escaped, so that a terminal does not act on it.
 
     Text of more than `limit` characters is cut to that length.
     """

@@ -34,7 +34,7 @@ def parse_duration(text: str | int) -> int:
     match = _DURATION.fullmatch(str(text))
     if match is None:
         raise InvalidInput(
-            f"{str(text)!r} is no duration: "
+            f"{str(text)!r} is not a valid duration: "
             "write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d."
         )
     number, unit = match.groups()
@@ -54,7 +54,7 @@ def format_duration(total: int) -> str:
 def seconds_between(earlier: str | None, later: str | None) -> int | None:
     """Return the seconds from one time in UTC to another; None where either is unknown.
 
-    The result is 0 when the later time is before the earlier one.
+    The result is 0 if the later time is before the earlier one, because two clocks can differ.
     """
     start = _parse_time(earlier)
     end = _parse_time(later)

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""UUIDs as users write them, in the one spelling that Placement answers with."""
+"""UUIDs as users write them, in the canonical form that Placement returns."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 def normalize_uuid(text: str) -> str | None:
     """Return `text` as Placement writes uuids; None when it is not a uuid."""
     try:
+        # It also accepts upper case, braces and missing dashes.
         return str(uuid.UUID(text))
     except ValueError:
         return None
@@ -30,5 +31,5 @@ def require_uuid(text: str, option: str) -> str:
     """
     canonical = normalize_uuid(text)
     if canonical is None:
-        raise InvalidInput(f"{option} {text!r} is no UUID.")
+        raise InvalidInput(f"{option} {text!r} is not a valid UUID.")
     return canonical

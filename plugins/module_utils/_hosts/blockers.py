@@ -113,8 +113,9 @@ def find_host(
     if host != name and len(own) > 1:
         raise InvalidInput(
             f"{name} is one of {len(own)} compute nodes of service {host}, which can only be "
-            f"retired together: name {host}."
+            f"decommissioned together: name {host}."
         )
+    # A node may have another name than its host, such as the name with its domain.
     names = {name, host, *(node.name for node in own)}
     uuids = {node.uuid for node in own if node.uuid in providers}
     uuids.update(_find_leftover_roots(names, nodes, providers.values(), remembered))
@@ -165,8 +166,9 @@ def find_leftovers(
 def find_blockers(
     host: Host, details: HostDetails, index: SnapshotIndex, policy: Policy, kinds: Collection[str]
 ) -> tuple[Blocker, ...]:
-    """Return everything that blocks the decommissioning of `host` and is not provably left over."""
+    """Return everything that blocks decommissioning of `host` and is not provably left over."""
     blockers: list[Blocker] = []
+    # After an unsound reading, servers and allocations may be missing from everything below.
     for sentence in index.failed_absence_checks:
         blockers.append(Blocker("unsound_reading", host.name, "", sentence))
     blockers += _find_exclusion_blockers(host, index, policy)
@@ -212,7 +214,7 @@ def _find_exclusion_blockers(host: Host, index: SnapshotIndex, policy: Policy) -
             "excluded",
             excluded,
             names[excluded],
-            f"{names[excluded]} is excluded by name ({excluded}), and never touched{note}.",
+            f"{names[excluded]} is excluded by name ({excluded}) and must not be changed{note}.",
         )
 
 
@@ -220,7 +222,8 @@ def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]
     servers = {server.uuid: server for server in details.servers}
     uuids = set(servers)
     # The listing of servers leaves out soft-deleted servers. The listing of hypervisors has them,
-    # and Nova does not delete the service of a host that has any.
+    # and Nova does not delete the service of a host that has any
+    # (nova/api/openstack/compute/services.py, delete).
     for node in host.nodes:
         uuids.update(node.servers or ())
     for uuid in sorted(uuids):
@@ -237,7 +240,7 @@ def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]
 
 def _describe_state(server: Server | None) -> str:
     if server is None:
-        return "perhaps soft-deleted"
+        return "possibly soft-deleted"
     if server.task_state:
         return f"{server.status}, {server.task_state}"
     return server.status
@@ -252,9 +255,10 @@ def _find_migration_blockers(
             host.name,
             "",
             f"Nova answered {details.migrations.status} when asked for the migrations of "
-            f"{host.name}.",
+            f"{host.name}: check the credentials and nova-api, and run again.",
         )
     for migration in _list_host_migrations(host, details, index):
+        # An ended migration blocks only if it still has an allocation, as any other consumer does.
         if migration.ended:
             continue
         updated_at = migration.updated_at or migration.created_at
@@ -275,7 +279,8 @@ def _list_host_migrations(
 ) -> list[Migration]:
     """Return the migrations from and to the host that either listing has, sorted by uuid."""
     migrations = {}
-    # Nova silently leaves a slow cell out of an answer: what only one of the two has counts too.
+    # Nova leaves a slow cell out of an answer without an error, so a migration that only one of
+    # the two listings has counts too.
     for migration in index.migrations.values():
         if host.name in (migration.source_compute, migration.dest_compute):
             migrations[migration.uuid] = migration
@@ -285,13 +290,14 @@ def _list_host_migrations(
 
 
 def _find_service_blockers(host: Host) -> Iterator[Blocker]:
+    # Disabling the service is possible while it is up; only its deletion has to wait.
     if host.service and host.service.state == "up":
         yield Blocker(
             "service_up",
             host.service.id or host.name,
             "",
-            f"The {COMPUTE} of {host.name} runs. What is deleted under it comes back half: "
-            "stop it before the service is deleted.",
+            f"The {COMPUTE} of {host.name} is up, and would create its service and a part of its "
+            "host again: stop it before the service is deleted.",
             DELETE,
         )
 
@@ -311,6 +317,7 @@ def _find_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[st
 
 def _frees_host(finding: Finding, host: Host, index: SnapshotIndex, kinds: Collection[str]) -> bool:
     """Return whether the change of a finding removes all allocations of its consumer here."""
+    # A finding without a change is only reported, so its allocation stays.
     if finding.kind not in kinds or not isinstance(finding.change, Change):
         return False
     remaining = finding.change.after["allocations"]
@@ -328,10 +335,11 @@ def _make_allocation_blocker(
             "claim",
             consumer,
             "",
-            f"Consumer {consumer} holds a share of it, and nothing is wrong with that.",
+            f"Consumer {consumer} has an allocation on this host that is not left over: move or "
+            "delete its server, or remove the allocation where it was made.",
         )
     name = finding.server.name if finding.server else ""
     reason = f"{finding.verdict}, {finding.kind}: {finding.reason}"
     if finding.change and finding.kind not in kinds:
-        reason += f" {finding.kind} is not among the kinds to remediate."
+        reason += f" {finding.kind} is not in kinds, so it is not remediated."
     return Blocker("claim", consumer, name, reason)

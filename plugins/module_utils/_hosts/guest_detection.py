@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
 # time. Do not use this from other collections or standalone plugins/modules!
 
-"""Asks Nova about the guests on hypervisors, and reports what was concluded about them."""
+"""Asks Nova about the guests on hypervisors, and builds the document about them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.document
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
-    LEFTOVER_DIRECTORY,
-    LEFTOVER_DOMAIN,
     check_compute_hosts,
     judge_guests,
     list_servers_to_look_up,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import (
+    LEFTOVER_DIRECTORY,
+    LEFTOVER_DOMAIN,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     require_compute_nodes,
@@ -46,9 +48,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
-        Guest,
         GuestFinding,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import Guest
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Snapshot,
@@ -71,13 +73,16 @@ class GuestDetector:
     ) -> dict[str, t.Any]:
         """Return what `hypervisor_guest_detect` writes about `guests`.
 
-        hosts: the names of the compute services on whose hosts the guests are.
-        among: the ids of what may be reported as left over; None for all.
+        hosts: the hosts of the guests, by the names of the hosts of their compute services.
+        among: the ids of the guests that may be reported as left over; None for all.
+        Raises InvalidInput for a host without exactly one compute node.
         """
         listings = self._reading.collect_listings(with_servers=False)
         nodes = require_compute_nodes(listings.hypervisors)
+        # A wrong name of a host would make all its guests look left over, so it comes first.
         check_compute_hosts(hosts, nodes)
         node_uuids = [node.uuid for node in nodes if node.host in hosts]
+        # The servers of these hosts are enough: any other server is looked up directly.
         listings = self._reading.add_servers(listings, node_uuids)
         listings_index = ListingsIndex(listings)
         servers = list_servers_to_look_up(guests, listings_index)
@@ -97,6 +102,7 @@ class GuestDetector:
         hosts = set()
         for guest in guests:
             evidence = snapshot.evidence.get(guest.uuid)
+            # For a server that exists, its own migrations were read.
             if evidence and evidence.server.status == 404:
                 hosts.add(guest.host)
         names = sorted(hosts)
@@ -116,7 +122,8 @@ class GuestDetector:
 def _drop_other_leftovers(
     findings: Iterable[GuestFinding], among: Collection[str]
 ) -> list[GuestFinding]:
-    """Return the findings without the left over guests that are not in `among`."""
+    """Return the findings without the leftover guests that are not in `among`."""
+    # Protected and undecided guests are always reported, because nothing is done to them.
     kept = []
     for finding in findings:
         if finding.decision.verdict != ORPHANED or finding.guest.id in among:
@@ -125,7 +132,7 @@ def _drop_other_leftovers(
 
 
 def parse_leftover_ids(document: t.Any) -> frozenset[str]:
-    """Return the ids of the left over guests in a file of `hypervisor_guest_detect`.
+    """Return the ids of the leftover guests in a file of `hypervisor_guest_detect`.
 
     Raises InvalidInput for any other file.
     """
@@ -133,7 +140,7 @@ def parse_leftover_ids(document: t.Any) -> frozenset[str]:
         return frozenset(entry["id"] for entry in document["findings"])
     except (KeyError, TypeError) as error:
         raise InvalidInput(
-            "findings is not what hypervisor_guest_detect writes "
+            "findings must be a file that hypervisor_guest_detect wrote, but it is not one "
             f"({type(error).__name__}: {error})."
         ) from error
 

@@ -24,7 +24,11 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
     format_duration,
     seconds_between,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import (
+    LEFTOVER_DIRECTORY,
+    LEFTOVER_DOMAIN,
+    Guest,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import SHUT_OFF
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     SUCCESSFUL_MIGRATION_STATUSES,
@@ -48,7 +52,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import find_deletion
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
@@ -63,66 +67,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ListingsIndex,
     )
 
-LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
-
-# These are about the allocations of a consumer; a guest on a host has an age of its own.
+# These are about allocations, but a guest on a host has its own age and no consumer type.
 _ALLOCATION_PROTECTIONS = frozenset({"foreign_type", "too_young"})
-
-# The facts by which each kind of guest is judged.
-_REQUIRED_FACTS = {
-    LEFTOVER_DOMAIN: ("nova", "state", "disks"),
-    LEFTOVER_DIRECTORY: ("age_seconds", "link", "open", "shared"),
-}
-
-
-@d.dataclass(frozen=True)
-class Guest:
-    """A domain or an instance directory on the host of a compute service.
-
-    host: the name of the compute service.
-    facts: what `hypervisor_guest_info` returned about the guest.
-    read_at: when it was read, by the clock of the host.
-    node: the uuid of the compute node by nova-compute's own file, None where there is no file.
-    domain_state: for a directory the state of the domain with its uuid, None without a domain.
-    used_by: for a directory the names of other domains that have a disk in it, running or not.
-    """
-
-    kind: str
-    host: str
-    uuid: str
-    name: str
-    facts: Mapping[str, t.Any]
-    read_at: str
-    node: str | None = None
-    domain_state: str | None = None
-    used_by: tuple[str, ...] = ()
-
-    @property
-    def id(self) -> str:
-        if self.kind == LEFTOVER_DIRECTORY:
-            return f"{self.kind}/{self.host}/{self.name}"
-        return f"{self.kind}/{self.host}/{self.uuid}"
-
-    @property
-    def age_seconds(self) -> int | None:
-        """Seconds since the guest last changed.
-
-        For a directory by its newest file, for a domain by when Nova last defined it.
-        """
-        if self.kind == LEFTOVER_DIRECTORY:
-            age: int | None = self.facts["age_seconds"]
-            return age
-        metadata = self.facts["nova"] or {}
-        return seconds_between(metadata.get("created_at"), self.read_at)
-
-    @property
-    def runs(self) -> bool:
-        """Whether the guest is a domain that Nova made and that is not shut off."""
-        return (
-            self.kind == LEFTOVER_DOMAIN
-            and self.facts["nova"] is not None
-            and self.facts["state"] != SHUT_OFF
-        )
 
 
 @d.dataclass(frozen=True)
@@ -134,91 +80,25 @@ class GuestFinding:
     server: Server | None
 
 
-def parse_guests(document: Mapping[str, t.Any]) -> list[Guest]:
-    """Return the guests in one result of `hypervisor_guest_info`.
-
-    Raises InvalidInput when the document is something else.
-    """
-    try:
-        guests = [*_parse_domains(document), *_parse_directories(document)]
-        for guest in guests:
-            _check_facts(guest)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput(
-            "guests has what hypervisor_guest_info did not return "
-            f"({type(error).__name__}: {error})."
-        ) from error
-    for guest in guests:
-        if not isinstance(guest.uuid, str) or normalize_uuid(guest.uuid) != guest.uuid:
-            raise InvalidInput(f"guests names {guest.uuid!r}, which is no UUID.")
-    return guests
-
-
-def _parse_domains(document: Mapping[str, t.Any]) -> Iterator[Guest]:
-    # Read before the loop: a document without these keys is wrong even if it lists nothing.
-    host, read_at, node = document["host"], document["read_at"], document.get("compute_id")
-    for domain in document["domains"] or ():
-        yield Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at, node)
-
-
-def _parse_directories(document: Mapping[str, t.Any]) -> Iterator[Guest]:
-    domains = document["domains"] or ()
-    states = {domain["uuid"]: domain["state"] for domain in domains}
-    # Where the domains could not be listed, a directory may belong to one that runs.
-    default_state = "not known" if document["domains"] is None else None
-    for directory in document["directories"] or ():
-        yield Guest(
-            LEFTOVER_DIRECTORY,
-            document["host"],
-            directory["uuid"],
-            directory["name"],
-            directory,
-            document["read_at"],
-            document.get("compute_id"),
-            states.get(directory["uuid"], default_state),
-            tuple(_find_disk_owners(directory, domains)),
-        )
-
-
-def _check_facts(guest: Guest) -> None:
-    """Raise KeyError or TypeError now where judging the guest would raise it later."""
-    missing = sorted(set(_REQUIRED_FACTS[guest.kind]) - set(guest.facts))
-    if missing:
-        raise KeyError(missing[0])
-    if not isinstance(guest.age_seconds, (int, type(None))):
-        raise TypeError("age_seconds is no number")
-
-
-def _find_disk_owners(
-    directory: Mapping[str, t.Any], domains: Iterable[Mapping[str, t.Any]]
-) -> Iterator[str]:
-    """Yield the names of the domains of other servers that have a disk in a directory."""
-    for domain in domains:
-        if domain["uuid"] == directory["uuid"]:
-            continue
-        # Only the name is compared: in a container the path may begin differently.
-        if any(directory["name"] in disk.split("/") for disk in domain["disks"]):
-            yield domain["name"]
-
-
 def check_compute_hosts(hosts: Iterable[str], nodes: Iterable[Hypervisor]) -> None:
     """Raise InvalidInput for a host that is not the host of exactly one compute node.
 
-    Every guest on it would seem to belong elsewhere.
+    Without this check, every guest on it would seem to belong to another host.
     """
     nodes_by_host = collections.Counter(node.host for node in nodes)
     unknown = sorted({host for host in hosts if nodes_by_host[host] != 1})
     if unknown:
         raise InvalidInput(
-            "Nova lists no compute service, or more than one compute node, of "
-            f"{', '.join(unknown)}: give each host the name that its compute service has."
+            "Nova does not list exactly one compute node for "
+            f"{', '.join(unknown)}: in guests, set host to the name of the host of its compute "
+            "service."
         )
 
 
 def list_servers_to_look_up(guests: Iterable[Guest], index: ListingsIndex) -> list[str]:
-    """Return the uuids of the servers that Nova does not list on the host of their guest.
+    """Return the UUIDs of the servers that Nova does not list on the host of their guest.
 
-    Nova must be asked about them directly.
+    They must be looked up directly.
     """
     return sorted(
         {guest.uuid for guest in guests if index.get_listed_host(guest.uuid) != guest.host}
@@ -246,9 +126,9 @@ def _judge_guest(
     if evidence is None:
         if index.get_listed_host(guest.uuid) == guest.host:
             return None
-        return GuestFinding(guest, undecided("Nova was not asked about its server."), None)
+        return GuestFinding(guest, undecided("Its server was not looked up in Nova."), None)
     if evidence.allocation.value is None:
-        decision = undecided("What its server holds could not be read.", evidence.allocation)
+        decision = undecided("The allocation of its server could not be read.", evidence.allocation)
         return GuestFinding(guest, decision, None)
     view = ConsumerView(
         index=index,
@@ -260,18 +140,19 @@ def _judge_guest(
     outcome = _decide(guest, view, policy)
     if outcome is None:
         return None
+    # Whatever was proven about the server, it says nothing if this is another host.
     if guest.host in mistaken_hosts:
         outcome = undecided(
-            f"{mistaken_hosts[guest.host]}: this may be another host than it is taken for.",
+            f"{mistaken_hosts[guest.host]}: this may not be host {guest.host}.",
             index.snapshot.hypervisors,
         )
     return GuestFinding(guest, outcome, find_deleted_server(evidence) or view.server)
 
 
 def _find_mistaken_hosts(guests: Iterable[Guest], index: SnapshotIndex) -> dict[str, str]:
-    """Return the hosts that may be others than their names say, each with the reason.
+    """Return the hosts that may be other hosts than their names say, each with the reason.
 
-    A host may have got the name of another one, or may belong to another cloud.
+    A host may have been given the name of another one, or may belong to another cloud.
     """
     guests_by_host: dict[str, list[Guest]] = {}
     for guest in guests:
@@ -287,29 +168,30 @@ def _find_mistaken_hosts(guests: Iterable[Guest], index: SnapshotIndex) -> dict[
 def _explain_mistaken_host(
     node: Hypervisor, guests: Collection[Guest], index: SnapshotIndex
 ) -> str | None:
-    """Return why the host of `node` may be another one, None when nothing says so."""
+    """Return why the host of `node` may be another host; None if nothing says so."""
     for guest in guests:
         if guest.node and guest.node != node.uuid:
             return (
-                f"nova-compute is compute node {guest.node} here, "
-                f"and Nova's {node.host} is {node.uuid}"
+                f"By its own file, nova-compute on this host is compute node {guest.node}, "
+                f"but in Nova, {node.host} is compute node {node.uuid}"
             )
-    # One server in its place shows that the host is the right one.
+    # One server that is where Nova shows it proves that this is the right host.
     if any(_is_server_on_host(guest, index) for guest in guests):
         return None
     if node.servers and guests:
-        return f"Nova shows servers on {node.host} and none of them is here"
+        return f"Nova shows servers on {node.host}, but none of them is on this host"
     for guest in guests:
         if guest.runs:
             return (
-                f"The domain of {guest.uuid} is {guest.facts['state']} here, "
-                f"and Nova shows no server on {node.host}"
+                f"The domain of server {guest.uuid} is {guest.facts['state']} on this host, "
+                f"but Nova shows no server on {node.host}"
             )
     return None
 
 
 def _is_server_on_host(guest: Guest, index: SnapshotIndex) -> bool:
     """Return whether Nova shows the server of a guest on its host, listed or asked directly."""
+    # The listing and the lookup have different times, and either is enough to leave a guest alone.
     if index.get_listed_host(guest.uuid) == guest.host:
         return True
     evidence = index.snapshot.evidence.get(guest.uuid)
@@ -331,15 +213,16 @@ def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None
         reason = protect(view, policy)
         if reason:
             return protected(reason, *view.state_evidence)
-    # The order matters: what is in use is protected before anything is proven about its server.
+    # The order matters: a guest in use is protected before anything is proven about its server.
     for rule in _RULES:
         decision = rule(guest, view, policy)
         if decision:
             return decision
-    return undecided("What became of its server could not be proven.", *view.server_answers)
+    return undecided("No answer of Nova proves that it is left over.", *view.server_answers)
 
 
 def _check_exclusion(guest: Guest, view: ConsumerView, policy: Policy) -> str | None:
+    # A user may exclude the host by any name or UUID of its compute node.
     names = {guest.host}
     for node in view.index.nodes.values():
         if node.host == guest.host:
@@ -355,27 +238,33 @@ def _protect_in_use(guest: Guest, view: ConsumerView, policy: Policy) -> Decisio
 
 def _protect_domain(guest: Guest) -> Decision | None:
     if guest.facts["nova"] is None:
-        return protected(
-            "It has none of the metadata that Nova gives its domains: it is somebody else's."
-        )
+        return protected("It has no metadata of Nova, so Nova did not define this domain.")
     if guest.facts["state"] != SHUT_OFF:
-        return protected(f"It is {guest.facts['state']}, and only what is shut off is undefined.")
+        return protected(
+            f"It is {guest.facts['state']}, and only domains that are shut off are undefined."
+        )
     return None
 
 
 def _protect_directory(guest: Guest) -> Decision | None:
     if guest.facts["link"]:
-        return protected("It is a symbolic link and no directory.")
+        return protected("It is a symbolic link, not a directory.")
     if guest.domain_state not in (None, SHUT_OFF):
-        return protected(f"The domain of this uuid is {guest.domain_state} here.")
+        return protected(f"The domain with its UUID is {guest.domain_state} on this host.")
     if guest.used_by:
-        return protected(f"A disk of {min(guest.used_by)} is in it.")
+        return protected(f"It contains a disk of domain {min(guest.used_by)}.")
     if guest.facts["open"]:
         return protected("A file in it is open.")
-    # Anything else than False is an answer that could not be had.
+    # Anything other than False means that the host could not find out.
     if guest.facts["open"] is not False:
-        return protected("Whether a file in it is open could not be seen.")
+        return protected("It is unknown whether a file in it is open.")
     return None
+
+
+def _name_kind(guest: Guest) -> str:
+    if guest.kind == LEFTOVER_DIRECTORY:
+        return "directory"
+    return "domain"
 
 
 def _decide_deleted_server(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
@@ -383,21 +272,22 @@ def _decide_deleted_server(guest: Guest, view: ConsumerView, policy: Policy) -> 
         return None
     if view.contradiction:
         return undecided(
-            f"Nova knows server {guest.uuid} as deleted, but {view.contradiction}.",
+            f"Nova reports server {guest.uuid} as deleted, but {view.contradiction}.",
             *view.server_answers,
         )
     young = _protect_recently_deleted(guest, view, policy)
     if young:
         return young
     return orphaned(
-        f"{describe_deletion(view.subject)} It stayed on {guest.host}.", *view.server_answers
+        f"{describe_deletion(view.subject)} Its {_name_kind(guest)} remains on {guest.host}.",
+        *view.server_answers,
     )
 
 
 def _protect_recently_deleted(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
     server = find_deleted_server(view.subject)
     if server is None:
-        # Nova does not say when a row was marked as deleted by hand.
+        # Nova does not record when a row was marked as deleted by hand.
         return _protect_young(guest, guest.age_seconds, policy.unknown_min_age)
     deleted_at = server.terminated_at
     action = find_deletion(view.subject.actions)
@@ -410,17 +300,17 @@ def _protect_recently_deleted(guest: Guest, view: ConsumerView, policy: Policy) 
 def _decide_unknown_server(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
     if not is_unknown_to_nova(view):
         return None
-    # A 404 proves nothing as long as these credentials see no server at all.
+    # A 404 proves nothing while these credentials see no server at all.
     if not any(sample.status == 200 for sample in view.index.snapshot.samples):
         return undecided(
-            "Nova says that it does not know it, but there was no live server to see whether it "
-            "would tell us."
+            "Nova returns no record of its server, but there was no live server to check whether "
+            "these credentials can see the servers of other projects."
         )
     young = _protect_young(guest, guest.age_seconds, policy.unknown_min_age)
     if young:
         return young
     return orphaned(
-        f"Nova has no memory of its server, and does not show it on {guest.host}.",
+        f"Nova has no record of its server, but its {_name_kind(guest)} is on {guest.host}.",
         *view.migration_listings,
         *view.server_answers,
     )
@@ -432,16 +322,17 @@ def _decide_server_elsewhere(guest: Guest, view: ConsumerView, policy: Policy) -
         return None
     if not view.is_settled_in_place or view.own_tree is None:
         return undecided(
-            f"Server {server.uuid} is {server.status}, and not known to rest on another host.",
+            f"Server {server.uuid} is {server.status}, but it is not certain that it is settled on "
+            "another host.",
             *view.server_answers,
         )
     for move in view.server_migrations:
-        # The newest comes first, and only that says where the disk is.
+        # The newest comes first, and only the newest shows where the disk is.
         if guest.host in (move.source_compute, move.dest_compute):
             return _decide_after_move(guest, view, policy, server, move)
     return undecided(
-        f"Server {server.uuid} rests on {server.host}, but Nova tells of no move away from "
-        f"{guest.host}.",
+        f"Server {server.uuid} is settled on {server.host}, but Nova lists no migration of it "
+        f"away from {guest.host}.",
         *view.server_answers,
     )
 
@@ -452,21 +343,22 @@ def _decide_after_move(
     """Return the decision about a guest by the newest move of its server that names its host."""
     if _is_evacuation_to_clean_up(move, guest.host):
         return protected(
-            f"Server {server.uuid} was evacuated from here ({move.uuid}): nova-compute itself "
-            "removes what is left when it starts.",
+            f"Server {server.uuid} was evacuated from this host (migration {move.uuid}): "
+            "nova-compute removes it when it starts.",
             *view.server_answers,
         )
     if not _has_left_host(move, guest.host):
         return undecided(
-            f"Server {server.uuid} rests on {server.host}, but the newest move of it that names "
-            f"{guest.host} ({move.uuid}, {move.type}) is {move.status}: its disk may be here.",
+            f"Server {server.uuid} is settled on {server.host}, but its newest migration that "
+            f"names {guest.host} ({move.uuid}, {move.type}) is {move.status}: its disk may be on "
+            f"{guest.host}.",
             *view.server_answers,
         )
-    # On shared storage it is the directory that the server uses on its new host.
+    # On shared storage the server uses this directory on its new host.
     if guest.kind == LEFTOVER_DIRECTORY and guest.facts["shared"] is not False:
         return protected(
-            f"Server {server.uuid} lives on {server.host}, and this storage is shared, or may be: "
-            "it is the same directory.",
+            f"Server {server.uuid} is settled on {server.host}, and this storage is or may be "
+            "shared: the server may use this directory there.",
             *view.server_answers,
         )
     moved_at = move.updated_at or move.created_at
@@ -475,8 +367,8 @@ def _decide_after_move(
     if young:
         return young
     return orphaned(
-        f"Server {server.uuid} rests on {server.host}; it left {guest.host} with {move.type} "
-        f"{move.uuid} ({move.status}).",
+        f"Server {server.uuid} is settled on {server.host}; it left {guest.host} by {move.type} "
+        f"{move.uuid} ({move.status}), but its {_name_kind(guest)} remains there.",
         *view.server_answers,
     )
 
@@ -491,6 +383,8 @@ _RULES: tuple[Callable[[Guest, ConsumerView, Policy], Decision | None], ...] = (
 
 def _is_evacuation_to_clean_up(move: Migration, host: str) -> bool:
     """Return whether nova-compute on `host` has yet to remove what an evacuation left there."""
+    # nova-compute does so when it starts, and then saves the evacuation as `completed`
+    # (nova/compute/manager.py, _destroy_evacuated_instances).
     return move.type == "evacuation" and move.status != "completed" and move.source_compute == host
 
 
@@ -507,10 +401,10 @@ def _has_left_host(move: Migration, host: str) -> bool:
 
 
 def _protect_young(guest: Guest, since: int | None, min_age: int) -> Decision | None:
-    """Protect a guest that is left over for less than `min_age` seconds.
+    """Protect a guest that has been left over for less than `min_age` seconds.
 
-    Also protect a directory in which something changed in that time.
-    since: for how many seconds the guest is left over, None where that is unknown.
+    Also protect a directory in which something has changed in that time.
+    since: for how many seconds the guest has been left over; None if this is unknown.
     """
     ages = [since]
     if guest.kind == LEFTOVER_DIRECTORY:
@@ -518,8 +412,8 @@ def _protect_young(guest: Guest, since: int | None, min_age: int) -> Decision | 
     # A minimum age of 0 switches this protection off.
     if not min_age or all(age is not None and age >= min_age for age in ages):
         return None
-    known_ages = [age for age in ages if age is not None]
-    duration = "Since when it is so is not known"
-    if len(known_ages) == len(ages):
-        duration = f"It is so for {format_duration(min(known_ages))}"
-    return protected(f"{duration} and the minimum age is {format_duration(min_age)}.")
+    present_ages = [age for age in ages if age is not None]
+    duration = "It is unknown how long it has been left over or unchanged"
+    if len(present_ages) == len(ages):
+        duration = f"It has been left over and unchanged for {format_duration(min(present_ages))}"
+    return protected(f"{duration}, and the minimum age is {format_duration(min_age)}.")

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
 # time. Do not use this from other collections or standalone plugins/modules!
 
-"""Reads everything about compute hosts that are to be decommissioned, from Placement and Nova."""
+"""Reads everything about the compute hosts to decommission, from Placement and Nova."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
 
-# What is empty for a host of which nothing exists.
+# The lists that are empty for a host of which nothing exists.
 _LISTS = ("nodes", "providers", "aggregates", "servers", "migrations", "left_over", "blockers")
 
 
@@ -75,6 +75,7 @@ class HostReader:
         remembered: uuids of root providers from an earlier run; they belong to the one host in
             `names`.
         """
+        # All hosts are found in the same three listings, however many are named.
         services = get_listed_services(self._nova.list_services())
         nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         providers = self._placement.list_providers()
@@ -87,7 +88,8 @@ class HostReader:
     def _describe_host(
         self, name: str, host: Host, providers: Mapping[str, Provider]
     ) -> dict[str, t.Any]:
-        """Return what is reported about one host; only its name where nothing of it exists."""
+        """Return what is reported about one host; only its name if nothing of it exists."""
+        # A host in another spelling is found too, so the name in the request comes back with it.
         header = {
             "name": name,
             "host": host.name,
@@ -97,6 +99,7 @@ class HostReader:
         if not host.exists:
             return {**header, **{key: [] for key in _LISTS}}
         snapshot = self._read_snapshot(host)
+        # From here on the snapshot counts: the first listing only showed which providers to read.
         host = _refresh_nodes(host, snapshot)
         details = self._read_details(host)
         migrations = [row for row in details.migrations.value or () if not row.ended]
@@ -131,10 +134,11 @@ class HostReader:
             if host.name in aggregate.hosts:
                 aggregates.append(aggregate)
         servers = self._nova.query_servers_on_host(host.name)
+        # Without this listing, a host full of servers would look ready to decommission.
         if servers.value is None:
             raise CloudError(
                 f"Nova answered {servers.status} when asked for the servers of {host.name} "
-                f"({servers.request})."
+                f"({servers.request}): check nova-api and the credentials, and run again."
             )
         migrations = self._nova.list_migrations_of_host(host.name)
         return HostDetails(servers.value, migrations, tuple(aggregates))

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
 # time. Do not use this from other collections or standalone plugins/modules!
 
-"""What keeps the providers and the service of a host from being deleted. Pure."""
+"""The reasons not to delete the providers or the service of a host. Pure."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, .
         if root in providers:
             root = providers[root].name
         raise InvalidInput(
-            f"{provider.name} is a part of the tree of {root} ({provider.root}), and only whole "
-            "trees are deleted: name its root."
+            f"{provider.name} is in the tree of {root} ({provider.root}), and only whole trees are "
+            "deleted: name the root."
         )
     return sort_children_first(provider.uuid, providers.values())
 
@@ -77,21 +77,22 @@ def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str
     """Return a sentence about the consumers with allocations on `what`, empty without any."""
     if not allocations:
         return ""
-    counted = f"{len(allocations)} consumers still hold"
+    counted = f"{len(allocations)} consumers still have allocations"
     if len(allocations) == 1:
-        counted = "1 consumer still holds"
-    return f"{counted} a share of {what}: {summarize_names(sorted(allocations))}."
+        counted = "1 consumer still has an allocation"
+    return f"{counted} on {what}: {summarize_names(sorted(allocations))}."
 
 
 def require_compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, ...]:
     """Return the compute nodes that Nova listed.
 
-    Raises UnsoundReading when Nova did not list them, for then there may be any.
+    Raises UnsoundReading if Nova did not list them, because then any provider may be in use.
     """
     if answer.value is None:
         raise UnsoundReading(
-            f"Nova answered {answer.status} when asked for its compute nodes ({answer.request}), "
-            "so what stands on which of them is not known."
+            f"Nova answered {answer.status} when asked for its compute nodes "
+            f"({answer.request}), so it is not certain which providers are in use: check nova-api "
+            "and the credentials, and run again."
         )
     return answer.value
 
@@ -109,16 +110,17 @@ def check_no_compute_node(
     providers: the uuids of all providers.
     other_novas: the regions with a Nova of their own on the same Placement; their compute nodes
         are not in `nodes`.
-    lookups: by name, the direct look-ups of the hosts whose compute node `root` may be.
+    lookups: by name, the direct lookups of the hosts whose compute node `root` may be.
     """
     listed_nodes = require_compute_nodes(nodes)
     _check_not_listed(root, listed_nodes)
     silent_hosts = list_down_cell_hosts(services)
     if silent_hosts:
         raise UnsoundReading(
-            "A cell is not answering: Nova could not say anything about "
-            f"{summarize_names(silent_hosts)}, and {root.name} may be there."
+            "A cell does not answer, so Nova returned nothing about "
+            f"{summarize_names(silent_hosts)}, and {root.name} may belong to a host there."
         )
+    # In the wrong region, no provider would seem to have a compute node.
     mismatch = find_region_mismatch(listed_nodes, providers)
     if mismatch:
         raise UnsoundReading(mismatch)
@@ -129,8 +131,8 @@ def check_no_compute_node(
     _check_lookups(root, lookups, hosts_with_service)
     if other_novas:
         raise UnsoundReading(
-            f"Region {summarize_names(other_novas)} has a Nova of its own on this same Placement, "
-            f"and {root.name} may be one of its hosts: see there, then set ignore_other_regions."
+            f"Region {summarize_names(other_novas)} has its own Nova on the same Placement, and "
+            f"{root.name} may be one of its hosts: check there, then set ignore_other_regions."
         )
 
 
@@ -139,7 +141,8 @@ def _check_not_listed(root: Provider, nodes: Iterable[Hypervisor]) -> None:
         if node.uuid == root.uuid:
             raise UnsoundReading(
                 f"{root.name} ({root.uuid}) is a compute node of {node.host} that Nova lists. Its "
-                "provider goes with its service: use osops.placement.compute_service."
+                "provider is deleted together with its service: use "
+                "osops.placement.compute_service."
             )
 
 
@@ -150,25 +153,27 @@ def _check_no_unlisted_node(
     for service in services:
         if may_have_unlisted_node(service, hosts, root.name):
             raise UnsoundReading(
-                f"The {COMPUTE} of {service.host} is {service.state} and Nova lists no compute "
-                f"node of it (nova-manage cell_v2 discover_hosts), and {root.name} may be its "
-                "provider. If the host is gone, delete its service first."
+                f"The {COMPUTE} of {service.host} is {service.state}, but Nova lists no compute "
+                f"node of it, and {root.name} may be its provider. If the host exists, run "
+                "nova-manage cell_v2 discover_hosts. If it is gone, delete its service first."
             )
 
 
 def _check_lookups(
     root: Provider, lookups: Mapping[str, Answer[bool]], hosts_with_service: Collection[str]
 ) -> None:
-    """Raise UnsoundReading when a look-up neither denies the host nor agrees with both listings."""
+    """Raise UnsoundReading if a lookup neither denies the host nor agrees with both listings."""
     for name, lookup in sorted(lookups.items()):
+        # No host mapping has this name, so no cell can have the compute node.
         if lookup.status == 404:
             continue
+        # A host that was installed again exists, but its node has another UUID than the tree.
         if lookup.status == 200 and name in hosts_with_service:
             continue
         raise UnsoundReading(
             f"Nova answered {lookup.status} when asked for host {name} directly, and {root.name} "
-            "may be its provider. If its API workers do not all know the same cells, restart "
-            "every nova-api; if the host is gone for good, nova-manage cell_v2 delete_host."
+            "may be its provider. If the API workers do not all know the same cells, restart every "
+            "nova-api. If the host is gone, run nova-manage cell_v2 delete_host."
         )
 
 
@@ -184,7 +189,7 @@ def find_service_providers(
     names = {service.host, *(node.name for node in all_nodes if node.host == service.host)}
     node_uuids = {node.uuid for node in all_nodes}
     for provider in providers.values():
-        # What is the provider of another compute node is not left behind, whatever its name.
+        # The provider of another compute node was not left behind, whatever its name is.
         if provider.name in names and provider.uuid not in node_uuids:
             roots.add(provider.uuid)
     return {uuid: provider for uuid, provider in providers.items() if provider.root in roots}
@@ -195,18 +200,20 @@ def describe_service_blocker(service: Service, allocations: Mapping[str, Allocat
 
     Empty when nothing would.
     """
-    consumers = describe_consumers(allocations, f"what {service.host} has")
+    # Nova only logs that Placement refuses to delete a provider in use
+    # (nova/api/openstack/compute/services.py, delete).
+    consumers = describe_consumers(allocations, f"the providers of {service.host}")
     if consumers:
         return (
-            f"{consumers} Nova would delete the service and leave its resource provider behind. "
-            "Move or delete the servers, remove what is orphaned "
-            "(osops.placement.cleanup_orphans), then run again; force_residual lets Nova try all "
-            "the same."
+            f"{consumers} Nova would delete the service, but leave its resource providers behind. "
+            "Move or delete the servers, remove orphaned allocations "
+            "(osops.placement.cleanup_orphans), and run again. To delete the service anyway, set "
+            "force_residual."
         )
     if service.state == "up":
         return (
-            f"The {service.binary} of {service.host} is up, and what is deleted under a running "
-            "one comes back half: stop it, set forced_down if Nova is to know of it at once, then "
-            "run again; force_residual lets Nova try all the same."
+            f"The {service.binary} of {service.host} is up, and would create its service and a "
+            "part of its host again: stop it, set forced_down so that Nova notices this at once, "
+            "and run again. To delete the service anyway, set force_residual."
         )
     return ""

@@ -76,6 +76,7 @@ def scan_dir(path: str) -> DirScan:
             return DirScan(None, None, scan.inodes)
     if not scan.complete:
         return DirScan(None, None, scan.inodes)
+    # st_blocks counts blocks of 512 bytes, whatever the file system uses.
     return DirScan(scan.blocks * 512, scan.newest, scan.inodes)
 
 
@@ -110,5 +111,6 @@ class _Scan:
         if inode not in self.inodes:
             self.inodes.add(inode)
             self.blocks += status.st_blocks
+        # Another file system in it does not move with the folder.
         if stat.S_ISDIR(status.st_mode) and status.st_dev == self._device:
             self.folders.append(path)

@@ -47,7 +47,7 @@ def save_xml(folder: str, uuid: str, xml: bytes) -> str:
     except OSError as error:
         raise HostError(
             f"backup_path {folder} cannot be written: {describe_os_error(error)}. "
-            "Nothing was done; give another folder."
+            "Nothing was changed: choose another directory."
         ) from error
     return os.path.join(folder, name)
 
@@ -57,9 +57,11 @@ def _write_new_file(directory: int, folder: str, uuid: str, xml: bytes) -> str:
     status = os.fstat(directory)
     if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
         raise HostError(
-            f"backup_path {folder} can be changed by others: make it root's own with mode 0700."
+            f"backup_path {folder} can be changed by other users: make root its owner, with mode "
+            "0700."
         )
     name = find_free_name(uuid, ".xml", directory)
+    # A new file only: the XML must not be written through a link that somebody has prepared.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     file = os.open(name, flags, 0o600, dir_fd=directory)
     with os.fdopen(file, "wb") as stream:
@@ -81,13 +83,13 @@ def find_newest_xml(folder: str, uuid: str) -> str:
     except OSError as error:
         raise InvalidInput(
             f"backup_path {folder} cannot be read: {describe_os_error(error)}. "
-            "Give xml_path, or another folder."
+            "Set xml_path, or another backup_path."
         ) from error
     pattern = re.compile(rf"{uuid}\.{TIMESTAMP_PATTERN}\.xml")
     saved = sorted(filter(pattern.fullmatch, names))
     if not saved:
         raise InvalidInput(
-            f"backup_path {folder} has no XML of {uuid}: give xml_path, or another folder."
+            f"backup_path {folder} has no XML of {uuid}: set xml_path, or another backup_path."
         )
     return os.path.join(folder, saved[-1])
 

@@ -56,7 +56,7 @@ def require_canonical_uuid(uuid: str, option: str) -> str:
     """
     if normalize_uuid(uuid) != uuid:
         raise InvalidInput(
-            f"{option} {uuid!r} is no UUID in the spelling of Nova (lower case, with dashes)."
+            f"{option} {uuid!r} is not a UUID as Nova writes it (lower case, with dashes)."
         )
     return uuid
 
@@ -70,6 +70,7 @@ def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
     Raises PlacementToolsError, with nothing done, when any of the steps is refused.
     """
     task = _Task(module)
+    # Everything is checked before the first step, so that a refusal leaves nothing half done.
     steps = task.plan_steps()
     before = task.describe_state()
     try:
@@ -81,7 +82,7 @@ def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
 
 
 class _Task:
-    """A guest, as it was last seen, and what was done with it."""
+    """A guest, as it was last read, and what was done with it."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self._options = options = module.params
@@ -165,24 +166,24 @@ class _Task:
         return remove
 
     def _check_expected_domain(self, domain: Domain) -> None:
-        """Raise HostError when the domain is not Nova's, or not the one that the user has seen."""
+        """Raise HostError if the domain is not Nova's, or no longer the one that was read."""
         if domain.nova is None:
             raise HostError(
-                f"The {domain} has no metadata of Nova, so that it is somebody else's: "
-                "it is left alone."
+                f"The {domain} has no metadata of Nova, so Nova did not define it: "
+                "it is not changed."
             )
         expected_state = self._options["expect_state"]
         if expected_state not in (None, domain.state):
             raise HostError(
-                f"The {domain} is {domain.state}, and was {expected_state} when it was looked at: "
-                "look again what it is used for."
+                f"The {domain} is {domain.state}, but was {expected_state} when it was read: "
+                "check again what uses it."
             )
         created_at = domain.nova["created_at"]
         expected_created_at = self._options["expect_created_at"]
         if expected_created_at not in (None, created_at):
             raise HostError(
-                f"The {domain} was defined by Nova at {created_at}, and not at "
-                f"{expected_created_at}: it is another one than was looked at."
+                f"Nova defined the {domain} at {created_at}, and not at {expected_created_at}: "
+                "it is no longer the domain that was read."
             )
 
     def _pretend_removal(self, domain: Domain) -> None:
@@ -196,22 +197,23 @@ class _Task:
     def _check_undefine_allowed(self, domain: Domain, *, destroy: bool) -> None:
         if domain.state != SHUT_OFF and not destroy:
             raise HostError(
-                f"The {domain} is {domain.state}: only one that is {SHUT_OFF} is undefined, "
-                "unless destroy says otherwise."
+                f"The {domain} is {domain.state}, and only a domain that is {SHUT_OFF} is "
+                "undefined: shut it off, or set destroy."
             )
         for hindrance in REFUSED_UNLESS_REMOVED:
             if getattr(domain, hindrance) and hindrance not in self._options["remove"]:
                 raise HostError(
                     f"The {domain} has {_DISPLAY_NAMES[hindrance]}, which would be lost: "
-                    f"name {hindrance} in remove if it may be."
+                    f"add {hindrance} to remove if it is not needed."
                 )
 
     def _undefine_domain(self, domain: Domain) -> None:
         xml = self._virsh.dump_xml(domain.uuid)
         if parse_domain(xml, state=SHUT_OFF, persistent=True).uuid != domain.uuid:
             raise HostError(
-                f"libvirt gives the XML of another domain for the {domain}: nothing was done."
+                f"libvirt returned the XML of another domain for the {domain}: nothing was changed."
             )
+        # Saved before anything is destroyed, because a transient domain then has no XML any more.
         self._xml_path = domain_xml.save_xml(self._options["backup_path"], domain.uuid, xml)
         if domain.state != SHUT_OFF:
             self._virsh.destroy(domain)
@@ -220,6 +222,7 @@ class _Task:
         # A transient domain is gone as soon as it is destroyed.
         if self._domain is None:
             return
+        # Somebody may have started the domain again meanwhile.
         self._check_undefine_allowed(self._domain, destroy=False)
         self._virsh.undefine(self._domain, self._options["remove"])
         self._domain = self._virsh.get_domain(domain.uuid)
@@ -228,45 +231,45 @@ class _Task:
             self._virsh.define(xml)
             self._domain = self._virsh.get_domain(domain.uuid)
             raise HostError(
-                f"The {domain} was started while it was undefined. "
-                "It was defined again as it was: find out who started it."
+                f"The {domain} was started while it was undefined. It was defined again: find out "
+                "who started it."
             )
         self._actions.append("undefine")
 
     def _plan_quarantine(self) -> list[Callable[[], None]]:
-        seen = self._find_directory()
-        if seen is None:
+        directory = self._find_directory()
+        if directory is None:
             return []
         expected = self._options["expect_changed_at"]
-        if expected not in (None, seen.changed_at):
+        if expected not in (None, directory.changed_at):
             raise HostError(
-                f"{seen.path} has changed at {seen.changed_at}, and not at {expected}, "
-                "as when it was looked at: look again what it is used for."
+                f"{directory.path} last changed at {directory.changed_at}, but the directory that "
+                f"was read last changed at {expected}: check again what uses it."
             )
         running = self._domain is not None and self._domain.state != SHUT_OFF
         # The removal of the domain, which was planned before, destroys its guest first.
         gone_by_then = running and self._options["domain"] == "undefined"
         if not gone_by_then:
-            self._check_shut_off(seen)
+            self._check_shut_off(directory)
         self._instances.check_move_allowed(
-            seen, allow_shared=self._options["allow_shared"], to_be_closed=gone_by_then
+            directory, allow_shared=self._options["allow_shared"], to_be_closed=gone_by_then
         )
 
         def move() -> None:
             if not self._check:
-                self._move_to_quarantine(seen)
+                self._move_to_quarantine(directory)
             self._path = None
             self._actions.append("quarantine")
 
         return [move]
 
-    def _move_to_quarantine(self, seen: InstanceDirectory) -> None:
-        self._domain = self._virsh.get_domain(seen.uuid)
-        self._check_shut_off(seen)
-        current = seen
+    def _move_to_quarantine(self, directory: InstanceDirectory) -> None:
+        self._domain = self._virsh.get_domain(directory.uuid)
+        self._check_shut_off(directory)
+        current = directory
         # A guest that was destroyed may have written until then.
         if "destroy" in self._actions:
-            current = self._find_directory() or seen
+            current = self._find_directory() or directory
         self._moved_to = self._instances.quarantine(
             current, allow_shared=self._options["allow_shared"]
         )
@@ -279,18 +282,19 @@ class _Task:
             self._path = directory.path
         return directory
 
-    def _check_shut_off(self, seen: InstanceDirectory) -> None:
+    def _check_shut_off(self, directory: InstanceDirectory) -> None:
         if self._domain is not None and self._domain.state != SHUT_OFF:
             raise HostError(
-                f"{seen.path} stays where it is, for the {self._domain} is {self._domain.state}."
+                f"{directory.path} is not moved, because the {self._domain} is "
+                f"{self._domain.state}."
             )
 
     def _plan_restore(self) -> list[Callable[[], None]]:
         existing = self._find_directory()
         if existing is not None and existing.link:
             raise HostError(
-                f"{existing.path} is a symbolic link: "
-                "what is in quarantine stays there until that is gone."
+                f"{existing.path} is a symbolic link: remove it, and run again to restore the "
+                "directory in quarantine."
             )
         if existing is not None:
             return []
@@ -342,7 +346,7 @@ class _Task:
         described = parse_domain(xml, state=SHUT_OFF, persistent=True)
         if described.uuid != uuid or described.nova is None:
             raise InvalidInput(
-                f"{path} describes the {described}, and not a domain of Nova with the UUID {uuid}."
+                f"{path} describes the {described}, but not a domain of Nova with the UUID {uuid}."
             )
 
         def define() -> None:
@@ -357,12 +361,12 @@ class _Task:
 
     def _define_domain(self, uuid: str, xml: bytes) -> Domain:
         if uuid in self._virsh.list_uuids():
-            raise HostError(f"A domain {uuid} has come up meanwhile, and is left as it is.")
+            raise HostError(f"A domain {uuid} was defined meanwhile, and is not changed.")
         self._virsh.define(xml)
         domain = self._virsh.get_domain(uuid)
         if domain is None or not domain.persistent:
             raise HostError(
-                f"libvirt took the XML of {uuid}, and has no such domain for all that: "
-                "look into its log."
+                f"libvirt accepted the XML of {uuid}, but has no such domain: check the log of "
+                "libvirt."
             )
         return domain

@@ -51,6 +51,8 @@ DEFAULT_INSTANCES_PATH = "/var/lib/nova/instances"
 SUFFIX_BY_KIND = {"instance": "", "resize": "_resize", "del": "_del"}
 
 _KIND_BY_SUFFIX = {suffix: kind for kind, suffix in SUFFIX_BY_KIND.items()}
+# Nova names a directory by the UUID alone (nova/virt/libvirt/utils.py, get_instance_path), and adds
+# `_resize` or `_del` when it moves the directory aside (nova/virt/libvirt/driver.py).
 _DIRECTORY_NAME = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(|_resize|_del)")
 _QUARANTINED_NAME = re.compile(rf"({_DIRECTORY_NAME.pattern})\.({TIMESTAMP_PATTERN})")
 
@@ -121,6 +123,8 @@ class InstanceDirectories:
 
         None where nova-compute does not keep it beside the folder of instances.
         """
+        # nova-compute writes it to its state_path (nova/virt/node.py), where the instances are too
+        # by default.
         path = os.path.join(os.path.dirname(self.path), "compute_id")
         with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
             return normalize_uuid(file.read(100).strip())
@@ -134,6 +138,7 @@ class InstanceDirectories:
         directories = []
         with self._open_instances_dir() as folder:
             names = sorted(os.listdir(folder))
+            # Once for all directories, because it takes a look at every process.
             in_use, around = find_open_files(), list_mounts()
             for name in names:
                 match = _DIRECTORY_NAME.fullmatch(name)
@@ -151,7 +156,7 @@ class InstanceDirectories:
         """
         match = _DIRECTORY_NAME.fullmatch(name)
         if match is None:
-            raise HostError(f"{name!r} is no name of the directory of an instance.")
+            raise HostError(f"{name!r} is not the name of an instance directory.")
         with self._open_instances_dir() as folder:
             return self._read_directory(folder, match, find_open_files(), list_mounts())
 
@@ -176,57 +181,57 @@ class InstanceDirectories:
         return entries
 
     def check_move_allowed(
-        self, seen: InstanceDirectory, *, allow_shared: bool, to_be_closed: bool = False
+        self, directory: InstanceDirectory, *, allow_shared: bool, to_be_closed: bool = False
     ) -> None:
         """Raise HostError when the folder must not be moved.
 
         to_be_closed: whether the process that has a file in it open will have ended by then.
         """
-        if seen.link:
+        if directory.link:
             raise HostError(
-                f"{seen.path} is a symbolic link and not a directory: "
-                "it is left to you, for nobody knows what else uses its target."
+                f"{directory.path} is a symbolic link and not a directory: remove it by hand, "
+                "because something else may use its target."
             )
         # None means unknown, which is as dangerous as a file system that is shared.
-        if seen.shared is not False and not allow_shared:
+        if directory.shared is not False and not allow_shared:
             raise HostError(
-                f"{seen.path} {_describe_shared(seen)} "
-                "where an open file cannot be seen from here: "
-                "look at the others, and set allow_shared."
+                f"{directory.path} {_describe_shared(directory)}, and this host cannot see "
+                "whether another one has a file in it open: check the other hosts, then set "
+                "allow_shared."
             )
-        if seen.open is None:
+        if directory.open is None:
             raise HostError(
-                f"Whether a file in {seen.path} is open cannot be told: "
+                f"It is unknown whether a file in {directory.path} is open: "
                 "run the task as root, with become."
             )
-        if seen.open and not to_be_closed:
-            raise HostError(_describe_in_use(seen.path))
-        self._check_store(seen.device)
+        if directory.open and not to_be_closed:
+            raise HostError(_describe_in_use(directory.path))
+        self._check_store(directory.device)
 
-    def quarantine(self, seen: InstanceDirectory, *, allow_shared: bool) -> str:
+    def quarantine(self, directory: InstanceDirectory, *, allow_shared: bool) -> str:
         """Move a folder into the quarantine, and return its new path.
 
-        Raises HostError when the folder is not as it was `seen`, or must not be moved.
+        Raises HostError if the folder has changed since `directory` was read, or must not be moved.
         """
-        now = self.get_directory(seen.name)
-        if now is None or now.inode != seen.inode or now.changed_at != seen.changed_at:
+        current = self.get_directory(directory.name)
+        if current is None or not _is_unchanged(current, directory):
             raise HostError(
-                f"{seen.path} has changed since it was looked at: look again what it is used for."
+                f"{directory.path} has changed since it was read: check again what uses it."
             )
-        self.check_move_allowed(now, allow_shared=allow_shared)
+        self.check_move_allowed(current, allow_shared=allow_shared)
         self._make_store()
         with self._open_instances_dir() as folder, self._open_store() as store:
             if store is None:
-                raise HostError(f"quarantine_path {self.store} was removed meanwhile.")
-            target = find_free_name(seen.name, "", store)
-            self._rename(seen.name, folder, target, store)
-            if not _is_unused(store, target, seen.inode):
+                raise HostError(f"quarantine_path {self.store} was removed meanwhile: run again.")
+            target = find_free_name(directory.name, "", store)
+            self._rename(directory.name, folder, target, store)
+            if not _is_unused(store, target, directory.inode):
                 # A process opened a file between the check and the move. It does not notice either
                 # move.
-                self._rename(target, store, seen.name, folder)
+                self._rename(target, store, directory.name, folder)
                 raise HostError(
-                    f"{seen.path} came into use while it was moved, and is where it was: "
-                    "find out by whom (fuser, lsof)."
+                    f"{directory.path} was opened while it was moved, and was moved back: "
+                    "find out what uses it (fuser, lsof)."
                 )
         return os.path.join(self.store, target)
 
@@ -239,10 +244,11 @@ class InstanceDirectories:
         name = os.path.basename(target)
         with self._open_instances_dir() as folder, self._open_store() as store:
             if store is None:
-                raise HostError(f"{self.store} is not there any more.")
+                raise HostError(f"quarantine_path {self.store} no longer exists.")
+            # A rename would replace an empty directory without an error.
             with contextlib.suppress(FileNotFoundError):
                 os.stat(name, dir_fd=folder, follow_symlinks=False)
-                raise HostError(f"{target} is there already: what is in quarantine stays there.")
+                raise HostError(f"{target} already exists: the directory stays in quarantine.")
             self._rename(entry.name, store, name, folder)
         return target
 
@@ -255,7 +261,7 @@ class InstanceDirectories:
         if not shutil.rmtree.avoids_symlink_attacks:
             raise HostError(
                 "Python cannot delete a directory safely on this system: "
-                "delete by hand what is in quarantine."
+                "delete the directories in quarantine by hand."
             )
         in_use, around = find_open_files(), list_mounts()
         for entry in entries:
@@ -265,9 +271,8 @@ class InstanceDirectories:
             # For an entry that was deleted meanwhile it is unknown too, and does not matter.
             if busy is None and os.path.lexists(entry.path):
                 raise HostError(
-                    f"Whether a file in {entry.path} is open cannot be told: "
-                    "run the task as root, with become. "
-                    f"What holds more than {MAX_ENTRIES} files is left to you."
+                    f"It is unknown whether a file in {entry.path} is open: run the task as root, "
+                    f"with become. Delete a directory with more than {MAX_ENTRIES} files by hand."
                 )
 
     def purge(self, entry: QuarantinedDirectory) -> None:
@@ -284,7 +289,7 @@ class InstanceDirectories:
                 return
             except OSError as error:
                 raise HostError(
-                    f"{entry.path} could not be deleted altogether: {describe_os_error(error)}."
+                    f"{entry.path} could not be deleted completely: {describe_os_error(error)}."
                 ) from error
 
     def _read_directory(
@@ -303,7 +308,7 @@ class InstanceDirectories:
             return None
         link = stat.S_ISLNK(status.st_mode)
         if link:
-            # A link is never followed: what is open behind it stays unknown.
+            # A link is never followed, so it stays unknown whether a file behind it is open.
             inside = DirScan(None, status.st_mtime, set())
             opened = None
             shared = is_shared(self.path, around)
@@ -335,7 +340,7 @@ class InstanceDirectories:
             status = os.stat(match.group(), dir_fd=store, follow_symlinks=False)
         except FileNotFoundError:
             return None
-        # `quarantine` makes neither links nor impossible times: these are not its own.
+        # `quarantine` creates neither links nor invalid times, so somebody else created this.
         if moved is None or not stat.S_ISDIR(status.st_mode):
             return None
         path = os.path.join(self.store, match.group())
@@ -356,7 +361,7 @@ class InstanceDirectories:
         except OSError as error:
             raise HostError(
                 f"instances_path {self.path} cannot be read: {describe_os_error(error)}. "
-                "Set it to Nova's own, and use become."
+                "Set it to the instances_path in nova.conf, and use become."
             ) from error
         try:
             yield folder
@@ -369,7 +374,7 @@ class InstanceDirectories:
                 os.mkdir(self.store, 0o700)
         except OSError as error:
             raise HostError(
-                f"quarantine_path {self.store} cannot be made: {describe_os_error(error)}."
+                f"quarantine_path {self.store} cannot be created: {describe_os_error(error)}."
             ) from error
 
     @contextlib.contextmanager
@@ -386,14 +391,15 @@ class InstanceDirectories:
                 reason = "it is a symbolic link"
             raise HostError(
                 f"quarantine_path {self.store} cannot be used: {reason}. "
-                "Give a real folder, and use become."
+                "Set it to a real directory, and use become."
             ) from error
         try:
             status = os.fstat(store)
+            # Another user could replace a directory in it, and have that one restored or deleted.
             if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise HostError(
-                    f"quarantine_path {self.store} can be changed by others: "
-                    "make it root's own with mode 0700."
+                    f"quarantine_path {self.store} can be changed by other users: "
+                    "make root its owner, with mode 0700."
                 )
             yield store
         finally:
@@ -402,10 +408,11 @@ class InstanceDirectories:
     def _check_store(self, device: int) -> None:
         """Raise HostError when the quarantine cannot be made, or is not on the file system."""
         with self._open_store() as store:
+            # Within one file system a move is atomic, and open files stay valid.
             if self._stat_store_or_parent(store).st_dev != device:
                 raise HostError(
                     f"quarantine_path {self.store} is on another file system than {self.path}: "
-                    "choose a folder on the same one."
+                    "choose a directory on the same one."
                 )
 
     def _stat_store_or_parent(self, store: int | None) -> os.stat_result:
@@ -414,7 +421,8 @@ class InstanceDirectories:
         parent = os.path.dirname(self.store)
         if not os.path.isdir(parent):
             raise HostError(
-                f"quarantine_path {self.store} cannot be made: the folder above it is not there."
+                f"quarantine_path {self.store} cannot be created: its parent directory does not "
+                "exist."
             )
         return os.stat(parent)
 
@@ -441,6 +449,11 @@ def _stat_directory_or_link(name: str, folder: int) -> os.stat_result | None:
     return None
 
 
+def _is_unchanged(current: InstanceDirectory, earlier: InstanceDirectory) -> bool:
+    # The inode shows a new directory of the same name, and the time a change in the same directory.
+    return current.inode == earlier.inode and current.changed_at == earlier.changed_at
+
+
 def _is_selected(uuid: str, uuids: t.Collection[str] | None) -> bool:
     return uuids is None or uuid in uuids
 
@@ -462,12 +475,12 @@ def _describe_time(moment: float | None) -> tuple[str | None, int | None]:
 
 def _describe_shared(directory: InstanceDirectory) -> str:
     if directory.shared:
-        return "is on a file system that other hosts may use, too,"
-    return "is on a file system of which no type is known,"
+        return "is on a file system that other hosts may use too"
+    return "is on a file system of unknown type"
 
 
 def _describe_in_use(path: str) -> str:
     return (
-        f"{path} is in use, for a file in it is open or something is mounted there: "
-        "find out by whom (fuser, lsof)."
+        f"{path} is in use, because a file in it is open or something is mounted there: "
+        "find out what uses it (fuser, lsof)."
     )

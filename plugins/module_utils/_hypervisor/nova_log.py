@@ -47,7 +47,10 @@ class ComplaintKind:
     message_pattern: re.Pattern[str]
 
 
-# The sentences are the same in all releases from Pike on.
+# The sentences are the same in all releases from Pike on. The first three come from the periodic
+# task of the resource tracker (nova/compute/resource_tracker.py,
+# _remove_deleted_instances_allocations), the fourth from nova/compute/manager.py,
+# _sync_power_states, and the fifth from nova/scheduler/client/report.py, _create_resource_provider.
 COMPLAINT_KINDS = (
     ComplaintKind(
         "not_in_database",
@@ -225,6 +228,7 @@ class Complaints:
         """
         text = _COLOR.sub("", raw.decode("utf-8", "replace"))
         line = self._parse_line(text, journal)
+        # A line without a time may be a new one, so it counts.
         if self._since and line.at and line.at < self._since:
             return
         for kind in COMPLAINT_KINDS:
@@ -245,6 +249,7 @@ class Complaints:
         host = self._host or line.host or self._own_name
         key = (kind.name, host, *match.groups())
         if key not in self._seen:
+            # A log with many different complaints must not use all memory of a hypervisor.
             if len(self._seen) >= self._limit:
                 self.truncated = True
                 return
@@ -269,6 +274,7 @@ class Complaints:
 
 
 def _match_kind(kind: ComplaintKind, line: _LogEntry) -> re.Match[str] | None:
+    # Without a logger it is unknown where the message begins, so it may be anywhere in the line.
     if not line.has_logger:
         return kind.message_pattern.search(line.message)
     if kind.logger not in (None, line.logger):

@@ -81,7 +81,9 @@ def read_unit(
     """
     source = Source(unit)
     if journalctl is None:
-        source.error = f"The journal of {unit} cannot be read: there is no journalctl."
+        source.error = (
+            f"The journal of {unit} cannot be read: journalctl does not exist on this host."
+        )
         return source
     # Without --all, journalctl writes "blob data" instead of a line with colors in it.
     command = [journalctl, f"--unit={unit}", "--output=short-unix", "--all"]
@@ -145,7 +147,7 @@ def _read_file(path: str, complaints: Complaints, since: datetime.datetime | Non
         with open(path, "rb", opener=_open_nonblocking) as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
-                source.error = f"{path} is not read: it is no file."
+                source.error = f"{path} is not read, because it is not a file."
             elif since and state.st_mtime < since.timestamp():
                 source.skipped = True
             elif file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
@@ -173,6 +175,7 @@ def _feed_complaints(
     for piece in read_chunks(stream):
         source.bytes += len(piece)
         source.lines += piece.count(b"\n")
+        # Most pieces of a log contain none, and one search in them is much faster than one a line.
         if not may_contain_complaint(piece):
             continue
         for line in piece.split(b"\n"):

@@ -50,6 +50,7 @@ def find_open_files() -> tuple[set[Inode], bool]:
     inodes: set[Inode] = set()
     complete = os.path.isdir("/proc/self/fd")
     for process in glob.iglob("/proc/[0-9]*"):
+        # This process itself has opened the directories that it checks.
         if process == f"/proc/{os.getpid()}":
             continue
         try:
@@ -57,6 +58,7 @@ def find_open_files() -> tuple[set[Inode], bool]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
         except OSError:
+            # Without root permissions the files of other users' processes stay unknown.
             complete = False
     for path in glob.iglob("/sys/block/loop*/loop/backing_file"):
         with (

@@ -39,9 +39,7 @@ def find_free_name(before: str, after: str, folder: int) -> str:
             os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             return name
-    raise HostError(
-        f"{_MAX_TRIES} names such as {name} are taken already: look at what makes them."
-    )
+    raise HostError(f"{_MAX_TRIES} names such as {name} already exist: find out what creates them.")
 
 
 def parse_timestamp(stamp: str) -> int | None:

@@ -29,6 +29,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
 
 SHUT_OFF = "shut off"
+# What belongs to a domain and may be lost with it: libvirt can keep the first two when it undefines
+# the domain.
 KEPT_UNLESS_REMOVED = ("nvram", "tpm")
 REFUSED_UNLESS_REMOVED = ("managed_save", "snapshots")
 MAX_XML_BYTES = 10 * 1024 * 1024
@@ -37,6 +39,7 @@ _MAX_ERROR_LENGTH = 500
 _KEEP_TPM_VERSION = (8, 9)
 # timeout exits with 124; with 137 when it had to kill the command.
 _TIMEOUT_STATUSES = (124, 137)
+# The end of the namespace is a version, which differs between releases of Nova.
 _NOVA_METADATA_TAG = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0-9.]+)\}instance")
 
 
@@ -92,9 +95,9 @@ class Virsh:
                 f"virsh {command!r} cannot be split as a command line: {error}."
             ) from error
         if not self._command:
-            raise InvalidInput("virsh is empty: give the command, such as virsh.")
+            raise InvalidInput("virsh is empty: set it to a command, such as virsh.")
         if timeout < 1:
-            raise InvalidInput(f"virsh_timeout is {timeout}: give at least one second.")
+            raise InvalidInput(f"virsh_timeout is {timeout}: set it to at least one second.")
         self._module = module
         self._uri = module.params["uri"]
         self._timeout = timeout
@@ -104,16 +107,18 @@ class Virsh:
         output = self._run("list", "--all", "--uuid", *which)
         uuids = output.decode(errors="replace").split()
         for uuid in uuids:
+            # The option virsh may name any program, and its output becomes part of commands.
             if normalize_uuid(uuid) != uuid:
                 raise HostError(
-                    f"{self._command_line} list --uuid answers with {uuid!r}, which is no UUID: "
-                    "set virsh to libvirt's own client."
+                    f"{self._command_line} list --uuid returned {uuid!r}, which is not a UUID: "
+                    "set virsh to the client of libvirt."
                 )
         return sorted(uuids)
 
     def list_domains(self, uuids: t.Collection[str] | None = None) -> list[Domain]:
         """Return all domains, or those of `uuids` that exist."""
         existing = self.list_uuids()
+        # One listing for each fact is faster than a question for each domain.
         uuids_by_fact = {
             fact: set(self.list_uuids(option)) for fact, option in _LIST_OPTIONS.items()
         }
@@ -139,7 +144,7 @@ class Virsh:
         return self._run("dumpxml", uuid, "--inactive", "--security-info").strip() + b"\n"
 
     def destroy(self, domain: Domain) -> None:
-        """Stop the guest at once, as by pulling the plug of a machine."""
+        """Stop the guest at once, like pulling the power plug of a machine."""
         self._run("destroy", domain.uuid)
 
     def check_undefine_allowed(self, domain: Domain, remove: t.Collection[str]) -> None:
@@ -152,7 +157,7 @@ class Virsh:
         if match is None or tuple(map(int, match.groups())) < _KEEP_TPM_VERSION:
             raise HostError(
                 f"The {domain} has a TPM, whose state libvirt cannot keep before version "
-                f"{'.'.join(map(str, _KEEP_TPM_VERSION))}: name tpm in remove if it may be lost."
+                f"{'.'.join(map(str, _KEEP_TPM_VERSION))}: add tpm to remove if it is not needed."
             )
 
     def undefine(self, domain: Domain, remove: t.Collection[str]) -> None:
@@ -185,7 +190,7 @@ class Virsh:
             if facts["snapshots"]:
                 snapshots = self._count_snapshots(uuid)
         except HostError:
-            # The domain may have been undefined since the listing.
+            # The domain may have been undefined after it was listed.
             if uuid not in self.list_uuids():
                 return None
             raise
@@ -206,11 +211,14 @@ class Virsh:
         """Return what virsh writes. Raises HostError when it fails or takes too long."""
         command = [self._find_program(), *self._command[1:]]
         command += ["--quiet", "--connect", self._uri, *arguments]
+        # Ansible's run_command has no time limit, and libvirt can hang while a guest or its storage
+        # does.
         status, output, complaint = self._module.run_command(
             ["timeout", "--kill-after=5", str(self._timeout), *command],
             data=stdin,
             binary_data=True,
             encoding=None,
+            # Other languages have other words for the states of a domain.
             environ_update={"LC_ALL": "C"},
             expand_user_and_vars=False,
         )
@@ -218,9 +226,8 @@ class Virsh:
         shown = f"{self._command_line} {subcommand}"
         if status in _TIMEOUT_STATUSES:
             raise HostError(
-                f"{shown} has not ended in {self._timeout} seconds, "
-                "and what it was to do may still come: "
-                "look whether libvirt hangs, or raise virsh_timeout."
+                f"{shown} has not ended within {self._timeout} seconds, and may still take effect: "
+                "check whether libvirt hangs, or increase virsh_timeout."
             )
         if status:
             reason = sanitize_output(complaint.decode(errors="replace"))
@@ -231,9 +238,9 @@ class Virsh:
         program = self._module.get_bin_path(self._command[0])
         if program is None:
             raise HostError(
-                f"{self._command[0]} is not there on this host, or cannot be run: "
-                "install libvirt's client, or set virsh to the command that reaches it, "
-                "such as docker exec -i nova_libvirt virsh."
+                f"{self._command[0]} does not exist on this host, or cannot be run: install the "
+                "client of libvirt, or set virsh to the command that runs it, such as docker exec "
+                "-i nova_libvirt virsh."
             )
         return t.cast("str", program)
 
@@ -256,7 +263,7 @@ def parse_domain(
     root = _parse_xml(xml)
     uuid = normalize_uuid(root.findtext("uuid", ""))
     if root.tag != "domain" or uuid is None:
-        raise HostError("The XML of a domain describes none, or one without a UUID.")
+        raise HostError("The XML does not describe a domain with a UUID.")
     return Domain(
         uuid=uuid,
         name=root.findtext("name", ""),
@@ -286,7 +293,7 @@ def _parse_xml(xml: bytes) -> ET.Element:
     if len(xml) > MAX_XML_BYTES or b"<!DOCTYPE" in xml:
         raise HostError(
             f"The XML of a domain has {len(xml)} bytes or a document type: "
-            "libvirt writes neither such."
+            "libvirt does not write such XML."
         )
     try:
         return ET.fromstring(xml)

@@ -207,6 +207,7 @@ def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         return
     hosts_with_node = {node.host for node in index.nodes.values()}
     for service in _list_services_in_scope(index):
+        # The other services have neither compute nodes nor providers to decommission.
         if service.binary != COMPUTE or service.state != "down":
             continue
         age = seconds_between(service.updated_at, listing.at)

@@ -115,6 +115,7 @@ def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
     if not _is_settled_and_healthy(view) or own is None or set(allocated) != {own}:
         return None
     resources, why = calculate_plain_resources(view)
+    # Without certain resources this is not a finding: the present amounts may be right.
     if resources is None or resources == allocated[own]:
         return None
     failed = _find_failed_resize_to_host(view)

@@ -47,8 +47,9 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: Nova lists the migration with a final status. Either its server is deleted, as for
     `deleted_server`. Or its server is settled where its newest move took it, no revert of this
     migration can have left the server's disk on the source, and the server's own allocation covers
-    the migration's: on every provider except those of hosts that the server left, it has at least
-    the same amounts. After a confirmed move any amount is enough.
+    the migration's: the server has an allocation on its own host, and on every provider except
+    those of other hosts at least the same amounts as the migration. After a confirmed move any
+    amount is enough.
 
     Needs: The cells of the hosts on which the migration and its server have allocations, and of
     the hosts that the server's migrations name. The cell that has the server also has its
@@ -74,6 +75,7 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
             *evidence,
             server=find_deleted_server(view.subject),
         )
+    # Its server is alive, so the allocation may be the server's own after a failed move.
     need = _explain_possible_need(view, current)
     if need:
         return undecided(f"{ending} {need}", *evidence)

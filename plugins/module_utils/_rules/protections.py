@@ -33,7 +33,7 @@ _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
 def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
     """You excluded the consumer, its server, or a provider in a tree on which the consumer has an
-    allocation or its server is.
+    allocation, or in the tree of the host of its server.
     """
     excluded = {view.consumer, view.subject.uuid} & policy.exclude_consumers
     if excluded:

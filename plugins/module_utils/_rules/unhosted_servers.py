@@ -61,6 +61,7 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     # A server that has a node may be there.
     if server.node:
         return None
+    # On any other provider the allocation may be another service's.
     if not view.trees or not all(_is_tree_of_nova(view, root) for root in view.trees):
         return None
     evidence = (*view.server_answers, *subject.last_actions)

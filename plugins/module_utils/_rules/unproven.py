@@ -111,7 +111,7 @@ def _explain_missing_server(view: ConsumerView) -> str:
     subject = view.subject
     if subject.server.status != 404:
         return (
-            f"Nova answered {subject.server.status} to the lookup of {subject.uuid}, "
+            f"Nova answered {subject.server.status} when asked for {subject.uuid}, "
             "and only 200 or 404 would prove anything."
         )
     if view.contradiction:

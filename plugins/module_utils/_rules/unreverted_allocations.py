@@ -107,6 +107,7 @@ def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None
             f"Migration {uuid} has the allocation that server {view.consumer} needs. {protection}",
             *evidence,
         )
+    # The server has left this host and come back since, perhaps with another flavor.
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         return undecided(
             f"Server {view.consumer} is settled on {view.node_name}, and migration {uuid}, which "

@@ -21,6 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     SETTLED_STATUSES,
     UNSHELVE_ACTION,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,
@@ -42,7 +45,7 @@ if t.TYPE_CHECKING:
 def changing(nova: Nova) -> list[Finding]:
     """Return the findings of all kinds that a run would change."""
     snapshot = nova.world.snapshot()
-    candidates = set(find_candidates(snapshot))
+    candidates = set(find_candidates(ListingsIndex(snapshot)))
     found = judge(snapshot, NO_MINIMUM_AGE)
     return [
         finding

@@ -116,7 +116,7 @@ def test_missing_and_broken_files_give_a_warning(python: str, tmp_path: Path) ->
     broken = run(python, tmp_path, paths=[str(tmp_path / "cut*")])
 
     assert (nothing["records"], nothing["sources"]) == ([], [])
-    assert "No log was read: there is nothing readable at" in str(nothing["warnings"])
+    assert "No log was read, because nothing can be read at" in str(nothing["warnings"])
     assert "cut.gz cannot be read" in str(broken["warnings"])
 
 
@@ -133,7 +133,7 @@ def test_complaints_above_the_limit_are_reported(python: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"since": "yesterday"}, "is no duration"),
+        ({"since": "yesterday"}, "is not a valid duration"),
         ({"since": f"{10**20}d"}, "is longer ago than any log"),
         ({"max_records": 0}, "max_records must be 1 or more"),
     ],

@@ -194,7 +194,7 @@ def test_consumer_recreated_at_the_same_generation_has_changed(placement: Placem
     before = dict(placement.held)
 
     assert list(AllocationWriter(placement.api()).find_conflicts([change])) == [change.consumer]
-    with pytest.raises(AllocationConflict, match="it no longer holds what it was judged by"):
+    with pytest.raises(AllocationConflict, match="it no longer has the allocation that was judged"):
         AllocationWriter(placement.api()).replace(change)
     assert (placement.posts, placement.held) == ([], before)
 
@@ -314,7 +314,7 @@ def test_write_that_cannot_be_read_back_is_not_counted(placement: Placement) -> 
     placement.faults = [unanswered]
     (error,) = _write(placement, *changes)
 
-    assert f"Whether {changes[0].consumer} was changed is not known" in str(error)
+    assert f"It is unknown whether {changes[0].consumer} was changed" in str(error)
 
 
 def test_accepted_write_missing_afterwards_is_not_counted(
@@ -324,7 +324,7 @@ def test_accepted_write_missing_afterwards_is_not_counted(
     placement.faults = [lambda _body: 204]
     (error,) = _write(placement, *_removals(placement, 1))
 
-    assert "reading it back shows something else" in str(error)
+    assert "but then returned other allocations" in str(error)
 
 
 def test_writes_delayed_too_long_by_another_are_not_started(

@@ -117,7 +117,7 @@ def _failed(module: Module) -> t.Any:
 def test_error_fails_the_task_with_its_sentence_alone() -> None:
     assert _failed(Module()) == {
         "msg": (
-            "cloud is a whole configuration, so region_name cannot be given beside it: put them "
+            "cloud is a whole configuration, so region_name cannot be set beside it: put them "
             "into it."
         )
     }

@@ -45,12 +45,13 @@ def test_service_too_old_for_one_request_says_so() -> None:
         _placement((1, 30)).require_microversion(1, 31)
 
     assert str(error.value) == (
-        "Placement at http://placement/ offers microversions up to 1.30; 1.31 or newer is needed."
+        "Placement at http://placement/ offers microversions up to 1.30, "
+        "but 1.31 or newer is required."
     )
 
 
 def test_service_too_old_for_everything_is_refused_at_once() -> None:
-    with pytest.raises(CloudError, match=r"1\.28 or newer is needed"):
+    with pytest.raises(CloudError, match=r"1\.28 or newer is required"):
         _placement((1, 27))
 
 

@@ -40,7 +40,7 @@ def test_ages_are_durations() -> None:
 
 @pytest.mark.parametrize("option", ["min_age", "unknown_min_age"])
 def test_invalid_age_is_refused(option: str) -> None:
-    with pytest.raises(InvalidInput, match="'soon' is no duration"):
+    with pytest.raises(InvalidInput, match="'soon' is not a valid duration"):
         parse_policy(_options(**{option: "soon"}))
 
 
@@ -50,7 +50,7 @@ def test_consumer_is_excluded_in_any_spelling_of_its_uuid(text: str) -> None:
 
 
 def test_excluded_consumer_that_is_not_a_uuid_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="exclude_consumers: 'web-1' is no UUID"):
+    with pytest.raises(InvalidInput, match="exclude_consumers: 'web-1' is not a valid UUID"):
         parse_policy(_options(exclude_consumers=[CONSUMER, "web-1"]))
 
 

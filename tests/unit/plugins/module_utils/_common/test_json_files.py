@@ -150,7 +150,7 @@ def test_option_with_data_returns_the_data(contents: t.Any) -> None:
 @pytest.mark.parametrize("nothing", [None, "", {}, [], 0, False], ids=repr)
 def test_empty_option_is_refused_by_its_name(nothing: t.Any) -> None:
     with pytest.raises(
-        InvalidInput, match="plan is empty: give the path of a file, or its contents"
+        InvalidInput, match="plan is empty: set it to the path of a file, or to its contents"
     ):
         read_json_option("plan", nothing)
 

@@ -135,7 +135,7 @@ def test_server_only_in_the_hypervisor_listing_blocks_the_host() -> None:
     (blocker,) = site.blockers(servers=())
 
     assert (blocker.kind, blocker.subject) == ("server", server)
-    assert "perhaps soft-deleted" in blocker.reason
+    assert "possibly soft-deleted" in blocker.reason
 
 
 @pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
@@ -199,7 +199,7 @@ def test_leftovers_of_unchosen_kinds_block_the_host() -> None:
     (blocker,) = site.blockers(kinds=["extra_host"])
 
     assert blocker.kind == "claim"
-    assert "deleted_server is not among the kinds to remediate" in blocker.reason
+    assert "deleted_server is not in kinds" in blocker.reason
     assert site.left_over(kinds=["extra_host"]) == []
 
 

@@ -16,8 +16,8 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
     check_compute_hosts,
     judge_guests,
     list_servers_to_look_up,
-    parse_guests,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import parse_guests
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -31,9 +31,9 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
-        Guest,
         GuestFinding,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import Guest
 
 STRANGER = "0a000000-0000-4000-8000-000000000001"
 LONG_AGO = "2020-11-20T12:00:00Z"
@@ -392,7 +392,7 @@ def test_directory_with_a_disk_of_another_domain_is_protected(site: Site, folder
 
     assert site.about(borrower, directories=(_directory(server),)) == (
         "protected",
-        "A disk of borrower is in it.",
+        "It contains a disk of domain borrower.",
     )
 
 
@@ -466,7 +466,10 @@ def test_host_without_any_of_its_servers_makes_everything_undecided(site: Site) 
     found = [guest for guest in site.found(_domain(moved)) if guest.uuid != site.guest]
     (finding,) = site.judged(found)
 
-    assert finding.decision.verdict == "undecided" and "another host" in finding.decision.reason
+    assert (
+        finding.decision.verdict == "undecided"
+        and "this may not be host" in finding.decision.reason
+    )
 
 
 def test_host_with_running_foreign_servers_makes_everything_undecided(site: Site) -> None:
@@ -485,7 +488,7 @@ def test_host_with_running_foreign_servers_makes_everything_undecided(site: Site
     found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
     assert [finding.decision.verdict for finding in found] == ["undecided"] * 3
-    assert "another host" in found[0].decision.reason
+    assert "this may not be host" in found[0].decision.reason
 
 
 def test_wrong_cloud_makes_everything_undecided(site: Site) -> None:
@@ -568,7 +571,7 @@ def test_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
 
     check_compute_hosts(["here", "there"], nodes)
     for name in ("somewhere", "ironic", "node-1", ""):
-        with pytest.raises(InvalidInput, match="give each host the name"):
+        with pytest.raises(InvalidInput, match="set host to the name"):
             check_compute_hosts(["here", name], nodes)
 
 
@@ -603,13 +606,13 @@ def test_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
     ids=str,
 )
 def test_incomplete_info_is_refused(told: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="guests has what hypervisor_guest_info did not return"):
+    with pytest.raises(InvalidInput, match="guests must be results of hypervisor_guest_info"):
         parse_guests(told)
 
 
 @pytest.mark.parametrize("uuid", ["../../etc", "", None, STRANGER.upper()])
 def test_guest_id_that_is_not_a_uuid_is_refused(site: Site, uuid: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="which is no UUID"):
+    with pytest.raises(InvalidInput, match="which is not a valid UUID"):
         site.found(_domain(uuid))
 
 

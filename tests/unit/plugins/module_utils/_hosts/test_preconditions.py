@@ -69,7 +69,7 @@ def test_provider_named_after_the_uuid_of_another_is_not_confused_with_it() -> N
 
 @pytest.mark.parametrize("name", ["a port", CHILD])
 def test_part_of_a_tree_is_not_deleted(name: str) -> None:
-    with pytest.raises(InvalidInput, match=rf"of the tree of ghost.example.org \({GHOST}\)"):
+    with pytest.raises(InvalidInput, match=rf"in the tree of ghost.example.org \({GHOST}\)"):
         find_tree(name, PROVIDERS)
 
 
@@ -84,9 +84,12 @@ def test_unknown_name_has_no_tree(name: str) -> None:
     ("consumers", "said"),
     [
         ([], ""),
-        (["a"], "1 consumer still holds a share of it: a."),
-        (["b", "a"], "2 consumers still hold a share of it: a, b."),
-        (["e", "d", "c", "b", "a"], "5 consumers still hold a share of it: a, b, c and 2 more."),
+        (["a"], "1 consumer still has an allocation on it: a."),
+        (["b", "a"], "2 consumers still have allocations on it: a, b."),
+        (
+            ["e", "d", "c", "b", "a"],
+            "5 consumers still have allocations on it: a, b, c and 2 more.",
+        ),
     ],
 )
 def test_only_a_few_consumers_are_named(consumers: list[str], said: str) -> None:
@@ -131,17 +134,17 @@ def test_tree_without_a_compute_node_belongs_to_no_host() -> None:
         ),
         (
             {"services": _services(SERVICE, Service("nova-compute", "compute-9", "UNKNOWN", None))},
-            "could not say anything about compute-9",
+            "returned nothing about compute-9",
         ),
         (
             {"services": _services(Service("nova-compute", "ghost", "enabled", "down"))},
-            "nova-compute of ghost is down and Nova lists no compute node of it",
+            "nova-compute of ghost is down, but Nova lists no compute node of it",
         ),
         (
             {"services": _services(Service("nova-compute", "ghost", "enabled", "up"))},
-            "nova-compute of ghost is up and Nova lists no compute node of it",
+            "nova-compute of ghost is up, but Nova lists no compute node of it",
         ),
-        ({"other_novas": ("north",)}, "Region north has a Nova of its own"),
+        ({"other_novas": ("north",)}, "Region north has its own Nova"),
         (
             {"lookups": {"ghost": answer("GET /os-hosts/ghost", 200, True)}},
             "answered 200 when asked for host ghost directly",
@@ -204,8 +207,12 @@ def test_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers(
     ("state", "holders", "said"),
     [
         ("down", (), ""),
-        ("down", ("a", "b"), "2 consumers still hold a share of what compute-1 has: a, b."),
-        ("up", ("a",), "1 consumer still holds"),
+        (
+            "down",
+            ("a", "b"),
+            "2 consumers still have allocations on the providers of compute-1: a, b.",
+        ),
+        ("up", ("a",), "1 consumer still has"),
         ("up", (), "The nova-compute of compute-1 is up"),
     ],
 )

@@ -25,7 +25,7 @@ UUID = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 @pytest.mark.parametrize(
-    ("shared", "sentence"), [(True, "other hosts may use"), (None, "no type is known")]
+    ("shared", "sentence"), [(True, "other hosts may use"), (None, "of unknown type")]
 )
 def test_shared_directory_is_quarantined_only_when_allowed(
     tmp_path: pathlib.Path, shared: bool | None, sentence: str
@@ -65,7 +65,7 @@ def test_unreadable_directory_is_not_deleted_from_quarantine(
     (entry,) = instances.list_quarantined()
     monkeypatch.setattr(dir_scan, "MAX_ENTRIES", 2)
 
-    with pytest.raises(HostError, match="cannot be told"):
+    with pytest.raises(HostError, match="is unknown whether"):
         instances.purge(entry)
     assert len(os.listdir(kept)) == 3
 

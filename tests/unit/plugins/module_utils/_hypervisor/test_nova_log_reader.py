@@ -173,7 +173,7 @@ def test_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Path) -> Non
     assert str(errors["broken.gz"]).startswith(f"{tmp_path / 'broken.gz'} cannot be read: ")
     assert errors["folder"] == f"{tmp_path / 'folder'} cannot be read: Is a directory."
     assert errors["nowhere"] == f"{tmp_path / 'nowhere'} cannot be read: No such file or directory."
-    assert errors["pipe"] == f"{tmp_path / 'pipe'} is not read: it is no file."
+    assert errors["pipe"] == f"{tmp_path / 'pipe'} is not read, because it is not a file."
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -281,7 +281,10 @@ def test_unreadable_journal_is_reported(tmp_path: Path, script: str, error: str)
 
 @pytest.mark.parametrize(
     ("command", "error"),
-    [(None, "there is no journalctl."), ("/nonesuch/journalctl", "No such file or directory.")],
+    [
+        (None, "journalctl does not exist on this host."),
+        ("/nonesuch/journalctl", "No such file or directory."),
+    ],
 )
 def test_missing_journalctl_reads_no_journal(command: str | None, error: str) -> None:
     assert (

@@ -120,7 +120,7 @@ def test_required_and_forbidden_traits_are_distinguished_by_their_mark() -> None
     [
         ({"resources": {}}, "resources is empty"),
         ({"resources": {"VCPU": "many"}}, "resources must be whole numbers by resource class"),
-        ({"member_of": ["rack-1"]}, "member_of 'rack-1' is no UUID"),
+        ({"member_of": ["rack-1"]}, "member_of 'rack-1' is not a valid UUID"),
         ({"limit": 0}, "limit must be 1 or more, but is 0"),
     ],
 )
@@ -277,8 +277,8 @@ def test_shared_resources_are_queried_separately(
             0,
             ["free", "max_unit", "step_size"],
             (
-                "10 of 10 VCPU are free; an allocation must have at most 4 VCPU (max_unit); one "
-                "allocation has a multiple of 2 VCPU (step_size)."
+                "10 of 10 VCPU are free; an allocation must have at most 4 VCPU (max_unit); an "
+                "allocation must be a multiple of 2 VCPU (step_size)."
             ),
         ),
     ],

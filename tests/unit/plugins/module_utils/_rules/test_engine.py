@@ -21,6 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
@@ -1256,7 +1259,7 @@ def test_only_consumers_that_the_listings_leave_open_are_candidates() -> None:
     ]
     snapshot = world.snapshot()
 
-    candidates = find_candidates(snapshot)
+    candidates = find_candidates(ListingsIndex(snapshot))
 
     assert plain not in candidates
     assert set(doubtful) <= set(candidates)

@@ -102,7 +102,7 @@ def test_answering_service_is_found_beside_a_silent_cell() -> None:
 
 @pytest.mark.parametrize("id", ["42", "", "compute-1"])
 def test_id_without_a_match_names_no_service_of_a_silent_cell(id: str) -> None:
-    with pytest.raises(InvalidInput, match="is no UUID"):
+    with pytest.raises(InvalidInput, match="is not a valid UUID"):
         find_service([SILENT], _params(id=id))
 
 

@@ -1,0 +1,198 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reads the long listings of Nova: page by page, and side by side from several places."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+T = t.TypeVar("T")
+
+# Nova's own default for the longest page (nova/conf/api.py, max_limit).
+MAX_PAGE = 1000
+
+# How many times a listing is read before the refusal of one of its own rows counts.
+_MAX_ATTEMPTS = 3
+
+
+@d.dataclass(frozen=True)
+class Listing(t.Generic[T]):
+    """One listing of Nova, and how to read it.
+
+    key: the key of the rows in the body of a page.
+    identity: the field that identifies a row, and that Nova accepts as a marker.
+    parse: turns a row into an object.
+    starts: identities from which the listing is read in parallel, in addition to its beginning.
+    own_connection: whether each page is requested over its own connection.
+    """
+
+    path: str
+    microversion: str
+    key: str
+    identity: str
+    parse: Callable[[Mapping[str, t.Any]], T]
+    filters: Mapping[str, str] = d.field(default_factory=dict)
+    page_size: int = MAX_PAGE
+    starts: tuple[str, ...] = ()
+    own_connection: bool = False
+
+    def list_rows(self, reply: Reply) -> tuple[list[t.Any], list[str]]:
+        """Return the rows of a page, and the identity of each of them."""
+        rows = reply.body[self.key]
+        return rows, [row[self.identity] for row in rows]
+
+    def is_last_page(self, reply: Reply) -> bool:
+        """Return whether a page with rows proves to be the last one by its missing link.
+
+        Only a page of servers does: Nova drops none of them after it has counted the rows.
+        """
+        return self.key == "servers" and not reply.body.get("servers_links")
+
+
+@d.dataclass(frozen=True)
+class _Strand:
+    """The rows of a listing after `start`, or from its beginning, and the last reply."""
+
+    start: str | None
+    rows: list[t.Any]
+    reply: Reply
+
+
+class _MarkerUnknown(Exception):
+    """Nova refuses a row as a marker although it has just listed it."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.detail)
+        self.reply = reply
+
+
+class ListingReader:
+    """Reads whole listings, and refuses credentials that may not see all of them."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def read(self, listing: Listing[T]) -> Answer[tuple[T, ...]]:
+        """Return all rows of a listing as objects, as evidence.
+
+        The listing is read from its beginning and, in parallel, from each of its `starts`. Each
+        strand ends where the next one begins.
+
+        The `value` is None if the status of a page is not 200. The status is 400 if Nova, in
+        several attempts, refused rows that it had just listed: either the listing changed each
+        time, or the API workers do not know the same cells.
+        Raises CloudError if the credentials may not see the listing.
+        """
+        for _attempt in range(_MAX_ATTEMPTS):
+            answer = self._try_to_read(listing)
+            if answer.status != 400:
+                break
+        return self.require_access(answer)
+
+    def _try_to_read(self, listing: Listing[T]) -> Answer[tuple[T, ...]]:
+        try:
+            strands = map_parallel(
+                lambda start: self._read_strand(listing, start), [None, *listing.starts]
+            )
+        except _MarkerUnknown as error:
+            return self._build_answer(listing, error.reply, None)
+        failed = [strand for strand in strands if strand.reply.status not in (200, 400)]
+        reply = strands[0].reply
+        if failed:
+            reply = failed[0].reply
+        if reply.status != 200:
+            return self._build_answer(listing, reply, None)
+        rows = {row[listing.identity]: row for strand in strands for row in strand.rows}
+        # A start that Nova refuses and that is not a row of this listing does no harm, because no
+        # other strand ended there.
+        refused = [strand for strand in strands if strand.reply.status == 400]
+        if any(strand.start in rows for strand in refused):
+            return self._build_answer(listing, refused[0].reply, None)
+        objects = self._api.parse(
+            lambda _reply: tuple(map(listing.parse, rows.values())), reply, listing.path
+        )
+        return self._build_answer(listing, reply, objects)
+
+    def _build_answer(
+        self, listing: Listing[T], reply: Reply, objects: tuple[T, ...] | None
+    ) -> Answer[tuple[T, ...]]:
+        return self._api.build_answer(
+            listing.path, listing.microversion, listing.filters, reply, objects
+        )
+
+    def _read_strand(self, listing: Listing[T], start: str | None) -> _Strand:
+        """Return the rows of a listing from `start` up to the next of its `starts`, or to its end.
+
+        Nova counts the rows of a page before it drops some of them, such as hosts that are not
+        discovered yet, and links to a next page only after a full page. So the end is reached only
+        when a page of the maximum size is empty.
+
+        Nova does not drop servers. But it refuses a server that has lost its instance mapping as a
+        marker: after such a server, the missing link proves that it was the last.
+        """
+        rows: list[t.Any] = []
+        marker, size = start, listing.page_size
+        last_page: Reply | None = None
+        while True:
+            reply, page = self._read_page(listing, size, marker)
+            if reply.status == 400 and last_page is not None:
+                return _Strand(start, rows, last_page)
+            if reply.status == 400 and marker is not None and marker != start:
+                raise _MarkerUnknown(reply)
+            if page is None:
+                return _Strand(start, rows, reply)
+            page_rows, identities = page
+            rows += page_rows
+            if not identities:
+                if size == MAX_PAGE:
+                    return _Strand(start, rows, reply)
+                last_page, size = None, MAX_PAGE
+                continue
+            begins_next_strand = not set(listing.starts).isdisjoint(identities)
+            if begins_next_strand or identities[-1] == marker:
+                return _Strand(start, rows, reply)
+            last_page = None
+            if listing.is_last_page(reply):
+                last_page = reply
+            marker, size = identities[-1], listing.page_size
+
+    def _read_page(
+        self, listing: Listing[T], size: int, marker: str | None
+    ) -> tuple[Reply, tuple[list[t.Any], list[str]] | None]:
+        params = {"limit": str(size), **listing.filters}
+        if marker:
+            params["marker"] = marker
+        return self._api.read(
+            listing.path,
+            listing.microversion,
+            listing.list_rows,
+            listing.own_connection,
+            **params,
+        )
+
+    def require_access(self, answer: Answer[T]) -> Answer[T]:
+        """Return `answer`. Raises CloudError if Nova refused these credentials (401 or 403)."""
+        # Part of a listing would make everything else look deleted, so this ends the task.
+        if answer.status in (401, 403):
+            raise CloudError(
+                f"Nova at {self._api.endpoint} refused {answer.request} with {answer.status}: "
+                "these credentials may not see all servers, hosts and migrations. Use a role that "
+                "may (admin by default)."
+            )
+        return answer
