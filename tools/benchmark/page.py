@@ -215,7 +215,7 @@ def _format_targets(targets: Iterable[Target], results: list[Result]) -> str:
         limit = f"<= {target.limit:g}{target.unit}"
         rows.append([target.what, limit, _format_value(target), target.verdict])
     text = (
-        f"## Targets\n\nFew orphans: {few}. Many: {many}. \n"
+        f"## Targets\n\nFew orphans: {few}. Many: {many}.\n"
         "A ratio is the median of the ratios within each round.\n\n"
     )
     return text + _format_table(["figure", "target", "measured", "met"], rows)
