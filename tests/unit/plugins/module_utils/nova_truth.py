@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     UNSHELVE_ACTION,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 
 if t.TYPE_CHECKING:
@@ -42,7 +45,7 @@ HARSH = Policy(min_age=0, unknown_min_age=0)
 def changing(nova: Nova) -> list[Finding]:
     """The findings of all kinds that a run would change."""
     snapshot = nova.world.snapshot()
-    candidates = set(find_candidates(snapshot))
+    candidates = set(find_candidates(ListingsIndex(snapshot)))
     found = judge(snapshot, HARSH)
     return [
         finding

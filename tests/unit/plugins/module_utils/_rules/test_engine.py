@@ -21,6 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
@@ -1219,7 +1222,7 @@ def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
             },
             "a cell is not answering",
         ),
-        ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "right region"),
+        ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "region is right"),
     ],
 )
 def test_without_a_sound_listing_of_hosts_none_is_gone(
@@ -1256,7 +1259,7 @@ def test_nominates_only_what_the_listings_leave_open() -> None:
     ]
     snapshot = world.snapshot()
 
-    candidates = find_candidates(snapshot)
+    candidates = find_candidates(ListingsIndex(snapshot))
 
     assert plain not in candidates
     assert set(doubtful) <= set(candidates)
