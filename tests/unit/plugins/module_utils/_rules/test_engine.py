@@ -1222,7 +1222,7 @@ def test_allocation_possibly_of_another_nova_is_not_taken_from_a_server() -> Non
             },
             "a cell is not answering",
         ),
-        ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "right region"),
+        ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "region is right"),
     ],
 )
 def test_unsound_listing_of_hosts_proves_no_host_deleted(
