@@ -320,7 +320,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     CHANGEABLE_KINDS,
     REMEDIATE,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     limits_options,
@@ -430,8 +430,8 @@ def _return_plan(
         taken += change.allocates.values()
     result["actions"] = dict(collections.Counter(change.action for change in changes))
     result["records"] = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
-    result["frees"] = totals(freed)
-    result["claims"] = totals(taken)
+    result["frees"] = sum_amounts(freed)
+    result["claims"] = sum_amounts(taken)
     if module._diff:
         result["diff"] = build_diff(changes)
     return result

@@ -20,6 +20,9 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._collector.shards import (
     is_left_to_other_shard,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    sum_amounts_by_key,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
     calculate_resources,
     list_special_specs,
@@ -278,13 +281,13 @@ def _list_roots_of(consumers: Iterable[Evidence], index: SnapshotIndex) -> set[s
 
 def sum_by_tree(
     amounts: Iterable[tuple[str, Resources]], providers: Mapping[str, Provider]
-) -> dict[str, Resources]:
+) -> Mapping[str, Resources]:
     """Return the sums of the amounts of providers, by the roots of their trees."""
-    sums: dict[str, collections.Counter[str]] = {}
+    of_roots = []
     for uuid, resources in amounts:
         if uuid in providers:
-            sums.setdefault(providers[uuid].root, collections.Counter()).update(resources)
-    return t.cast("dict[str, Resources]", sums)
+            of_roots.append((providers[uuid].root, resources))
+    return sum_amounts_by_key(of_roots)
 
 
 def find_mismatched_nodes(

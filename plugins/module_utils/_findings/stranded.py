@@ -12,10 +12,12 @@ Also what the same providers have in total. Pure.
 
 from __future__ import annotations
 
-import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    sum_amounts,
+    sum_amounts_by_key,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -24,6 +26,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Inventory,
+        Resources,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
@@ -44,23 +47,21 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> dic
 
     The fraction (`share_of_claimed`, from 0 to 1) is only there after a reading of the whole cloud.
     """
-    by_provider: dict[str, list[Mapping[str, int]]] = {}
-    by_project: dict[str, list[Mapping[str, int]]] = {}
-    everything: list[Mapping[str, int]] = []
+    by_provider: list[tuple[str, Resources]] = []
+    by_project: list[tuple[str, Resources]] = []
     for finding in findings:
         project = ""
         if finding.allocation:
             project = finding.allocation.project or ""
         for provider, amounts in get_freed_amounts(finding).items():
-            by_provider.setdefault(index.get_name(provider), []).append(amounts)
-            by_project.setdefault(project, []).append(amounts)
-            everything.append(amounts)
-    stranded = totals(everything)
+            by_provider.append((index.get_name(provider), amounts))
+            by_project.append((project, amounts))
+    stranded = sum_amounts(amounts for _project, amounts in by_project)
     return {
         "resource_classes": stranded,
         "share_of_claimed": _compute_fractions(stranded, index),
-        "providers": _sum_groups(by_provider),
-        "projects": _sum_groups(by_project),
+        "providers": _sum_and_sort(by_provider),
+        "projects": _sum_and_sort(by_project),
     }
 
 
@@ -70,7 +71,7 @@ def _compute_fractions(stranded: Mapping[str, int], index: SnapshotIndex) -> dic
     # Of a part of the cloud the allocated amounts are not all there: a fraction would mislead.
     if scope.is_narrow or scope.shard:
         return {}
-    allocated = totals(index.used.values())
+    allocated = sum_amounts(index.used.values())
     fractions = {}
     for cls, amount in stranded.items():
         if allocated.get(cls):
@@ -78,8 +79,10 @@ def _compute_fractions(stranded: Mapping[str, int], index: SnapshotIndex) -> dic
     return fractions
 
 
-def _sum_groups(groups: Mapping[str, list[Mapping[str, int]]]) -> dict[str, dict[str, int]]:
-    return {name: totals(amounts) for name, amounts in sorted(groups.items())}
+def _sum_and_sort(amounts: Iterable[tuple[str, Resources]]) -> dict[str, dict[str, int]]:
+    """Return the sums of the amounts for each name, sorted by name and resource class."""
+    sums = sum_amounts_by_key(amounts)
+    return {name: dict(sorted(sums[name].items())) for name in sorted(sums)}
 
 
 def summarize_capacity(index: SnapshotIndex) -> dict[str, t.Any]:
@@ -87,18 +90,19 @@ def summarize_capacity(index: SnapshotIndex) -> dict[str, t.Any]:
 
     Only the providers whose inventory was read count.
     """
-    sums: dict[str, collections.Counter[str]] = {}
+    figures: list[tuple[str, Mapping[str, int]]] = []
     for uuid, details in index.snapshot.details.items():
         if not index.covers(index.get_root(uuid) or uuid):
             continue
         for cls, inventory in details.inventories.items():
-            sums.setdefault(cls, collections.Counter()).update(
-                total=inventory.total,
-                reserved=inventory.reserved,
-                capacity=inventory.capacity,
-                used=index.used.get(uuid, {}).get(cls, 0),
-            )
-    return {cls: dict(counts) for cls, counts in sorted(sums.items())}
+            of_provider = {
+                "total": inventory.total,
+                "reserved": inventory.reserved,
+                "capacity": inventory.capacity,
+                "used": index.used.get(uuid, {}).get(cls, 0),
+            }
+            figures.append((cls, of_provider))
+    return dict(sorted(sum_amounts_by_key(figures).items()))
 
 
 def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[dict[str, t.Any]]:
@@ -107,15 +111,15 @@ def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> lis
     By resource class: its inventory, the amounts that are used and stranded, and what Nova reports
     for the compute node.
     """
-    freed_amounts: dict[str, list[Mapping[str, int]]] = {}
+    freed_amounts: list[tuple[str, Resources]] = []
     for finding in findings:
-        freed = get_freed_amounts(finding)
-        for provider in (*freed, *finding.providers):
-            freed_amounts.setdefault(provider, []).append(freed.get(provider, {}))
-    described = []
-    for uuid in sorted(freed_amounts, key=index.get_name):
-        described.append(_describe_provider(uuid, totals(freed_amounts[uuid]), index))
-    return described
+        freed_amounts += get_freed_amounts(finding).items()
+        # A provider of which nothing is freed is described, too.
+        freed_amounts += [(provider, {}) for provider in finding.providers]
+    sums = sum_amounts_by_key(freed_amounts)
+    return [
+        _describe_provider(uuid, sums[uuid], index) for uuid in sorted(sums, key=index.get_name)
+    ]
 
 
 def _describe_provider(

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses as d
 import typing as t
 
@@ -20,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ def summarize_runs(runs: Sequence[RunResult]) -> dict[str, t.Any]:
     all_complete = all(row["complete"] and not row["error"] for row in rows)
     totals: dict[str, t.Any] = {}
     for part in _SUMMED_PARTS:
-        totals[part] = _sum_counts(row[part] for row in rows)
+        totals[part] = sum_amounts(row[part] for row in rows)
     totals["unjudged_hosts"] = _count_unjudged(rows)
     return {
         "format": FORMAT,
@@ -146,13 +146,6 @@ def _describe_remediation(run: RunResult) -> dict[str, t.Any]:
         "tally": run.remediation["tally"],
         "journal": run.remediation["journal"],
     }
-
-
-def _sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    sums: collections.Counter[str] = collections.Counter()
-    for part in parts:
-        sums.update(part)
-    return dict(sorted(sums.items()))
 
 
 def _count_unjudged(rows: Iterable[Mapping[str, t.Any]]) -> int:

@@ -19,6 +19,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Allocation,
     Provider,
+    add_amounts,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -110,9 +111,7 @@ class Change:
         if self.partner is not None:
             sums = self.partner._sum_amounts(side)
         for provider, allocation in getattr(self, side)["allocations"].items():
-            amounts = sums.setdefault(provider, {})
-            for cls, amount in allocation["resources"].items():
-                amounts[cls] = amounts.get(cls, 0) + amount
+            add_amounts(sums.setdefault(provider, {}), allocation["resources"])
         return sums
 
 

@@ -24,9 +24,8 @@ def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:
     at: the time of Nova's answer, by Nova's own clock.
     """
     return {
-        # A migration that was never updated has only the time at which it began.
         **d.asdict(migration),
-        "age_seconds": seconds_between(migration.updated_at or migration.created_at, at),
+        "age_seconds": seconds_between(migration.changed_at, at),
         "advice": get_advice(migration),
     }
 

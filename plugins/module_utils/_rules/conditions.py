@@ -139,7 +139,7 @@ def unconfirmed_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
         # Nova calls a resize that waits for its confirmation `finished`.
         if migration.status != "finished":
             continue
-        age = seconds_between(migration.updated_at or migration.created_at, listing.at)
+        age = seconds_between(migration.changed_at, listing.at)
         if age is None or age < policy.unconfirmed_min_age:
             continue
         yield Finding(
@@ -169,7 +169,7 @@ def stuck_migration(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         # `finished` waits for the user, which is the kind unconfirmed_resize.
         if migration.ended or migration.status == "finished":
             continue
-        age = seconds_between(migration.updated_at or migration.created_at, listing.at)
+        age = seconds_between(migration.changed_at, listing.at)
         if age is None or age < policy.stuck_min_age:
             continue
         yield Finding(

@@ -233,10 +233,9 @@ def _find_evacuations_from_other_trees(view: ConsumerView) -> dict[str, Migratio
 
 
 def _describe_evacuation_from(view: ConsumerView, root: str, evacuation: Migration) -> str:
-    changed_at = evacuation.updated_at or evacuation.created_at
     return (
         f"{view.index.get_name(root)} by evacuation {evacuation.uuid} "
-        f"({evacuation.status}, {changed_at})"
+        f"({evacuation.status}, {evacuation.changed_at})"
     )
 
 
@@ -757,10 +756,9 @@ def _list_missing_classes(needed: Resources, held: Resources, confirmed: bool) -
 
 
 def _describe_ended_migration(migration: Migration) -> str:
-    changed_at = migration.updated_at or migration.created_at
     return (
         f"Migration {migration.uuid} ({migration.type}) is over: {migration.status} since "
-        f"{changed_at}."
+        f"{migration.changed_at}."
     )
 
 

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import dataclasses as d
 import functools
+import itertools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import NOVA_TRAITS
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    NOVA_TRAITS,
+    sum_amounts_by_key,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     get_hosts_in_every_listing,
     list_host_names,
@@ -297,13 +301,9 @@ class SnapshotIndex:
         # Usages were read instead of all allocations where only they are needed.
         if self.snapshot.usages:
             return self.snapshot.usages
-        sums: dict[str, dict[str, int]] = {}
-        for allocations in self.snapshot.allocations.values():
-            for provider, amounts in allocations.items():
-                sum_of_provider = sums.setdefault(provider, {})
-                for cls, amount in amounts.items():
-                    sum_of_provider[cls] = sum_of_provider.get(cls, 0) + amount
-        return sums
+        allocations = self.snapshot.allocations.values()
+        pairs = itertools.chain.from_iterable(amounts.items() for amounts in allocations)
+        return sum_amounts_by_key(pairs)
 
     @functools.cached_property
     def _host_by_server(self) -> dict[str, str]:

@@ -13,7 +13,6 @@ Data only: nothing here is escaped yet.
 
 from __future__ import annotations
 
-import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
@@ -22,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
     iterate_entries,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import add_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
     get_record_subject,
@@ -165,21 +165,21 @@ def _summarize_hosts(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
         for provider in entry["providers"]
     }
     names: dict[str, str] = {}
-    stranded: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    used: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    stranded: dict[str, dict[str, int]] = {}
+    used: dict[str, dict[str, int]] = {}
     for provider in findings["capacity"]:
         # A provider that no entry is about stands for itself.
         itself = (provider["uuid"], provider["name"])
         root, name = roots.get(provider["uuid"], itself)
         names[root] = name
         for cls, stock in provider["resource_classes"].items():
-            stranded[root][cls] += stock["stranded"]
-            used[root][cls] += stock["used"] or 0
-    totals = []
+            add_amounts(stranded.setdefault(root, {}), {cls: stock["stranded"]})
+            add_amounts(used.setdefault(root, {}), {cls: stock["used"] or 0})
+    hosts: list[_Total] = []
     for root, amounts in stranded.items():
         if any(amounts.values()):
-            totals.append((names[root], amounts, used[root]))
-    return _build_lines(totals)
+            hosts.append((names[root], amounts, used[root]))
+    return _build_lines(hosts)
 
 
 def _summarize_projects(projects: Mapping[str, Mapping[str, int]]) -> dict[str, t.Any]:

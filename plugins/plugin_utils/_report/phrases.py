@@ -10,11 +10,11 @@
 
 from __future__ import annotations
 
-import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -56,10 +56,7 @@ def list_hosts(entry: Entry) -> list[str]:
 def sum_freed(entry: Entry) -> dict[str, int]:
     """Return the amounts that the change of an entry would free, by resource class."""
     change = entry["change"] or {}
-    sums: collections.Counter[str] = collections.Counter()
-    for resources in (change.get("frees") or {}).values():
-        sums.update(resources)
-    return dict(sums)
+    return sum_amounts((change.get("frees") or {}).values())
 
 
 def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:

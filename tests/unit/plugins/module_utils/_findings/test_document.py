@@ -16,7 +16,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,
@@ -329,7 +329,7 @@ def test_it_is_json_and_names_from_the_cloud_survive_it(cloud: Cloud) -> None:
 
 
 def test_totals_are_by_class_in_order() -> None:
-    assert list(totals([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}]).items()) == [
+    assert list(sum_amounts([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}]).items()) == [
         ("DISK_GB", 5),
         ("VCPU", 3),
     ]
