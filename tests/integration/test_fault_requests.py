@@ -257,7 +257,9 @@ def test_a_run_gives_up_when_write_after_write_fails(
         f"{tried} changes failed before it, and max_failures (orphan_cleanup_max_failures) is "
         f"{max_failures}"
     ) in (result["outcomes"][-1]["reason"])
-    assert f"{tried} of 20 changes failed, and {20 - tried} were not tried" in result["msg"]
+    assert (
+        f"{tried} of 20 changes could not be made, and {20 - tried} were not tried" in result["msg"]
+    )
     many.others_are_spared()
 
 

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
+
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterator, Mapping
 
@@ -35,4 +39,4 @@ def iterate_entries(findings: Mapping[str, t.Any]) -> Iterator[Entry]:
 
 def get_subject(entry: Entry) -> str:
     """Return the uuid or the name of the object that an entry is about."""
-    return str(entry["consumer"] or entry["id"].partition("/")[2])
+    return str(entry["consumer"] or get_finding_subject(entry["id"]))

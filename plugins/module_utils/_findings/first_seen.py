@@ -21,7 +21,10 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
     iterate_entries,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Sighting
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import rename_finding
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+    rename_finding,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
@@ -111,12 +114,12 @@ def retain_first_seen(
     is reported under another kind: what could once not be decided is not new when it can be
     decided again.
     """
-    reported_subjects = {_get_subject(identity) for identity in reported_ids}
+    reported_subjects = {get_finding_subject(identity) for identity in reported_ids}
     kept = []
     for identity, seen_at in first_seen.items():
         if identity in reported_ids:
             continue
-        if not whole or _get_subject(identity) in reported_subjects:
+        if not whole or get_finding_subject(identity) in reported_subjects:
             kept.append((seen_at, identity))
     newest = sorted(kept, reverse=True)[:MAX_REMEMBERED]
     return {identity: seen_at for seen_at, identity in newest}
@@ -130,7 +133,3 @@ def extract_history(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
         "known": {**findings["known"], **reported},
         "sightings": findings["sightings"],
     }
-
-
-def _get_subject(identity: str) -> str:
-    return identity.partition("/")[2]

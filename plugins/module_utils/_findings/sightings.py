@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
     seconds_between,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -163,7 +166,7 @@ def retain_sightings(
     What the reading examined and did not find in the same way starts again. A reading that is not
     sound says nothing about any of them.
     """
-    reported_subjects = {identity.partition("/")[2] for identity in reported_ids}
+    reported_subjects = {get_finding_subject(identity) for identity in reported_ids}
     kept = {}
     for identity, sighting in before.items():
         if sound and identity in reported_ids:

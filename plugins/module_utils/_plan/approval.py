@@ -33,6 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
+    get_finding_subject,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
@@ -279,7 +280,7 @@ def _can_resolve(change: ApprovedChange) -> bool:
     if change.kind in {kind.name for kind in CONSUMER_KINDS}:
         subject = change.consumer
     else:
-        subject = _get_subject(change)
+        subject = get_finding_subject(change.finding)
     if change.kind not in {kind.name for kind in CHANGEABLE_KINDS}:
         return False
     if change.finding != f"{change.kind}/{subject}":
@@ -287,10 +288,6 @@ def _can_resolve(change: ApprovedChange) -> bool:
     if not subject:
         return False
     return normalize_uuid(subject) == subject
-
-
-def _get_subject(change: ApprovedChange) -> str:
-    return change.finding.partition("/")[2]
 
 
 def _has_no_allocation(change: ApprovedChange, findings: t.Any) -> bool:
@@ -324,9 +321,9 @@ def _describe_difference(
 
 def _find_entries(change: ApprovedChange, findings: t.Any) -> list[Entry]:
     """Return all entries about the subject of a change, whatever their kinds."""
-    subject = _get_subject(change)
+    subject = get_finding_subject(change.finding)
     entries = []
     for entry in iterate_entries(findings):
-        if subject in (entry["consumer"], entry["id"].partition("/")[2]):
+        if subject in (entry["consumer"], get_finding_subject(entry["id"])):
             entries.append(entry)
     return entries

@@ -38,12 +38,13 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     MAX_FAILURES,
     explain_abort,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
     Outcome,
+    count_outcomes,
+    run_steps,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     add_reason,
-    complete_outcomes,
-    count_failed,
-    describe_unexpected,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
@@ -90,22 +91,12 @@ class TreeRemover:
 
         failed_before: how many changes of the run have failed already.
         """
-        outcomes: list[Outcome] = []
-        for step in steps:
-            failed = failed_before + count_failed(outcomes)
-            why = stopped() or explain_abort(failed, self._max_failures)
-            if why:
-                return complete_outcomes(outcomes, steps, SKIPPED, why)
-            try:
-                outcomes.append(self._remove_tree(step))
-            except (UnsoundReading, JournalError) as error:
-                return complete_outcomes(outcomes, steps, FAILED, str(error))
-            except CloudError as error:
-                outcomes.append(Outcome(step, FAILED, str(error)))
-            except Exception as error:
-                # The result must have all earlier outcomes, even after a fault of our own.
-                outcomes.append(Outcome(step, FAILED, describe_unexpected(error)))
-        return outcomes
+
+        def explain_end(outcomes: list[Outcome]) -> str:
+            failed = failed_before + count_outcomes(outcomes, FAILED)
+            return stopped() or explain_abort(failed, self._max_failures)
+
+        return run_steps(steps, self._remove_tree, Outcome, explain_end)
 
     def _remove_tree(self, step: TreeStep) -> Outcome:
         if reason := self._find_mismatch(step):

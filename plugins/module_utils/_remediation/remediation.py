@@ -38,6 +38,12 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     MAX_FAILURES,
     explain_abort,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
+    Outcome,
+    complete_outcomes,
+    count_outcomes,
+    describe_unexpected,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
@@ -45,7 +51,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (  # noqa: E501
         AllocationWriter,
@@ -56,7 +62,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
-    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
+    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
         Journal,
     )
@@ -72,43 +78,6 @@ _MAX_PROOF_AGE = 60
 
 # The kind for which every host must have been asked for its servers.
 _UNKNOWN_CONSUMER = "unknown_consumer"
-
-
-@d.dataclass(frozen=True)
-class Outcome:
-    """What became of one step (one of `OUTCOMES`), and why where it was not made."""
-
-    step: Step | TreeStep
-    outcome: str
-    reason: str = ""
-    # A part of the step was made, or may have been, before the rest failed.
-    partly: bool = False
-
-    @property
-    def changed(self) -> bool:
-        """Whether Placement was changed, or would be in check mode."""
-        return self.outcome in OUTCOME_BY_ACTION.values()
-
-    def as_dict(self) -> dict[str, t.Any]:
-        return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
-
-
-def count_failed(outcomes: Iterable[Outcome]) -> int:
-    """Return how many of `outcomes` failed."""
-    return sum(outcome.outcome == FAILED for outcome in outcomes)
-
-
-def complete_outcomes(
-    outcomes: list[Outcome], steps: Sequence[Step | TreeStep], outcome: str, reason: str
-) -> list[Outcome]:
-    """Return `outcomes`, and after them one for each of `steps` that has none yet."""
-    left = steps[len(outcomes) :]
-    return outcomes + [Outcome(step, outcome, reason) for step in left]
-
-
-def describe_unexpected(error: Exception) -> str:
-    """Return an error that is not one of our own as a reason."""
-    return f"An unexpected {type(error).__name__}: {error}"
 
 
 class _Unproven(Exception):
@@ -150,14 +119,14 @@ class Remediation:
         outcomes: list[Outcome] = []
         batches = _split_into_batches(steps)
         while batches:
-            why = stopped() or explain_abort(count_failed(outcomes), self._max_failures)
+            why = stopped() or explain_abort(count_outcomes(outcomes, FAILED), self._max_failures)
             if why:
-                return complete_outcomes(outcomes, steps, SKIPPED, why)
+                return complete_outcomes(outcomes, steps, Outcome, SKIPPED, why)
             batch = batches.popleft()
             try:
                 outcomes += self._remediate_batch(batch, listings, stopped)
             except (UnsoundReading, JournalError) as error:
-                return complete_outcomes(outcomes, steps, FAILED, str(error))
+                return complete_outcomes(outcomes, steps, Outcome, FAILED, str(error))
             except _Unproven as error:
                 if len(batch) > 1:
                     # One step must not keep the others of its batch from being made.

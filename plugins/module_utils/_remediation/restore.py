@@ -41,9 +41,12 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     AFTER,
     parse_record,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import run_steps
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
     RESTORE_PROVIDERS,
     TreeAddition,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
     TreeRecord,
     find_deleted_trees,
     select_trees,
@@ -97,6 +100,11 @@ class Restoration:
     # It cannot be restored, and no request was sent for it.
     hopeless: bool = False
 
+    @property
+    def changed(self) -> bool:
+        """Whether Placement was changed, or would be in check mode."""
+        return self.outcome == RESTORED
+
     def as_dict(self) -> dict[str, t.Any]:
         consumer: str | None = self.step.subject
         provider = None
@@ -136,17 +144,6 @@ def find_restore_steps(
     if providers and not consumers:
         return [*trees]
     return [*trees, *changes]
-
-
-def find_deleted_providers(
-    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str
-) -> dict[str, str]:
-    """Return the names of the providers that a journal says were deleted, by uuid."""
-    return {
-        provider.uuid: provider.name
-        for tree in find_deleted_trees(records, placement_endpoint)
-        for provider in tree.providers
-    }
 
 
 def find_changes(
@@ -211,34 +208,17 @@ def restore(
     deleted: the names of the providers that the journal says were deleted, by uuid.
     journal: None in check mode, where nothing is written.
     """
-    done: list[Restoration] = []
     providers = reader.list_providers() if steps else {}
-    for step in steps:
-        why = stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
-        if why:
-            return _complete(done, steps, SKIPPED, why)
-        try:
-            if isinstance(step, TreeRecord):
-                done.append(_restore_tree(step, providers, trees, journal))
-            else:
-                done.append(_restore_step(step, providers, deleted, reader, writer, journal))
-        except JournalError as error:
-            return _complete(done, steps, FAILED, str(error))
-        except CloudError as error:
-            done.append(Restoration(step, FAILED, str(error)))
-        except Exception as error:
-            # The result must have all earlier outcomes, even after a fault of our own.
-            reason = f"An unexpected {type(error).__name__}: {error}"
-            done.append(Restoration(step, FAILED, reason))
-    return done
 
+    def restore_step(step: Step | TreeRecord) -> Restoration:
+        if isinstance(step, TreeRecord):
+            return _restore_tree(step, providers, trees, journal)
+        return _restore_step(step, providers, deleted, reader, writer, journal)
 
-def _complete(
-    done: list[Restoration], steps: Sequence[Step | TreeRecord], outcome: str, reason: str
-) -> list[Restoration]:
-    """Return `done`, and after them a restoration for each of `steps` that has none yet."""
-    left = steps[len(done) :]
-    return done + [Restoration(step, outcome, reason) for step in left]
+    def explain_end(done: list[Restoration]) -> str:
+        return stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
+
+    return run_steps(steps, restore_step, Restoration, explain_end)
 
 
 def _restore_tree(

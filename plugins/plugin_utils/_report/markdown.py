@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
     describe_unjudged_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     get_server_name,
     list_hosts,
@@ -187,7 +190,7 @@ def _render_plan(report: Report) -> list[str]:
     parts = [f"## Planned changes: {len(changes)}"]
     rows = []
     for change in changes[:MAX_ROWS]:
-        subject = change["finding"].partition("/")[2]
+        subject = get_finding_subject(change["finding"])
         rows.append([change["kind"], change["action"], format_code_span(subject)])
     if rows:
         parts.append(format_table(["kind", "action", "about"], rows))
@@ -202,7 +205,7 @@ def _render_remediation(report: Report) -> list[str]:
     explained = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
     rows = []
     for outcome in explained[:MAX_ROWS]:
-        subject = format_code_span(outcome["finding"].partition("/")[2])
+        subject = format_code_span(get_finding_subject(outcome["finding"]))
         reason = escape_text(outcome["reason"])
         rows.append([outcome["outcome"], outcome["kind"], subject, reason])
     if rows:

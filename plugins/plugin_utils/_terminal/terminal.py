@@ -14,6 +14,10 @@ import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
     get_record_subject,
@@ -161,7 +165,7 @@ def _format_outcome(outcome: Mapping[str, t.Any], width: int) -> list[str]:
     subject = outcome.get("consumer")
     if not subject:
         provider = outcome.get("provider") or {}
-        name = provider.get("name") or outcome["finding"].partition("/")[2]
+        name = provider.get("name") or get_finding_subject(outcome["finding"])
         subject = make_printable(name, MAX_NAME)
     tone = ERROR if outcome["outcome"] == "failed" else SKIPPED
     return [
@@ -281,7 +285,7 @@ def _format_first_seen(entry: Entry, width: int) -> list[str]:
 
 def _format_heading(entry: Entry, width: int) -> str:
     """Return the kind, what it is about, and the server's name where there is one."""
-    about = entry["consumer"] or make_printable(entry["id"].partition("/")[2], 37)
+    about = entry["consumer"] or make_printable(get_subject(entry), 37)
     return format_row(entry["kind"], about, format_server(entry, width))
 
 

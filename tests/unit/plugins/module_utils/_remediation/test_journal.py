@@ -34,9 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
-    Outcome,
-)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import Outcome
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator

@@ -44,16 +44,16 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
-    Outcome,
-)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import Outcome
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     Restoration,
     find_changes,
-    find_deleted_providers,
     find_restore_steps,
     invert_change,
     restore,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
+    find_deleted_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     TreeRestorer,

@@ -53,13 +53,17 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     find_changes,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
+    describe_inventory_changes,
+    find_lost_aggregates,
+    find_lost_traits,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
+    find_deleted_trees,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     TreeOutcome,
     TreeRestorer,
-    describe_inventory_changes,
-    find_deleted_trees,
-    find_lost_aggregates,
-    find_lost_traits,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.trees import (
     CHILD,
