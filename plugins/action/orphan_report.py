@@ -40,6 +40,25 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     terminal,
 )
 
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+        DocumentName,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        PlanDocument,
+        RemediationDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        GuestsDocument,
+        HostsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+        Complaint,
+    )
+
 MAX_WIDTH = 120
 
 COLOURS = {
@@ -51,7 +70,15 @@ COLOURS = {
 }
 
 
-DOCUMENTS = ("findings", "plan", "remediation", "hosts", "guests")
+class Files(t.TypedDict):
+    """The files that the options name; None for an option that is not given."""
+
+    findings: FindingsDocument | None
+    plan: PlanDocument | None
+    remediation: RemediationDocument | None
+    hosts: HostsDocument | None
+    guests: GuestsDocument | None
+
 
 ARGUMENT_SPEC = {
     "findings": {"type": "path"},
@@ -99,7 +126,13 @@ class ActionModule(ActionBase):
             required_by=REQUIRED_BY,
         )
         self._task_vars = task_vars
-        read = {key: options[key] and self._read_document(key, options[key]) for key in DOCUMENTS}
+        read: Files = {
+            "findings": self._read_document("findings", options),
+            "plan": self._read_document("plan", options),
+            "remediation": self._read_document("remediation", options),
+            "hosts": self._read_document("hosts", options),
+            "guests": self._read_document("guests", options),
+        }
         complaints = self._read_complaints(options["complaints"])
         if options["terminal"]:
             self._draw(read, options, complaints)
@@ -128,7 +161,7 @@ class ActionModule(ActionBase):
         return result
 
     @staticmethod
-    def _is_plan_consistent(read: dict[str, t.Any]) -> bool:
+    def _is_plan_consistent(read: Files) -> bool:
         """Return whether the plan, if there is one, was made of these findings.
 
         Of other findings no outcome can be reported.
@@ -138,9 +171,7 @@ class ActionModule(ActionBase):
             return True
         return bool(plan["detected_at"] == findings["finished_at"])
 
-    def _draw(
-        self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]
-    ) -> None:
+    def _draw(self, read: Files, options: dict[str, t.Any], complaints: list[Complaint]) -> None:
         # A worker has no terminal: Display has the width of the main process's.
         columns = Display().columns or MAX_WIDTH
         width = min(shutil.get_terminal_size((columns, 0)).columns, MAX_WIDTH)
@@ -236,7 +267,7 @@ class ActionModule(ActionBase):
                 f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}"
             )
 
-    def _read_complaints(self, option: t.Any) -> list[t.Any]:
+    def _read_complaints(self, option: t.Any) -> list[Complaint]:
         """Return the records in the option, which has them or the path of their file."""
         if option is None:
             return []
@@ -246,7 +277,11 @@ class ActionModule(ActionBase):
         except InvalidInput as error:
             raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
 
-    def _read_document(self, what: str, path: str) -> t.Any:
+    def _read_document(self, what: DocumentName, options: dict[str, t.Any]) -> t.Any:
+        """Return the file that the option `what` names, None without one."""
+        path = options[what]
+        if not path:
+            return None
         try:
             return validate_document(what, self._read_json(path), path)
         except InvalidInput as error:

@@ -90,15 +90,18 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
+    CommandResult,
+    DetectionResult,
+    ReadResult,
     determine_heal_outcome,
 )
 
 
 def heal_outcome(
-    called: t.Mapping[str, t.Any],
-    before: t.Mapping[str, t.Any],
-    read: t.Mapping[str, t.Any],
-    after: t.Mapping[str, t.Any],
+    called: CommandResult,
+    before: DetectionResult,
+    read: ReadResult,
+    after: DetectionResult,
     dry: bool,
 ) -> dict[str, t.Any]:
     return d.asdict(determine_heal_outcome(before, called, read, after, dry))

@@ -339,6 +339,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
 
@@ -380,7 +381,7 @@ def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
     }
 
 
-def _use_compact_plan(module: AnsibleModule, document: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _use_compact_plan(module: AnsibleModule, document: Unchecked) -> dict[str, t.Any]:
     """Check a compact plan, and rebuild the whole plan where there are findings for it."""
     options = module.params
     approval = Approval.parse(document)

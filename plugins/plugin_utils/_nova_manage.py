@@ -24,8 +24,46 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    # What a task returned, as Ansible registers it.
-    Result = Mapping[str, t.Any]
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        Summary,
+    )
+
+
+class DetectionResult(t.TypedDict, total=False):
+    """What `orphan_detect` returned, as Ansible registers it; a task that failed has only `msg`."""
+
+    summary: Summary
+    findings: list[Entry]
+    protected: list[Entry]
+    undecided: list[Entry]
+    msg: str
+
+
+class CommandResult(t.TypedDict, total=False):
+    """What the task returned that called nova-manage; one that was not reached has only `msg`."""
+
+    skipped: bool
+    # The exit code.
+    rc: int
+    stdout: str
+    stderr: str
+    msg: str
+
+
+class ReadAllocation(t.TypedDict):
+    """The allocation of the server, as far as it counts here."""
+
+    # One for each provider with an allocation.
+    providers: list[dict[str, t.Any]]
+
+
+class ReadResult(t.TypedDict, total=False):
+    """What `placement_allocation_info` returned; a task that failed has only `msg`."""
+
+    allocations: list[ReadAllocation]
+    msg: str
+
 
 HEALED, WOULD_BE_HEALED = "healed", "would be healed"
 
@@ -107,7 +145,11 @@ class HealOutcome:
 
 
 def determine_heal_outcome(
-    before: Result, called: Result, read: Result, after: Result, dry: bool
+    before: DetectionResult,
+    called: CommandResult,
+    read: ReadResult,
+    after: DetectionResult,
+    dry: bool,
 ) -> HealOutcome:
     """Return what became of a server, by what four tasks returned.
 
@@ -143,14 +185,14 @@ def _determine_after_call(call: _CommandResult, now: _ServerState) -> tuple[str,
     return (HEALED if now.verified else FAILED), now.has_allocations
 
 
-def _determine_without_call(before: Result) -> HealOutcome:
+def _determine_without_call(before: DetectionResult) -> HealOutcome:
     """Return why nova-manage was not called: only a sound reading proves anything."""
-    coverage = before.get("summary", {}).get("coverage", {})
-    if not coverage.get("complete"):
-        failed_checks = coverage.get("failed_checks", [before.get("msg", "")])
-        why = " ".join(failed_checks) or describe_unjudged_hosts(coverage)
+    if not _is_complete(before):
         return HealOutcome(
-            FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}"
+            FAILED,
+            False,
+            "Nothing can be proven now, and nova-manage was not called: "
+            f"{_explain_incomplete(before)}",
         )
     why = "It holds what it should, or is gone."
     if entries := _list_entries(before):
@@ -168,7 +210,7 @@ class _CommandResult:
     output: str
 
     @classmethod
-    def from_task(cls, called: Result) -> _CommandResult:
+    def from_task(cls, called: CommandResult) -> _CommandResult:
         output = "nothing"
         for part in ("stdout", "stderr", "msg"):
             text = " ".join(str(called.get(part) or "").split())
@@ -206,10 +248,10 @@ class _ServerState:
     read_error: str | None
     has_allocations: bool
     sound: bool
-    entries: tuple[Mapping[str, t.Any], ...]
+    entries: tuple[Entry, ...]
 
     @classmethod
-    def from_tasks(cls, read: Result, after: Result) -> _ServerState:
+    def from_tasks(cls, read: ReadResult, after: DetectionResult) -> _ServerState:
         allocations = read.get("allocations")
         read_error = None
         if allocations is None:
@@ -217,7 +259,7 @@ class _ServerState:
         return cls(
             read_error=read_error,
             has_allocations=any(allocation["providers"] for allocation in allocations or ()),
-            sound=bool(after.get("summary", {}).get("coverage", {}).get("complete")),
+            sound=_is_complete(after),
             entries=tuple(_list_entries(after)),
         )
 
@@ -248,8 +290,22 @@ class _ServerState:
         return "It holds nothing."
 
 
-def _list_entries(detected: Result) -> list[Mapping[str, t.Any]]:
-    entries: list[Mapping[str, t.Any]] = []
-    for part in ("findings", "protected", "undecided"):
-        entries += detected.get(part, ())
-    return entries
+def _is_complete(detected: DetectionResult) -> bool:
+    """Return whether a detection succeeded, and its reading was sound."""
+    return "summary" in detected and detected["summary"]["coverage"]["complete"]
+
+
+def _explain_incomplete(detected: DetectionResult) -> str:
+    """Return why a detection proves nothing."""
+    if "summary" not in detected:
+        return detected.get("msg", "")
+    coverage = detected["summary"]["coverage"]
+    return " ".join(coverage["failed_checks"]) or describe_unjudged_hosts(coverage)
+
+
+def _list_entries(detected: DetectionResult) -> list[Entry]:
+    return [
+        *detected.get("findings", ()),
+        *detected.get("protected", ()),
+        *detected.get("undecided", ()),
+    ]

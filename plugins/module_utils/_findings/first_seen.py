@@ -29,6 +29,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+        HistoryDocument,
+    )
+
 # Readings of single hosts or kinds forget nothing: without a limit the file would grow for ever.
 MAX_REMEMBERED = 100_000
 
@@ -125,11 +130,11 @@ def retain_first_seen(
     return {identity: seen_at for seen_at, identity in newest}
 
 
-def extract_history(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def extract_history(findings: FindingsDocument) -> HistoryDocument:
     """Return the part of `findings.json` that is kept in a file of its own."""
     reported = {entry["id"]: entry["first_seen"] for entry in iterate_entries(findings)}
     return {
         "format": findings["format"],
         "known": {**findings["known"], **reported},
-        "sightings": findings["sightings"],
+        "sightings": findings.get("sightings", {}),
     }

@@ -30,7 +30,9 @@ else:
     _JMESPATH_ERRORS = (JMESPathError, ValueError, TypeError, RecursionError)
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
 
 
 class Selection:
@@ -52,7 +54,7 @@ class Selection:
         except _JMESPATH_ERRORS as error:
             raise InvalidInput(f"select is no JMESPath expression: {_join_lines(error)}") from error
 
-    def select_ids(self, findings: Sequence[Mapping[str, t.Any]]) -> frozenset[str]:
+    def select_ids(self, findings: Sequence[Entry]) -> frozenset[str]:
         """Return the ids of those `findings` that the expression selects; null selects none.
 
         Raises InvalidInput when the expression fails on the findings, or returns something other
@@ -73,7 +75,7 @@ class Selection:
             selected_ids.add(identity)
         return frozenset(selected_ids)
 
-    def _search(self, findings: Sequence[Mapping[str, t.Any]]) -> list[t.Any]:
+    def _search(self, findings: Sequence[Entry]) -> list[t.Any]:
         try:
             result = self._compiled.search(list(findings))
         except _JMESPATH_ERRORS as error:

@@ -30,6 +30,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        SightingDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
@@ -52,9 +55,14 @@ class Sighting:
     generations: tuple[int | None, ...]
 
     @classmethod
-    def parse(cls, told: t.Any) -> Sighting:
+    def parse(cls, document: t.Any) -> Sighting:
         """Return what `as_dict` returned. Raises TypeError, KeyError or ValueError otherwise."""
-        sighting = cls(told["count"], told["since"], told["last"], tuple(told["generations"]))
+        sighting = cls(
+            document["count"],
+            document["since"],
+            document["last"],
+            tuple(document["generations"]),
+        )
         if not _is_integer(sighting.count):
             raise ValueError("it is not a sighting")
         for generation in sighting.generations:
@@ -64,7 +72,7 @@ class Sighting:
             raise ValueError("it is not a sighting")
         return sighting
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> SightingDocument:
         return {
             "count": self.count,
             "since": self.since,

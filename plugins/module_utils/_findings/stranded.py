@@ -22,8 +22,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.change import Amounts
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Capacity,
+        ProviderCapacity,
+        ProviderClass,
+        Stranded,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Amounts
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Inventory,
         Resources,
@@ -39,10 +44,12 @@ def get_freed_amounts(finding: Finding) -> Amounts:
 
     Empty for a finding without a change.
     """
-    return getattr(finding.change, "frees", {})
+    if finding.change is None:
+        return {}
+    return finding.change.frees
 
 
-def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> dict[str, t.Any]:
+def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Stranded:
     """Return the stranded amounts, and which fraction of all allocated amounts they are.
 
     The fraction (`share_of_claimed`, from 0 to 1) is only there after a reading of the whole cloud.
@@ -85,27 +92,25 @@ def _sum_and_sort(amounts: Iterable[tuple[str, Resources]]) -> dict[str, dict[st
     return {name: dict(sorted(sums[name].items())) for name in sorted(sums)}
 
 
-def summarize_capacity(index: SnapshotIndex) -> dict[str, t.Any]:
+def summarize_capacity(index: SnapshotIndex) -> dict[str, Capacity]:
     """Return by resource class what the providers have, and how much of it is allocated.
 
     Only the providers whose inventory was read count.
     """
-    figures: list[tuple[str, Mapping[str, int]]] = []
+    sums: dict[str, Capacity] = {}
     for uuid, details in index.snapshot.details.items():
         if not index.covers(index.get_root(uuid) or uuid):
             continue
         for cls, inventory in details.inventories.items():
-            of_provider = {
-                "total": inventory.total,
-                "reserved": inventory.reserved,
-                "capacity": inventory.capacity,
-                "used": index.used.get(uuid, {}).get(cls, 0),
-            }
-            figures.append((cls, of_provider))
-    return dict(sorted(sum_amounts_by_key(figures).items()))
+            of_class = sums.setdefault(cls, {"total": 0, "reserved": 0, "capacity": 0, "used": 0})
+            of_class["total"] += inventory.total
+            of_class["reserved"] += inventory.reserved
+            of_class["capacity"] += inventory.capacity
+            of_class["used"] += index.used.get(uuid, {}).get(cls, 0)
+    return dict(sorted(sums.items()))
 
 
-def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[dict[str, t.Any]]:
+def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[ProviderCapacity]:
     """Return what each provider has that a finding is about, sorted by the providers' names.
 
     By resource class: its inventory, the amounts that are used and stranded, and what Nova reports
@@ -124,36 +129,41 @@ def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> lis
 
 def _describe_provider(
     uuid: str, stranded: Mapping[str, int], index: SnapshotIndex
-) -> dict[str, t.Any]:
+) -> ProviderCapacity:
     inventories: Mapping[str, Inventory] = {}
     details = index.snapshot.details.get(uuid)
     if details:
         inventories = details.inventories
     used = index.used.get(uuid, {})
-    covered = index.covers(index.get_root(uuid) or uuid)
     resource_classes = {}
     for cls in sorted({*inventories, *used, *stranded}):
-        resource_classes[cls] = {
-            **_describe_inventory(inventories.get(cls)),
-            "used": used.get(cls, 0) if covered else None,
-            "stranded": stranded.get(cls, 0),
-            **_describe_node(index.nodes.get(uuid), cls),
-        }
+        resource_classes[cls] = _describe_class(uuid, cls, stranded.get(cls, 0), index)
     return {"uuid": uuid, "name": index.get_name(uuid), "resource_classes": resource_classes}
 
 
-def _describe_inventory(inventory: Inventory | None) -> dict[str, t.Any]:
-    if inventory is None:
-        return dict.fromkeys(("total", "reserved", "allocation_ratio", "capacity"))
-    return {
-        "total": inventory.total,
-        "reserved": inventory.reserved,
-        "allocation_ratio": inventory.allocation_ratio,
-        "capacity": inventory.capacity,
+def _describe_class(uuid: str, cls: str, stranded: int, index: SnapshotIndex) -> ProviderClass:
+    described: ProviderClass = {
+        "total": None,
+        "reserved": None,
+        "allocation_ratio": None,
+        "capacity": None,
+        "used": None,
+        "stranded": stranded,
+        "hypervisor_total": None,
+        "hypervisor_used": None,
     }
-
-
-def _describe_node(node: Hypervisor | None, cls: str) -> dict[str, int | None]:
-    if node is None:
-        return {"hypervisor_total": None, "hypervisor_used": None}
-    return {"hypervisor_total": node.has.get(cls), "hypervisor_used": node.used.get(cls)}
+    details = index.snapshot.details.get(uuid)
+    if details and cls in details.inventories:
+        inventory = details.inventories[cls]
+        described["total"] = inventory.total
+        described["reserved"] = inventory.reserved
+        described["allocation_ratio"] = inventory.allocation_ratio
+        described["capacity"] = inventory.capacity
+    # A shard does not read all allocations of a provider that belongs to another one.
+    if index.covers(index.get_root(uuid) or uuid):
+        described["used"] = index.used.get(uuid, {}).get(cls, 0)
+    node = index.nodes.get(uuid)
+    if node:
+        described["hypervisor_total"] = node.has.get(cls)
+        described["hypervisor_used"] = node.used.get(cls)
+    return described

@@ -27,7 +27,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
     FORMAT,
-    Entry,
     iterate_entries,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
@@ -40,6 +39,16 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.steps import
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        CompactChangeDocument,
+        CompactPlanDocument,
+        Unchecked,
+    )
 
 # About 260 bytes each. A plan with more changes is handed on without them, and cannot be applied.
 MAX_COMPACT_CHANGES = 1000
@@ -72,6 +81,15 @@ class ApprovedChange:
             change = step.change
             return cls(step.finding, step.kind, change.consumer, change.generation, checksum)
         return cls(step.finding, step.kind, None, None, checksum)
+
+    def as_dict(self) -> CompactChangeDocument:
+        return {
+            "finding": self.finding,
+            "kind": self.kind,
+            "consumer": self.consumer,
+            "generation": self.generation,
+            "digest": self.digest,
+        }
 
 
 @d.dataclass(frozen=True)
@@ -107,32 +125,32 @@ class Approval:
         )
 
     @classmethod
-    def parse(cls, told: Mapping[str, t.Any]) -> Approval:
+    def parse(cls, document: Unchecked) -> Approval:
         """Return the compact plan that `as_dict` returned.
 
         Raises InvalidInput for anything else, even if only one character differs.
         """
-        if told.get("format") != FORMAT:
+        if document.get("format") != FORMAT:
             raise InvalidInput(
-                f"The compact plan has format {told.get('format')!r}; this version of the "
+                f"The compact plan has format {document.get('format')!r}; this version of the "
                 f"collection reads format {FORMAT}."
             )
-        if told.get("changes") is None:
+        if document.get("changes") is None:
             raise InvalidInput(
-                f"The compact plan has {told.get('count')!r} changes, more than the "
+                f"The compact plan has {document.get('count')!r} changes, more than the "
                 f"{MAX_COMPACT_CHANGES} that are handed from job to job, and therefore none of "
                 "them: give the path of plan.json, kept where both jobs can read it."
             )
         try:
             approval = cls(
-                placement_endpoint=told["placement_endpoint"],
-                region=told["region"],
-                detected_at=told["detected_at"],
-                consumers=told["consumers"],
-                count=told["count"],
-                changes=tuple(map(_parse_change, told["changes"])),
+                placement_endpoint=document["placement_endpoint"],
+                region=document["region"],
+                detected_at=document["detected_at"],
+                consumers=document["consumers"],
+                count=document["count"],
+                changes=tuple(map(_parse_change, document["changes"])),
             )
-            unedited = _dump_canonical(approval.as_dict()) == _dump_canonical(told)
+            unedited = _dump_canonical(approval.as_dict()) == _dump_canonical(document)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
                 "The compact plan is not as orphan_plan tells it "
@@ -154,12 +172,25 @@ class Approval:
         if len(changes) != self.count or len(finding_ids) < len(changes):
             raise InvalidInput("The compact plan does not name each of its changes once.")
 
-    def as_dict(self) -> dict[str, t.Any]:
-        document = {**d.asdict(self), "format": FORMAT, "compact": True}
+    def as_dict(self) -> CompactPlanDocument:
+        changes = None
         if self.changes is not None:
-            # A list, as it is after JSON.
-            document["changes"] = [d.asdict(change) for change in self.changes]
-        return {**document, "digest": digest(document)}
+            changes = [change.as_dict() for change in self.changes]
+        document: CompactPlanDocument = {
+            "format": FORMAT,
+            "compact": True,
+            "placement_endpoint": self.placement_endpoint,
+            "region": self.region,
+            "detected_at": self.detected_at,
+            "consumers": self.consumers,
+            "count": self.count,
+            "changes": changes,
+            "digest": "",
+        }
+        # The digest is that of all other keys.
+        others = {key: value for key, value in document.items() if key != "digest"}
+        document["digest"] = digest(others)
+        return document
 
     @property
     def scope(self) -> dict[str, list[str]]:
@@ -207,7 +238,9 @@ class Approval:
         # The limits are those of the approved plan: this detection may have read only a part.
         return d.replace(plan, consumers=self.consumers, steps=steps, removals=removals), gone
 
-    def _compare(self, current: Mapping[str, ApprovedChange], findings: t.Any) -> list[str]:
+    def _compare(
+        self, current: Mapping[str, ApprovedChange], findings: FindingsDocument
+    ) -> list[str]:
         """Return the ids of the findings whose consumers have no allocations any more.
 
         Raises NotApproved when any other change is not in `current` just as it was approved.
@@ -263,7 +296,7 @@ def _join_reasons(reasons: list[str]) -> str:
     return shown
 
 
-def _parse_change(entry: Mapping[str, t.Any]) -> ApprovedChange:
+def _parse_change(entry: Unchecked) -> ApprovedChange:
     change = ApprovedChange(**entry)
     if not _can_resolve(change):
         raise InvalidInput(
@@ -290,7 +323,7 @@ def _can_resolve(change: ApprovedChange) -> bool:
     return normalize_uuid(subject) == subject
 
 
-def _has_no_allocation(change: ApprovedChange, findings: t.Any) -> bool:
+def _has_no_allocation(change: ApprovedChange, findings: FindingsDocument) -> bool:
     """Return whether the consumer was asked about by name and has no allocations."""
     if change.consumer not in findings["scope"]["consumers"]:
         return False
@@ -300,7 +333,7 @@ def _has_no_allocation(change: ApprovedChange, findings: t.Any) -> bool:
 
 
 def _describe_difference(
-    change: ApprovedChange, now: ApprovedChange | None, findings: t.Any
+    change: ApprovedChange, now: ApprovedChange | None, findings: FindingsDocument
 ) -> str:
     """Return in what the change differs `now` from what was approved.
 
@@ -319,7 +352,7 @@ def _describe_difference(
     return "it is not found any more."
 
 
-def _find_entries(change: ApprovedChange, findings: t.Any) -> list[Entry]:
+def _find_entries(change: ApprovedChange, findings: FindingsDocument) -> list[Entry]:
     """Return all entries about the subject of a change, whatever their kinds."""
     subject = get_finding_subject(change.finding)
     entries = []

@@ -30,7 +30,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        StepDocument,
+        TreeStepDocument,
+        Unchecked,
+    )
 
 
 @d.dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Step:
         """The consumer that the finding is about."""
         return self.change.consumer
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> StepDocument:
         return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
 
 
@@ -63,7 +69,7 @@ class TreeStep:
         """The root provider that the finding is about."""
         return self.change.providers[-1].uuid
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> TreeStepDocument:
         return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
 
 
@@ -71,7 +77,7 @@ AnyStep = t.TypeVar("AnyStep", Step, TreeStep)
 
 
 def parse_steps(
-    changes: Iterable[tuple[str, str, Mapping[str, t.Any]]],
+    changes: Iterable[tuple[str, str, Unchecked]],
 ) -> tuple[list[Step], tuple[TreeStep, ...]]:
     """Return the steps that change allocations, and those that delete trees of providers.
 
@@ -89,7 +95,7 @@ def parse_steps(
     return steps, tuple(sorted(removals, key=lambda step: step.subject))
 
 
-def parse_step(finding: str, kind: str, document: Mapping[str, t.Any]) -> Step:
+def parse_step(finding: str, kind: str, document: Unchecked) -> Step:
     """Return the step whose change `Change.as_dict` returned.
 
     Raises InvalidInput also when the change cannot resolve the finding.
@@ -97,7 +103,7 @@ def parse_step(finding: str, kind: str, document: Mapping[str, t.Any]) -> Step:
     return _check_finding(Step(finding, kind, parse_change(document)), of_consumers=True)
 
 
-def parse_tree_step(finding: str, kind: str, document: Mapping[str, t.Any]) -> TreeStep:
+def parse_tree_step(finding: str, kind: str, document: Unchecked) -> TreeStep:
     """Return the step whose deletion `ProviderRemoval.as_dict` returned.
 
     Raises InvalidInput also when the deletion cannot resolve the finding.
@@ -119,7 +125,7 @@ def _check_finding(step: AnyStep, of_consumers: bool) -> AnyStep:
     return step
 
 
-def parse_change(document: Mapping[str, t.Any]) -> Change:
+def parse_change(document: Unchecked) -> Change:
     """Return the change that `Change.as_dict` returned.
 
     Raises InvalidInput when parts of it contradict each other, and what Python raises (KeyError,
@@ -146,7 +152,7 @@ def parse_change(document: Mapping[str, t.Any]) -> Change:
     return change
 
 
-def _check_partner(consumer: str, partner: Mapping[str, t.Any]) -> None:
+def _check_partner(consumer: str, partner: Unchecked) -> None:
     if partner["partner"] or partner["consumer"] == consumer:
         raise InvalidInput(
             f"The partner in the change of {consumer} must be one other consumer, without a "
@@ -154,7 +160,7 @@ def _check_partner(consumer: str, partner: Mapping[str, t.Any]) -> None:
         )
 
 
-def _check_consistency(change: Change, document: Mapping[str, t.Any]) -> None:
+def _check_consistency(change: Change, document: Unchecked) -> None:
     """Raise InvalidInput when the document has anything else than its change would write."""
     expected = change.as_dict()
     if expected == document:
@@ -168,7 +174,7 @@ def _check_consistency(change: Change, document: Mapping[str, t.Any]) -> None:
     )
 
 
-def _parse_removal(document: Mapping[str, t.Any]) -> ProviderRemoval:
+def _parse_removal(document: Unchecked) -> ProviderRemoval:
     """Return the deletion that `ProviderRemoval.as_dict` returned, or raise InvalidInput."""
     entries = document["providers"]
     uuids = [entry["uuid"] for entry in entries]
@@ -190,7 +196,7 @@ def _parse_removal(document: Mapping[str, t.Any]) -> ProviderRemoval:
     return removal
 
 
-def _is_children_first(entries: Sequence[Mapping[str, t.Any]], uuids: list[str]) -> bool:
+def _is_children_first(entries: Sequence[Unchecked], uuids: list[str]) -> bool:
     """Return whether the last provider has no parent, and each other one has its parent later."""
     if not entries or entries[-1]["parent"] is not None:
         return False
@@ -200,7 +206,7 @@ def _is_children_first(entries: Sequence[Mapping[str, t.Any]], uuids: list[str])
     return True
 
 
-def _parse_provider(entry: Mapping[str, t.Any], root: str) -> Provider:
+def _parse_provider(entry: Unchecked, root: str) -> Provider:
     generation = parse_count(entry["generation"])
     return Provider(entry["uuid"], str(entry["name"]), generation, root, entry["parent"])
 
@@ -223,7 +229,7 @@ def _check_generation(what: str, of_document: t.Any, of_change: t.Any) -> None:
         raise InvalidInput(f"{what} has generation {of_document!r}, and the change {of_change!r}.")
 
 
-def _check_owners(what: str, body: Mapping[str, t.Any]) -> None:
+def _check_owners(what: str, body: Unchecked) -> None:
     owners = set(body) - {"allocations", "consumer_generation"}
     names = ", ".join(sorted(owners))
     required = {"project_id", "user_id"}
@@ -236,7 +242,7 @@ def _check_owners(what: str, body: Mapping[str, t.Any]) -> None:
             raise InvalidInput(f"{what} must name its {names} as text.")
 
 
-def _check_allocation(what: str, provider: str, allocation: Mapping[str, t.Any]) -> None:
+def _check_allocation(what: str, provider: str, allocation: Unchecked) -> None:
     amounts = allocation["resources"]
     whole = all(_is_integer(amount) and amount > 0 for amount in amounts.values())
     if (

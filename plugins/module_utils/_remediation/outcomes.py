@@ -30,11 +30,16 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     SKIPPED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import NOT_TRIED
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterable, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        OutcomeDocument,
+        RestoredOutcomeDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
         Journal,
     )
@@ -57,7 +62,7 @@ class AnyOutcome(t.Protocol):
     def partly(self) -> bool:
         """Whether a part of the step was made, or may have been, before the rest failed."""
 
-    def as_dict(self) -> dict[str, t.Any]: ...
+    def as_dict(self) -> OutcomeDocument | RestoredOutcomeDocument: ...
 
 
 _Step = t.TypeVar("_Step")
@@ -79,7 +84,10 @@ class Outcome:
         """Whether Placement was changed, or would be in check mode."""
         return self.outcome in OUTCOME_BY_ACTION.values()
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> OutcomeDocument:
+        # One by one, for each kind of step has keys of its own.
+        if isinstance(self.step, TreeStep):
+            return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
         return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
 
 

@@ -53,6 +53,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
@@ -115,14 +116,14 @@ class TreeRemover:
             return add_reason(outcome, error)
         return outcome
 
-    def _read_states(self, step: TreeStep) -> tuple[dict[str, t.Any], str]:
+    def _read_states(self, step: TreeStep) -> tuple[dict[str, Unchecked], str]:
         """Return all that the providers of the tree have, or why the tree is not deleted.
 
         The states go into the journal, and are enough to restore what the providers had.
         Each must be what the proof has seen: Placement does not guard a deletion by the
         generation, so this is the last reading before it.
         """
-        details = {}
+        details: dict[str, Unchecked] = {}
         for provider in step.change.providers:
             state = self._states.read(provider.uuid)
             if state is None or state.generation != provider.generation:

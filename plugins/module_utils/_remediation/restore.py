@@ -61,9 +61,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        AllocationBody,
+        NameDocument,
+        RestoredOutcomeDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
         Journal,
+        JournalRecord,
     )
     from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
         TreeRestorer,
@@ -105,9 +111,9 @@ class Restoration:
         """Whether Placement was changed, or would be in check mode."""
         return self.outcome == RESTORED
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> RestoredOutcomeDocument:
         consumer: str | None = self.step.subject
-        provider = None
+        provider: NameDocument | None = None
         if isinstance(self.step, TreeRecord):
             root = self.step.root
             consumer = None
@@ -124,7 +130,7 @@ class Restoration:
 
 
 def find_restore_steps(
-    records: Sequence[Mapping[str, t.Any]],
+    records: Sequence[JournalRecord],
     placement_endpoint: str,
     consumers: Collection[str],
     providers: Collection[str],
@@ -147,7 +153,7 @@ def find_restore_steps(
 
 
 def find_changes(
-    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]
+    records: Iterable[JournalRecord], placement_endpoint: str, consumers: Collection[str]
 ) -> list[Step]:
     """Return the changes of the `consumers` in a journal, of all without any, the newest first.
 
@@ -173,7 +179,7 @@ def find_changes(
     return [step for step in reversed(steps) if _changes_any(step, consumers)]
 
 
-def _parse_change(record: Mapping[str, t.Any]) -> Step:
+def _parse_change(record: JournalRecord) -> Step:
     return parse_step(record["finding"], record["kind"], {key: record[key] for key in _CHANGE_KEYS})
 
 
@@ -271,7 +277,7 @@ def _restore_step(
     return restoration
 
 
-def _read_current(step: Step, reader: PlacementReader) -> dict[str, dict[str, t.Any]]:
+def _read_current(step: Step, reader: PlacementReader) -> dict[str, AllocationBody]:
     """Return the documents that the consumers of `step` have now."""
     current = {}
     for part in step.change.parts:
@@ -331,7 +337,7 @@ def _explain_missing_providers(
 
 
 def invert_change(
-    change: Change, current: Mapping[str, Mapping[str, t.Any]]
+    change: Change, current: Mapping[str, AllocationBody]
 ) -> tuple[Change | None, str]:
     """Return the write that restores what was before `change`, or None and why there is none.
 
@@ -363,13 +369,14 @@ def invert_change(
     return inverse, ""
 
 
-def _invert_part(part: Change, now: Mapping[str, t.Any]) -> Change:
+def _invert_part(part: Change, now: AllocationBody) -> Change:
     """Return the change of one consumer from `now`, its document, to what it had before `part`."""
     generation = now["consumer_generation"]
-    before = now
+    before = now.copy()
     # A consumer that holds nothing has no project and no user.
     if generation is None:
-        owner = {key: part.before[key] for key in ("project_id", "user_id")}
-        before = {**now, **owner}
-    after = {**part.before, "consumer_generation": generation}
+        before["project_id"] = part.before["project_id"]
+        before["user_id"] = part.before["user_id"]
+    after = part.before.copy()
+    after["consumer_generation"] = generation
     return Change(part.consumer, generation, before, after)

@@ -20,10 +20,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
         ProviderState,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._models.change import Side
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        ProviderAdditionDocument,
+        ProviderSideDocument,
+        TreeAdditionDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
-RESTORE_PROVIDERS = "restore_providers"
+RESTORE_PROVIDERS: t.Final = "restore_providers"
 
 # Traits that operators set, for no driver of Nova reports them. All others are the driver's or the
 # resource tracker's, which add them and take them away as the host changes (nova/virt/driver.py,
@@ -53,14 +59,13 @@ class ProviderAddition:
     traits: tuple[str, ...]
     aggregates: tuple[str, ...]
 
-    def get_side(self, side: str) -> dict[str, t.Any]:
+    def get_side(self, side: Side) -> ProviderSideDocument:
         """Return the traits and aggregates `before` or `after`."""
-        added = {"before": ((), ()), "after": (self.traits, self.aggregates)}
-        traits, aggregates = added[side]
-        return {
-            "traits": sorted(self.before.traits.union(traits)),
-            "aggregates": sorted(self.before.aggregates.union(aggregates)),
-        }
+        traits, aggregates = set(self.before.traits), set(self.before.aggregates)
+        if side == "after":
+            traits.update(self.traits)
+            aggregates.update(self.aggregates)
+        return {"traits": sorted(traits), "aggregates": sorted(aggregates)}
 
 
 @d.dataclass(frozen=True)
@@ -71,15 +76,15 @@ class TreeAddition:
     kind: str
     additions: tuple[ProviderAddition, ...]
 
-    def get_side(self, side: str) -> dict[str, t.Any]:
+    def get_side(self, side: Side) -> dict[str, dict[str, object]]:
         """Return the traits and aggregates `before` or `after`, by provider."""
         return {
             addition.provider.uuid: {"name": addition.provider.name, **addition.get_side(side)}
             for addition in self.additions
         }
 
-    def as_dict(self) -> dict[str, t.Any]:
-        providers = [
+    def as_dict(self) -> TreeAdditionDocument:
+        providers: list[ProviderAdditionDocument] = [
             {
                 "uuid": addition.provider.uuid,
                 "name": addition.provider.name,

@@ -33,9 +33,12 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+        JournalRecord,
+    )
 
 
 @d.dataclass(frozen=True)
@@ -72,7 +75,7 @@ class TreeRecord:
 
 
 def find_deleted_trees(
-    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str
+    records: Iterable[JournalRecord], placement_endpoint: str
 ) -> list[TreeRecord]:
     """Return the deleted trees in a journal, the newest first.
 
@@ -102,7 +105,7 @@ def _mark_deleted(trees: dict[str, TreeRecord], finding: t.Any) -> None:
             trees[root] = d.replace(tree, deleted=True)
 
 
-def _parse_tree(record: Mapping[str, t.Any]) -> TreeRecord:
+def _parse_tree(record: JournalRecord) -> TreeRecord:
     change = {key: record[key] for key in ("action", "providers")}
     step = parse_tree_step(record["finding"], record["kind"], change)
     # A journal of version 1.0 lacks those of a provider that went just before.
@@ -133,7 +136,7 @@ def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[Tr
 
 
 def find_deleted_providers(
-    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str
+    records: Iterable[JournalRecord], placement_endpoint: str
 ) -> dict[str, str]:
     """Return the names of the providers that a journal says were deleted, by uuid."""
     return {

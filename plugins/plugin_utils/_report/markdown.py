@@ -35,9 +35,17 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        FindingsDocument,
+        Stranded,
+        Summary,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        RemediationDocument,
+    )
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 # A comment on GitHub has room for 65 536 characters.
@@ -50,7 +58,7 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 # put behind these characters.
 _REFERENCE = re.compile(r"[@#!%^&](?=\S)|:(?=[^\s\d])|/(?=/)|(?<=www)\.")
 
-_TITLES = {
+_TITLES: dict[t.Literal["findings", "undecided", "protected"], str] = {
     "findings": "Findings",
     "undecided": "Undecided, and left alone",
     "protected": "Protected, and left alone",
@@ -73,7 +81,7 @@ def render(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _render_origin(findings: Mapping[str, t.Any]) -> str:
+def _render_origin(findings: FindingsDocument) -> str:
     """Return which cloud was read, and when."""
     cloud = findings["cloud"]
     origin = format_code_span(cloud["placement_endpoint"])
@@ -121,7 +129,7 @@ def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _render_summary(summary: Mapping[str, t.Any]) -> str:
+def _render_summary(summary: Summary) -> str:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     new = sum(summary["new"].values())
     counts = {
@@ -136,7 +144,7 @@ def _render_summary(summary: Mapping[str, t.Any]) -> str:
     return format_table(list(counts), [[str(count) for count in counts.values()]])
 
 
-def _render_stranded(stranded: Mapping[str, t.Any]) -> list[str]:
+def _render_stranded(stranded: Stranded) -> list[str]:
     if not stranded["resource_classes"]:
         return []
     fractions = stranded["share_of_claimed"]
@@ -216,7 +224,7 @@ def _render_remediation(report: Report) -> list[str]:
     return parts
 
 
-def _render_tally(remediation: Mapping[str, t.Any]) -> str:
+def _render_tally(remediation: RemediationDocument) -> str:
     tally = remediation["tally"]
     counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
     text = f"{counts or 'nothing to do'}."

@@ -15,15 +15,15 @@ import textwrap
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    describe_unjudged_hosts,
-)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sized
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        GuestEntry,
+    )
 
 # The longest kind has 21 characters, and a UUID has 36.
 KIND_COLUMN = 23
@@ -62,7 +62,8 @@ def format_write(text: str, left: str, width: int) -> list[str]:
     return format_field("write", text, width)
 
 
-def format_server(entry: Entry, width: int) -> str:
+def format_server(entry: Entry | GuestEntry, width: int) -> str:
+    """Return the name of the server as the third column, empty for none."""
     if not entry["server"]:
         return ""
     return format_third_column(entry["server"]["name"], width)
@@ -79,14 +80,12 @@ def format_third_column(name: t.Any, width: int) -> str:
     return make_printable(name, min(MAX_NAME, room))
 
 
-def format_coverage(coverage: Mapping[str, t.Any], width: int) -> list[str]:
-    """Return why nothing may be changed, and what was not judged."""
+def format_failed_checks(reasons: Iterable[str], width: int) -> list[str]:
+    """Return why nothing may be changed."""
     lines: list[str] = []
-    for reason in coverage["failed_checks"]:
+    for reason in reasons:
         text = f"NOTHING MAY BE CHANGED: {make_printable(reason)}"
         lines += [Line(line, ERROR) for line in wrap_text(text, width)]
-    unjudged = make_printable(describe_unjudged_hosts(coverage))
-    lines += [Line(line, WARNING) for line in wrap_text(unjudged, width)]
     return lines
 
 
@@ -109,9 +108,9 @@ def wrap_path(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
-def format_omitted(entries: Iterable[Entry], shown: int, path: str, width: int) -> list[str]:
+def format_omitted(entries: Sized, shown: int, path: str, width: int) -> list[str]:
     """Return how many of `entries` are not shown, and which file has them."""
-    left = len(list(entries)) - shown
+    left = len(entries) - shown
     if left <= 0:
         return []
     return wrap_path(f"… and {left} more in {make_printable(path)}", width)

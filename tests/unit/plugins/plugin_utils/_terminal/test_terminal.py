@@ -385,7 +385,13 @@ def _remediation(*outcomes: tuple[str, str], check_mode: bool = False) -> dict[s
         "check_mode": check_mode,
         "tally": {name: names.count(name) for name in ("removed", "reduced", "skipped", "failed")},
         "outcomes": [
-            {"outcome": outcome, "consumer": CONSUMER, "kind": "deleted_server", "reason": reason}
+            {
+                "outcome": outcome,
+                "consumer": CONSUMER,
+                "finding": f"deleted_server/{CONSUMER}",
+                "kind": "deleted_server",
+                "reason": reason,
+            }
             for outcome, reason in outcomes
         ],
     }
