@@ -141,7 +141,7 @@ class ActionModule(ActionBase):
         if not self._is_plan_consistent(read):
             read["findings"] = None
         elif options["formats"] and not read["findings"]:
-            raise AnsibleActionFail("formats needs findings: they are what is written.")
+            raise AnsibleActionFail("formats needs findings: the reports are about them.")
         if read["findings"]:
             report = Report(
                 findings=read["findings"],
@@ -215,7 +215,9 @@ class ActionModule(ActionBase):
             # node_exporter reads the metrics; all other reports name projects and users.
             return metrics_path, "0644"
         if not folder:
-            raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
+            raise AnsibleActionFail(
+                f"output_dir is needed for {name}: the report is written there."
+            )
         return os.path.join(folder, FORMATS[name].file), "0600"
 
     def _write_file(self, path: str, text: str, mode: str) -> None:

@@ -251,9 +251,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     if not options["hosts"] or not all(name.strip() for name in options["hosts"]):
-        raise InvalidInput("hosts must name at least one host, and none by an empty name.")
+        raise InvalidInput("hosts must name at least one host, and no name may be empty.")
     if options["providers"] and len(options["hosts"]) > 1:
-        raise InvalidInput("providers are those of one host: name only that in hosts.")
+        raise InvalidInput("providers belong to one host: name only that host in hosts.")
     policy = parse_policy(options)
     warn_ended_exclusions(module, policy)
     reader = HostReader(connect(), policy, options["kinds"])

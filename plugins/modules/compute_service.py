@@ -266,7 +266,9 @@ def _ensure_present(
 ) -> dict[str, t.Any]:
     if service is None:
         name = module.params["id"] or f"{module.params['binary']} on {module.params['host']}"
-        raise InvalidInput(f"Nova has no service {name}, and only its own process can make one.")
+        raise InvalidInput(
+            f"Nova has no service {name}, and only the service itself can create its record."
+        )
     body = build_update(service, module.params)
     if not body:
         updated = service

@@ -261,7 +261,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     hosts = [answer["host"] for answer in answers]
     if len(set(hosts)) < len(hosts):
         raise InvalidInput(
-            "guests has two answers of one host: each needs the name of its own compute service."
+            "guests has two results for one host: each needs the name of its own compute service."
         )
     earlier_ids = _read_earlier_ids(options["findings"])
     policy = parse_policy(options)

@@ -556,7 +556,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         write_json(state, extract_history(document))
     _warn_about_policy(module, policy, snapshot)
     if selection and not any(entry["selected"] for entry in document["findings"]):
-        module.warn("select gives none of the findings: nothing may be changed.")
+        module.warn("select matches none of the findings: nothing may be changed.")
     result = {"changed": False, "summary": document["summary"]}
     for key in ENTRY_LISTS:
         result[key] = document[key][:MAX_RETURNED]
@@ -569,8 +569,8 @@ def _load_snapshot(path: str, scope: Scope) -> Snapshot:
     """Return the snapshot in the file `path`. Raises InvalidInput when it should be narrowed."""
     if scope != Scope():
         raise InvalidInput(
-            "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and "
-            "shard cannot be given beside it."
+            "snapshot_src is judged as it was read: it cannot be combined with hosts, consumers, "
+            "projects, kinds, mode or shard."
         )
     return decode(read_json(path))
 
@@ -592,8 +592,8 @@ def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot
         )
     for name in find_unknown_exclusions(policy, snapshot.providers.values()):
         module.warn(
-            f"exclude_providers names {name}, which is no resource provider of this cloud: "
-            "nothing is excluded by it."
+            f"exclude_providers names {name}, which is not a resource provider of this "
+            "cloud: it excludes nothing."
         )
 
 

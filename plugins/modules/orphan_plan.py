@@ -357,7 +357,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         return _return_plan(module, plan, options["dest"])
     if options["findings"]:
         raise InvalidInput(
-            "findings and plan were both given, and the plan has its documents: give one of them."
+            "findings and plan are both set, and the plan contains its documents: set one of them."
         )
     plan = Plan.parse(document)
     path = options["dest"]
@@ -369,7 +369,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
 def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
     """Return the servers that Nova is to heal."""
     if document is not None:
-        raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
+        raise InvalidInput("heal takes findings and no plan: Nova plans the change itself.")
     findings = read_json(module.params["findings"])
     servers = list_servers_to_heal(findings, parse_limits(module.params))
     return {

@@ -272,8 +272,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         why_stopped = stopped()
     if torn:
         module.warn(
-            "The last line of the journal is torn. "
-            "What it was to record was not written to Placement, and it is left out."
+            "The last line of the journal is incomplete. "
+            "Its change was never sent to Placement, and the line is left out."
         )
 
     path = os.path.join(params["output_dir"], "restoration.json")

@@ -342,8 +342,8 @@ def _check_distinct(consumers: Sequence[str]) -> None:
     repeated = {consumer for consumer in consumers if consumers.count(consumer) > 1}
     if repeated:
         raise InvalidInput(
-            f"allocations has consumer {', '.join(sorted(repeated))} more than once: say in one "
-            "entry what it is to hold."
+            f"allocations lists consumer {', '.join(sorted(repeated))} more than once: describe "
+            "its allocations in one entry."
         )
 
 

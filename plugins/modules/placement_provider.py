@@ -171,7 +171,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if reason:
         return {
             "failed": True,
-            "msg": f"{reason} Remove what they hold first.",
+            "msg": f"{reason} Remove their allocations first.",
             "consumers": sorted(consumers),
         }
     if module.check_mode:

@@ -83,7 +83,7 @@ def extract_records(contents: t.Any) -> list[Complaint]:
     records = contents.get("records") if isinstance(contents, dict) else contents
     if not isinstance(records, list) or not all(map(_is_record, records)):
         raise InvalidInput(
-            "These are no complaints: give the records that nova_log_info returns, "
+            "they are not the records that nova_log_info returns, "
             "as a list or under the key records."
         )
     return records

@@ -151,7 +151,7 @@ def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_
     assert (
         result["failed"]
         and "is not complete" in result["msg"]
-        and "The outcomes could not be kept" in result["msg"]
+        and "The outcomes could not be written" in result["msg"]
     )
     assert wires.placement.requests.count("POST /allocations") == len(removed) // 8
 
@@ -190,7 +190,7 @@ def test_a_run_does_not_wait_for_ever_for_another(
 
     assert (
         result["failed"]
-        and "has not ended in 1 seconds" in result["msg"]
+        and "did not end within 1 seconds" in result["msg"]
         and "nothing was changed" in result["msg"]
     )
     assert few.held == few.consumers
@@ -347,7 +347,7 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
     kept = json.loads((ansible.folder / "orphan-cleanup" / "remediation.json").read_text())
     assert {outcome["outcome"] for outcome in kept["outcomes"]} == {"skipped"}
     assert {outcome["reason"] for outcome in kept["outcomes"]} == {
-        "The run was stopped: Ansible, which started it, is gone."
+        "The run was stopped: Ansible, which started it, is no longer running."
     }
     assert records(ansible.folder / "orphan-cleanup") == [] and many.held == many.consumers
     with acquire_lock(f"{wires.placement.url}/", 0, str):

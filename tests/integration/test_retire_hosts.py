@@ -261,7 +261,7 @@ def test_of_two_hosts_neither_is_touched_when_one_is_held_back(
 
     run = retire.refused([free, held], host_decommission_max_hosts=2)
 
-    assert "Nothing holds it back." in run.told
+    assert "Ready to decommission." in run.told
     assert f"{held} is held back by 1" in run.told and server in run.told
     assert name in run.told
     assert world.picture() == before
@@ -508,7 +508,7 @@ def test_a_server_that_lands_between_check_and_disable_stops_it(
 
     assert hook.ran and landed[0] in run.told
     assert f"{host} is held back by 1" in run.told
-    assert "Nothing holds it back" not in run.told.partition("Disable the service")[2]
+    assert "Ready to decommission" not in run.told.partition("Disable the service")[2]
     assert host in world.cloud.compute_services() and host in world.cloud.hypervisors()
 
 

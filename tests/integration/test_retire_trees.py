@@ -138,7 +138,7 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
     assert {"VCPU", "MEMORY_MB", "DISK_GB"} <= set(record["details"][root]["inventories"])
     assert "COMPUTE_NODE" in record["details"][root]["traits"]
     assert (again.status, again.changed) == (0, 0), again.output
-    assert "It is gone." in again.told
+    assert "It no longer exists." in again.told
     newest = max((second.folder / "orphan-cleanup").glob("journal-*.jsonl"))
     reading = world.picture()
     restored = ansible.playbook(
@@ -146,8 +146,8 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
     )
     assert restored.status == 0 and world.picture() == reading, restored.output
     assert (
-        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; "
-        "run this again then."
+        f"Provider {host} ({root}) does not exist: nova-compute creates it again when it starts; "
+        "restore again after that."
     ) in restored.told
 
 
@@ -212,7 +212,7 @@ def test_a_share_claimed_in_the_last_moment_keeps_the_root(
     world.hold(stray, {})
 
     assert hook.ran and run.status != 0
-    assert "has allocations" in run.told and "1 of its 2 providers are deleted." in run.told
+    assert "has allocations" in run.told and "1 of its 2 providers were deleted." in run.told
     assert root in placement.providers().values()
 
 

@@ -250,7 +250,7 @@ def test_the_table_tells_everything(story: Story) -> None:
     for entry in story.checked.read("findings.json")["findings"]:
         assert f"{entry['kind']} {entry['id'].partition('/')[2]}" in output
         written = (
-            f"POST /allocations of {entry['consumer']}, at generation {entry['generation']}"
+            f"POST /allocations for {entry['consumer']} (generation {entry['generation']})"
             in output
         )
         assert written is (entry["verdict"] == "orphaned")

@@ -38,5 +38,5 @@ def describe_unjudged_hosts(coverage: Unjudged) -> str:
         )
     # Files of version 1.0 say only that something was not judged, and not what.
     if coverage.get("partial"):
-        return "A part of the cloud was not judged, because a cell does not answer."
+        return "Part of the cloud was not judged, because a cell does not answer."
     return ""

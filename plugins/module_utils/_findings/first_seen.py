@@ -51,7 +51,7 @@ class History:
 
 
 # The consequence of a file of an earlier run that cannot be read.
-HISTORY_LOST = "Since when findings are known is lost, and all of them count as new."
+HISTORY_LOST = "The dates when findings were first seen are lost, and every finding counts as new."
 
 
 def parse_history(contents: t.Any, path: str) -> History:
@@ -88,7 +88,7 @@ def _read_first_seen(contents: t.Any) -> dict[str, str]:
 
 def _reject_first_seen(path: str) -> InvalidInput:
     return InvalidInput(
-        f"{path} does not tell since when findings are known: it was edited, or is another file."
+        f"{path} does not say when findings were first seen: it was edited, or it is another file."
     )
 
 
@@ -104,7 +104,8 @@ def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:
             sightings[rename_finding(identity)] = Sighting.parse(sighting)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{path} does not tell how often findings were seen: it was edited, or is another file."
+            f"{path} does not say how often findings were seen: "
+            "it was edited, or it is another file."
         ) from error
     return sightings
 

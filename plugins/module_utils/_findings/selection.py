@@ -52,7 +52,9 @@ class Selection:
         try:
             self._compiled = jmespath.compile(expression)
         except _JMESPATH_ERRORS as error:
-            raise InvalidInput(f"select is no JMESPath expression: {_join_lines(error)}") from error
+            raise InvalidInput(
+                f"select is not a valid JMESPath expression: {_join_lines(error)}"
+            ) from error
 
     def select_ids(self, findings: Sequence[Entry]) -> frozenset[str]:
         """Return the ids of those `findings` that the expression selects; null selects none.
@@ -69,8 +71,8 @@ class Selection:
             # The type comes first: a list cannot be looked up in a set.
             if not isinstance(identity, str) or identity not in finding_ids:
                 raise InvalidInput(
-                    "select must give findings or their ids, as [?kind=='deleted_server'] does; "
-                    f"{self._expression} gives others."
+                    "select must return findings or their ids, as [?kind=='deleted_server'] does; "
+                    f"{self._expression} returns something else."
                 )
             selected_ids.add(identity)
         return frozenset(selected_ids)

@@ -104,7 +104,8 @@ class SightingPolicy:
         seconds = seconds_between(seen.since, at) or 0
         if seconds < self.known_for:
             reasons.append(
-                f"it is known for {format_duration(seconds)} of {format_duration(self.known_for)}"
+                f"it has been known for {format_duration(seconds)} "
+                f"of {format_duration(self.known_for)}"
             )
         return " and ".join(reasons)
 
@@ -131,8 +132,9 @@ def parse_sighting_policy(options: Mapping[str, t.Any], history_path: str | None
         )
     if policy.needs_history and not history_path:
         raise InvalidInput(
-            "min_sightings and known_for need a file that remembers findings from run to run, and "
-            "none is given: set state (orphan_cleanup_state) or dest to a path that lasts."
+            "min_sightings and known_for need a file that keeps findings from run to run, and no "
+            "such file is configured: set state (orphan_cleanup_state) or dest to a path that is "
+            "not removed between runs."
         )
     return policy
 

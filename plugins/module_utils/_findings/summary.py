@@ -166,7 +166,7 @@ def format_table(summary: SummaryDocument) -> list[str]:
     lines = [_format_row(row, widths) for row in rows]
     for missing in summary["missing_shards"]:
         shards = ", ".join(missing["shards"])
-        lines.append(f"Shards {shards} of {missing['placement_endpoint']} are not among these.")
+        lines.append(f"These runs did not read shards {shards} of {missing['placement_endpoint']}.")
     return lines
 
 

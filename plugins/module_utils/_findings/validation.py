@@ -81,8 +81,8 @@ def validate_document(what: DocumentName, document: t.Any, path: str) -> t.Any:
     writer, required_keys = _WRITERS[what]
     if not isinstance(document, dict) or not _is_complete(document, required_keys):
         raise InvalidInput(
-            f"{path} is not what {writer} of this version of the collection writes: "
-            f"give {what} its file."
+            f"{path} is not a file that {writer} of this version of the collection wrote: "
+            f"set {what} to the path of such a file."
         )
     return document
 

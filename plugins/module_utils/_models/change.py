@@ -221,7 +221,7 @@ def build_reduction(allocation: Allocation, removed: AbstractSet[str]) -> Change
     The amounts of all other providers stay as they are.
     """
     if allocation.generation is None:
-        raise ValueError(f"{allocation.consumer} holds nothing that could be changed")
+        raise ValueError(f"{allocation.consumer} has no allocation that could be changed")
     kept = {
         provider: amounts
         for provider, amounts in allocation.resources.items()

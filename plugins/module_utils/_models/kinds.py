@@ -40,29 +40,39 @@ class Kind:
 # Allocations that nothing needs.
 ORPHAN_KINDS = (
     Kind(
-        "deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE
+        "deleted_server",
+        "Nova has a record of the server and of its deletion; the allocation stayed",
+        REMEDIATE,
     ),
     Kind(
         "ended_migration",
-        "the migration is over and its server needs nothing of its claim",
+        "the migration has ended and its server does not need its allocation",
         REMEDIATE,
     ),
     Kind(
         "deleted_migration",
-        "a migration whose server is deleted; only its claim is left",
+        "a migration whose server is deleted; only its allocation is left",
         REMEDIATE,
         needs_every_cell=True,
     ),
     Kind(
-        "evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE
+        "evacuated_source",
+        "the server was evacuated and still has an allocation on the host it left",
+        REMEDIATE,
     ),
-    Kind("extra_host", "the server rests on its host and holds another one as well", REMEDIATE),
     Kind(
-        "unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE
+        "extra_host",
+        "the server is settled on its host and has an allocation on another one as well",
+        REMEDIATE,
+    ),
+    Kind(
+        "unhosted_server",
+        "the server failed to boot or is shelved and offloaded: it has no host",
+        REMEDIATE,
     ),
     Kind(
         "unknown_consumer",
-        "Nova has no memory of it at all; a conclusion from absence",
+        "Nova has no record of it at all; the proof rests on absence alone",
         OPT_IN,
         needs_every_cell=True,
     ),
@@ -71,35 +81,41 @@ ORPHAN_KINDS = (
 DRIFT_KINDS = (
     Kind(
         "unreverted_allocation",
-        "an ended migration holds the claim that its server needs",
+        "an ended migration has the allocation that its server needs",
         REMEDIATE,
     ),
     Kind(
         "misplaced_allocation",
-        "the server rests on its host and holds only another one",
+        "the server is settled on its host and has an allocation on another one only",
         OPT_IN,
         needs_every_cell=True,
     ),
     Kind(
         "missing_allocation",
-        "the server rests on its host and holds nothing",
+        "the server is settled on its host and has no allocation",
         OPT_IN,
         needs_every_cell=True,
     ),
     Kind(
         "wrong_amount",
-        "the server holds more or less than its flavor says",
+        "the allocation of the server is not what its flavor says",
         OPT_IN,
         needs_every_cell=True,
     ),
-    Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN),
-    Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT),
+    Kind(
+        "wrong_owner", "the allocation belongs to another project or user than the server", OPT_IN
+    ),
+    Kind(
+        "leaked_child",
+        "the server has an allocation on a child provider that nothing explains",
+        REPORT,
+    ),
 )
 # Conditions that are not about one consumer.
 CONDITION_KINDS = (
     Kind(
         "orphaned_provider",
-        "a provider that was a compute node's, with no compute node behind it",
+        "a provider of a compute node that no longer exists",
         OPT_IN,
         needs_every_cell=True,
     ),
@@ -111,15 +127,15 @@ CONDITION_KINDS = (
     ),
     Kind(
         "capacity_mismatch",
-        "more is claimed than there is, or the inventory is not the host's",
+        "more is allocated than there is, or the inventory is not what the host reports",
         REPORT,
     ),
     Kind(
         "unconfirmed_resize",
-        "a resize that waits to be confirmed or reverted for very long",
+        "a resize that has waited very long to be confirmed or reverted",
         REPORT,
     ),
-    Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT),
+    Kind("stuck_migration", "a migration under way that has not changed for a long time", REPORT),
     Kind("stale_service", "a compute service that is down, and disabled or without a node", REPORT),
 )
 KINDS = (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)

@@ -138,8 +138,8 @@ class Approval:
         if document.get("changes") is None:
             raise InvalidInput(
                 f"The compact plan has {document.get('count')!r} changes, more than the "
-                f"{MAX_COMPACT_CHANGES} that are handed from job to job, and therefore none of "
-                "them: give the path of plan.json, kept where both jobs can read it."
+                f"{MAX_COMPACT_CHANGES} that can be passed from job to job, so it does not "
+                "contain them: keep plan.json where both jobs can read it, and set its path."
             )
         try:
             approval = cls(
@@ -153,14 +153,14 @@ class Approval:
             unedited = _dump_canonical(approval.as_dict()) == _dump_canonical(document)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
-                "The compact plan is not as orphan_plan tells it "
+                "The compact plan does not have the form that orphan_plan returns "
                 f"({type(error).__name__}: {error})."
             ) from error
         _check_consumers(approval.consumers)
         if not unedited:
             raise InvalidInput(
-                "The compact plan was edited or cut short: its digest is another. Only what was "
-                "approved, whole, is applied."
+                "The compact plan was edited or cut short: its digest does not match. Only the "
+                "complete plan that was approved is applied."
             )
         approval._check_findings()
         return approval
@@ -170,7 +170,7 @@ class Approval:
         changes = self.changes or ()
         finding_ids = {change.finding for change in changes}
         if len(changes) != self.count or len(finding_ids) < len(changes):
-            raise InvalidInput("The compact plan does not name each of its changes once.")
+            raise InvalidInput("The compact plan does not list each of its changes exactly once.")
 
     def as_dict(self) -> CompactPlanDocument:
         changes = None
@@ -214,7 +214,7 @@ class Approval:
         if others:
             raise InvalidInput(
                 f"The compact plan changes {', '.join(others)}, which kinds "
-                "(orphan_cleanup_remediate_kinds) does not name here: nothing was changed."
+                "(orphan_cleanup_remediate_kinds) does not include here: nothing was changed."
             )
 
     def rebuild_plan(self, findings: t.Any) -> tuple[Plan, list[str]]:
@@ -259,9 +259,9 @@ class Approval:
                 differences.append(f"{change.finding}: {difference}")
         if differences:
             raise NotApproved(
-                f"{len(differences)} of {len(approved)} changes are not what was approved any "
-                f"more: nothing was changed. {_join_reasons(differences)} Detect again, and have "
-                "the new plan approved."
+                f"{len(differences)} of {len(approved)} changes no longer match what was "
+                f"approved: nothing was changed. {_join_reasons(differences)} Run detection "
+                "again, and have the new plan approved."
             )
         return gone
 
@@ -285,7 +285,7 @@ def _check_consumers(consumers: t.Any) -> None:
     number = isinstance(consumers, int) and not isinstance(consumers, bool)
     if not number or consumers < 0:
         raise InvalidInput(
-            f"The compact plan was made for {consumers!r} consumers, which is no number of them."
+            f"The compact plan was made for {consumers!r} consumers, which is not a valid number."
         )
 
 
@@ -301,7 +301,7 @@ def _parse_change(entry: Unchecked) -> ApprovedChange:
     if not _can_resolve(change):
         raise InvalidInput(
             f"The compact plan has a change for the finding {change.finding!r} of kind "
-            f"{change.kind!r}, which it cannot settle."
+            f"{change.kind!r}, which it cannot resolve."
         )
     if not isinstance(change.digest, str) or not _DIGEST.fullmatch(change.digest):
         raise InvalidInput(f"The compact plan has no digest of the change for {change.finding}.")
@@ -340,16 +340,19 @@ def _describe_difference(
     now: the same change by the new detection, None when it has none for the finding.
     """
     if now and now.generation != change.generation:
-        return f"it changed since, generation {change.generation} then, {now.generation} now."
+        return (
+            f"it has changed since: its generation was {change.generation} then and is "
+            f"{now.generation} now."
+        )
     if now:
-        return "what would be written is another document than then."
+        return "the document to be written is no longer the one that was approved."
     entries = _find_entries(change, findings)
     if entries:
         entry = entries[0]
         return f"it is {entry['verdict']} now ({entry['kind']}): {entry['reason']}"
     if change.consumer in findings["scope"]["consumers"]:
         return "it is healthy now."
-    return "it is not found any more."
+    return "it is no longer found."
 
 
 def _find_entries(change: ApprovedChange, findings: FindingsDocument) -> list[Entry]:

@@ -113,8 +113,8 @@ class Plan:
         """
         if is_compact(document):
             raise InvalidInput(
-                "The plan is a compact one, without its documents: give it to orphan_plan, with "
-                "findings of its consumers."
+                "The plan is a compact plan, without its documents: pass it to orphan_plan, "
+                "together with findings of its consumers."
             )
         _check_format(document, "plan", "orphan_plan")
         try:
@@ -136,7 +136,8 @@ class Plan:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
-                f"The plan is not as orphan_plan writes it ({_format_error(error)}): plan again."
+                "The plan does not have the form that orphan_plan writes "
+                f"({_format_error(error)}): plan again."
             ) from error
         return plan
 
@@ -173,8 +174,8 @@ def check_cloud(planned: HasCloud, here: HasCloud) -> None:
         there = getattr(planned, field)
         if there != getattr(here, field):
             raise InvalidInput(
-                f"The plan is for another cloud: {field} is {there} there and "
-                f"{getattr(here, field)} here."
+                f"The plan is for another cloud: its {field} is {there}, and this cloud's is "
+                f"{getattr(here, field)}."
             )
 
 
@@ -192,7 +193,7 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
         for entry in entries:
             server = entry["consumer"]
             if server is None or normalize_uuid(server) != server:
-                raise InvalidInput(f"The findings name the server {server!r}, which is no UUID.")
+                raise InvalidInput(f"The findings name the server {server!r}, which is not a UUID.")
             servers.append(server)
         consumers = _count_consumers(document)
         shard = _parse_shard(document["scope"]["shard"])
@@ -215,7 +216,7 @@ def _parse_shard(document: Unchecked | ShardDocument | None) -> Shard | None:
         return None
     number, count = parse_count(document["number"]), parse_count(document["count"])
     if not 1 <= number <= count:
-        raise InvalidInput(f"There is no shard {number} of {count}.")
+        raise InvalidInput(f"Shard {number} of {count} does not exist.")
     return Shard(number, count)
 
 
@@ -237,8 +238,8 @@ def _validate_findings(findings: t.Any) -> Iterator[FindingsDocument]:
         yield document
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
-            f"The findings are not as orphan_detect writes them ({_format_error(error)}): "
-            "detect again."
+            "The findings do not have the form that orphan_detect writes "
+            f"({_format_error(error)}): run detection again."
         ) from error
 
 
@@ -268,10 +269,10 @@ def _count_consumers(findings: FindingsDocument) -> int | None:
 
 def _check_format(document: t.Any, what: str, writer: str) -> None:
     if not isinstance(document, dict) or "format" not in document:
-        raise InvalidInput(f"The {what} given is not as {writer} writes it: it has no format.")
+        raise InvalidInput(f"{what} does not have the form that {writer} writes: it has no format.")
     if document["format"] != FORMAT:
         raise InvalidInput(
-            f"The {what} given has format {document['format']!r} and this version of the "
+            f"{what} has format {document['format']!r}, and this version of the "
             f"collection reads format {FORMAT}."
         )
 
@@ -283,7 +284,7 @@ def _check_unique(steps: list[Step]) -> tuple[Step, ...]:
         counts.update(part.consumer for part in step.change.parts)
     for consumer, count in sorted(counts.items()):
         if count > 1:
-            raise InvalidInput(f"Consumer {consumer} is changed twice in one plan.")
+            raise InvalidInput(f"The plan changes consumer {consumer} twice.")
     return tuple(steps)
 
 

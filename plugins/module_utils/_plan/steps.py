@@ -91,7 +91,7 @@ def parse_steps(
         else:
             steps.append(parse_step(finding, kind, document))
     if len({step.subject for step in removals}) < len(removals):
-        raise InvalidInput("A provider is deleted twice in one plan.")
+        raise InvalidInput("The plan deletes a provider twice.")
     return steps, tuple(sorted(removals, key=lambda step: step.subject))
 
 
@@ -120,7 +120,7 @@ def _check_finding(step: AnyStep, of_consumers: bool) -> AnyStep:
     if step.kind not in kinds or step.finding != f"{step.kind}/{step.subject}":
         raise InvalidInput(
             f"The change of {step.subject} is for the finding {step.finding!r} of kind "
-            f"{step.kind!r}, which it cannot settle."
+            f"{step.kind!r}, which it cannot resolve."
         )
     return step
 
@@ -134,14 +134,14 @@ def parse_change(document: Unchecked) -> Change:
     partner = document["partner"]
     consumer, generation = document["consumer"], document["generation"]
     if normalize_uuid(consumer) != consumer:
-        raise InvalidInput(f"A change names the consumer {consumer!r}, which is no UUID.")
+        raise InvalidInput(f"A change names the consumer {consumer!r}, which is not a UUID.")
     for side in ("before", "after"):
         _check_document(f"The document {side} the change of {consumer}", document[side], generation)
     # A consumer has a generation exactly while it has allocations.
     if (generation is None) != (not document["before"]["allocations"]):
         raise InvalidInput(
-            f"The change of {consumer} starts from generation {generation}, which does not go with "
-            "what it holds before."
+            f"The change of {consumer} starts from generation {generation}, which contradicts "
+            "its allocations before the change."
         )
     partner_change = None
     if partner:
@@ -169,8 +169,8 @@ def _check_consistency(change: Change, document: Unchecked) -> None:
     if not wrong:
         wrong = list(set(document) - set(expected))
     raise InvalidInput(
-        f"The change of {change.consumer} does not agree with itself: {', '.join(sorted(wrong))} "
-        "must follow from its documents."
+        f"The change of {change.consumer} contradicts itself: {', '.join(sorted(wrong))} "
+        "must match its documents."
     )
 
 
@@ -191,7 +191,7 @@ def _parse_removal(document: Unchecked) -> ProviderRemoval:
         or sort_children_first(root, tree) != tree
     ):
         raise InvalidInput(
-            f"The deletion of provider {root!r} does not name a whole tree, children first."
+            f"The deletion of provider {root!r} does not list a whole tree, children first."
         )
     return removal
 
@@ -226,7 +226,9 @@ def _check_generation(what: str, of_document: t.Any, of_change: t.Any) -> None:
     # To Python 1.0 and True are 1; Placement would be sent what the document has.
     whole = all(number is None or _is_integer(number) for number in (of_document, of_change))
     if of_document != of_change or not whole:
-        raise InvalidInput(f"{what} has generation {of_document!r}, and the change {of_change!r}.")
+        raise InvalidInput(
+            f"{what} has generation {of_document!r}, and the change has {of_change!r}."
+        )
 
 
 def _check_owners(what: str, body: Unchecked) -> None:
@@ -239,7 +241,7 @@ def _check_owners(what: str, body: Unchecked) -> None:
         )
     for owner in owners:
         if not isinstance(body[owner], str) or not body[owner]:
-            raise InvalidInput(f"{what} must name its {names} as text.")
+            raise InvalidInput(f"{what} must have {names}, each as text that is not empty.")
 
 
 def _check_allocation(what: str, provider: str, allocation: Unchecked) -> None:
@@ -252,15 +254,15 @@ def _check_allocation(what: str, provider: str, allocation: Unchecked) -> None:
         or not whole
     ):
         raise InvalidInput(
-            f"{what} must give whole amounts above zero of providers by UUID: it has "
-            f"{allocation!r} of {provider!r}."
+            f"{what} must have whole amounts above zero on providers named by UUID: it has "
+            f"{allocation!r} on {provider!r}."
         )
 
 
 def parse_count(value: t.Any) -> int:
     """Return `value`. Raises ValueError when it is not a whole number from zero on."""
     if not _is_integer(value) or value < 0:
-        raise ValueError(f"{value!r} is no count")
+        raise ValueError(f"{value!r} is not a count")
     return int(value)
 
 

@@ -162,7 +162,7 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
         numbered = enumerate(journal, 1)
         return [_check_record(entry, f"Record {number}") for number, entry in numbered], False
     if not isinstance(journal, str) or not journal.strip():
-        raise InvalidInput("The journal must be the path of one, or a list of its records.")
+        raise InvalidInput("journal must be the path of a journal, or a list of its records.")
     lines = read_bytes(journal).split(b"\n")
     last = len(lines) - 1
     records: list[JournalRecord] = []
@@ -176,8 +176,8 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
             if number == last:
                 return records, True
             raise InvalidInput(
-                f"Line {number + 1} of {journal} is no record of a journal ({error}): "
-                "it was edited, or is another file."
+                f"Line {number + 1} of {journal} is not a record of a journal ({error}): "
+                "it was edited, or it is another file."
             ) from error
         records.append(_check_record(entry, f"Line {number + 1} of {journal}"))
     return records, False
@@ -199,20 +199,20 @@ def parse_record(
         recorded_endpoint = record["placement_endpoint"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
-            "A record of the journal is not as orphan_remediate writes it "
+            "A record of the journal does not have the form that orphan_remediate writes "
             f"({type(error).__name__}: {error})."
         ) from error
     if recorded_endpoint != placement_endpoint:
         raise InvalidInput(
-            f"The journal is of another cloud: its Placement is {recorded_endpoint}, "
-            f"and that of this connection {placement_endpoint}."
+            f"The journal is from another cloud: its Placement is {recorded_endpoint}, "
+            f"and that of this connection is {placement_endpoint}."
         )
     return parsed
 
 
 def _check_record(entry: t.Any, where: str) -> JournalRecord:
     if not isinstance(entry, dict) or entry.get("event") not in (PLANNED, BEFORE, AFTER):
-        raise InvalidInput(f"{where} is no record of a journal.")
+        raise InvalidInput(f"{where} is not a record of a journal.")
     if entry.get("format") != FORMAT:
         raise InvalidInput(
             f"{where} has format {entry.get('format')!r} "

@@ -177,7 +177,7 @@ def conclude_run(
     try:
         write_json(path, document)
     except InvalidInput as error:
-        errors.append(f"The outcomes could not be kept: {error}")
+        errors.append(f"The outcomes could not be written: {error}")
     if errors:
         return {**result, "failed": True, "msg": " ".join(errors)}
     return result

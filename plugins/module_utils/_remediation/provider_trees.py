@@ -141,7 +141,7 @@ class TreeRemover:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
         if not deleted:
             return Outcome(step, FAILED, refusal)
-        progress = f" {len(deleted)} of its {len(providers)} providers are deleted."
+        progress = f" {len(deleted)} of its {len(providers)} providers were deleted."
         return Outcome(step, FAILED, refusal + progress, partly=True)
 
     def _find_mismatch(self, step: TreeStep) -> str:
@@ -151,7 +151,7 @@ class TreeRemover:
             index = SnapshotIndex(self._reading.collect(scope))
         # A scope that names what the cloud does not have is not valid.
         except InvalidInput:
-            return "It is gone."
+            return "It no longer exists."
         if index.failed_absence_checks:
             sentences = " ".join(index.failed_absence_checks)
             raise UnsoundReading(f"Nothing may be deleted now. {sentences}")

@@ -164,14 +164,14 @@ class Remediation:
         except UnsoundReading:
             raise
         except CloudError as error:
-            raise _Unproven(f"It could not be proven anew. {error}") from error
+            raise _Unproven(f"It could not be verified again. {error}") from error
         except Exception as error:
             reason = describe_unexpected(error)
-            raise _Unproven(f"It could not be proven anew. {reason}") from error
+            raise _Unproven(f"It could not be verified again. {reason}") from error
         if read_monotonic_clock() - began > _MAX_PROOF_AGE:
             raise _Unproven(
                 f"Its proof took longer than {_MAX_PROOF_AGE} seconds, "
-                "and was too old at its end to rely on."
+                "and was then too old to rely on."
             )
         return proven
 
@@ -236,13 +236,13 @@ def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Find
     evidence = now.evidence.get(change.consumer)
     allocation = evidence.allocation.value if evidence else None
     if allocation is None or (change.before["allocations"] and not allocation.resources):
-        return "It holds nothing any more."
+        return "It no longer has any allocations."
     if is_same_allocation(build_body(allocation), change.after):
-        return "Nothing is left to change: it holds what it should."
+        return "There is nothing left to change: its allocations are right."
     if allocation.generation != change.generation:
         return (
-            f"It changed since detection: generation {change.generation} then, "
-            f"{allocation.generation} now."
+            f"It has changed since detection: its generation was {change.generation} then and "
+            f"is {allocation.generation} now."
         )
     finding = findings.get(change.consumer)
     if finding is None:

@@ -171,9 +171,7 @@ def find_changes(
             _drop_last_step(steps, record.get("finding"))
     recorded = {part.consumer for step in steps for part in step.change.parts}
     if unknown := sorted(set(consumers) - recorded):
-        raise InvalidInput(
-            f"The journal tells of nothing that was taken from consumer {', '.join(unknown)}."
-        )
+        raise InvalidInput(f"The journal has no change of consumer {', '.join(unknown)}.")
     if not consumers:
         return steps[::-1]
     return [step for step in reversed(steps) if _changes_any(step, consumers)]
@@ -300,7 +298,7 @@ def _refuse_without_providers(
     if set(missing) <= set(deleted):
         reason = _explain_missing_providers(missing, providers, deleted)
         return Restoration(step, SKIPPED, reason)
-    reason = f"Provider {', '.join(missing)}, of which it held a share, is gone."
+    reason = f"Provider {', '.join(missing)}, on which it had an allocation, no longer exists."
     return Restoration(step, FAILED, reason, hopeless=True)
 
 
@@ -323,15 +321,15 @@ def _explain_missing_providers(
         name = deleted[uuid]
         if name in by_name:
             reasons.append(
-                f"Provider {name} ({uuid}), of which it held a part, was deleted; "
-                f"the one of that name is {by_name[name]} now, "
-                "and an allocation of the old one is not moved to it."
+                f"Provider {name} ({uuid}), on which it had an allocation, was deleted. "
+                f"The provider with that name is now {by_name[name]}, "
+                "and an allocation on the old provider is not moved to the new one."
             )
         else:
             reasons.append(
-                f"Provider {name} ({uuid}), of which it held a part, was deleted "
-                "and does not exist: nova-compute makes it again when it "
-                "starts; run this again then."
+                f"Provider {name} ({uuid}), on which it had an allocation, was deleted "
+                "and does not exist: nova-compute creates it again when it "
+                "starts; restore again after that."
             )
     return " ".join(reasons)
 
@@ -351,10 +349,13 @@ def invert_change(
     for part in reversed(change.parts):
         now = current[part.consumer]
         if is_same_allocation(now, part.before):
-            return None, f"{part.consumer} holds what it held before: there is nothing to put back."
+            return None, (
+                f"{part.consumer} has the allocations that it had before: "
+                "there is nothing to restore."
+            )
         if not is_same_allocation(now, part.after):
             providers = ", ".join(sorted(now["allocations"])) or "no provider"
-            return None, f"{part.consumer} meanwhile holds something else, on {providers}."
+            return None, f"{part.consumer} now has other allocations, on {providers}."
         inverses.append(_invert_part(part, now))
     inverse = inverses.pop()
     if inverses:
@@ -362,9 +363,9 @@ def invert_change(
     if inverse.frees:
         freed = ", ".join(sorted(inverse.frees))
         return None, (
-            f"To take it back, {change.consumer} would lose what it holds on {freed}, "
+            f"To restore it, {change.consumer} would lose its allocations on {freed}, "
             "which its server may need: "
-            "change that with placement_allocation, if it must be."
+            "change them with placement_allocation if you have to."
         )
     return inverse, ""
 

@@ -150,10 +150,10 @@ def describe_inventory_changes(then: ProviderState, now: ProviderState) -> list[
     for cls, before in sorted(then.inventories.items()):
         after = now.inventories.get(cls)
         if after is None:
-            differences.append(f"no {cls} (it had {before.total})")
+            differences.append(f"no {cls} (it was {before.total})")
             continue
         for field in ("reserved", "allocation_ratio"):
             old, new = getattr(before, field), getattr(after, field)
             if old != new:
-                differences.append(f"{field} of {cls} {new} (it had {old})")
+                differences.append(f"{field} of {cls} {new} (it was {old})")
     return differences

@@ -127,8 +127,8 @@ def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[Tr
         recorded |= {tree.root.uuid, tree.root.name}
     if unknown := sorted(wanted - recorded):
         raise InvalidInput(
-            "The journal does not tell of the deletion of provider "
-            f"{', '.join(unknown)}. Give the root of a tree."
+            "The journal has no deletion of provider "
+            f"{', '.join(unknown)}. Name the root of a tree."
         )
     if not wanted:
         return every

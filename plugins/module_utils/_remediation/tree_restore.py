@@ -68,7 +68,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         TreeRecord,
     )
 
-_RECREATE_HINT = "nova-compute makes it again when it starts; run this again then"
+_RECREATE_HINT = "nova-compute creates it again when it starts; restore again after that"
 
 
 @d.dataclass(frozen=True)
@@ -107,8 +107,8 @@ class TreeRestorer:
         if not tree.states:
             return TreeOutcome(
                 SKIPPED,
-                f"What {tree.root.name} had is not in these records of a plan: "
-                "only the journal of the run that deleted it has that.",
+                f"These are records of a plan, which do not contain what {tree.root.name} had: "
+                "use the journal of the run that deleted it.",
             )
         root, reason = self._find_root(tree, providers)
         if root is None:
@@ -117,8 +117,8 @@ class TreeRestorer:
         if state is None or not state.inventories:
             return TreeOutcome(
                 SKIPPED,
-                f"{root.name} has no inventory yet: nova-compute is about to report it; "
-                "run this again then.",
+                f"{root.name} has no inventory yet: nova-compute reports it soon; "
+                "restore again after that.",
             )
         additions, notes = self._find_additions(tree, root, providers)
         if not additions:
@@ -144,14 +144,14 @@ class TreeRestorer:
             return None, f"Provider {old.name} ({old.uuid}) does not exist: {_RECREATE_HINT}."
         if now.uuid != now.root:
             return None, (
-                f"Provider {now.name} ({now.uuid}) is a part of the tree of {now.root} now, "
-                "and left as it is."
+                f"Provider {now.name} ({now.uuid}) is now a part of the tree of {now.root}, "
+                "and is left as it is."
             )
         if self._find_node(now.uuid) is None:
             return None, (
                 f"Provider {now.name} ({now.uuid}) exists, but Nova lists no compute node "
-                "with that UUID: nova-compute did not make it, "
-                "or its host is not discovered yet (nova-manage cell_v2 discover_hosts)."
+                "with that UUID: nova-compute did not create it, "
+                "or its host has not been discovered yet (nova-manage cell_v2 discover_hosts)."
             )
         return now, ""
 
@@ -168,11 +168,11 @@ class TreeRestorer:
             if now is None or state is None:
                 notes.append(
                     f"Provider {old.name} ({old.uuid}) does not exist: "
-                    "the service that it belongs to makes it; run this again then."
+                    "the service that it belongs to creates it; restore again after that."
                 )
                 continue
             if old.uuid not in tree.states:
-                notes.append(f"The journal does not tell what {old.name} had.")
+                notes.append(f"The journal does not contain what {old.name} had.")
                 continue
             addition, remarks = self._build_addition(now, tree.states[old.uuid], state, root)
             notes += remarks
@@ -184,8 +184,8 @@ class TreeRestorer:
             else:
                 notes.append(
                     f"{now.name} lacks {', '.join(lacking)}, but the journal does not say "
-                    "that it was deleted, and somebody may have taken "
-                    "these from it on purpose: "
+                    "that it was deleted, and somebody may have removed "
+                    "these on purpose: "
                     "add them with the OpenStack client if it needs them."
                 )
         return additions, notes
@@ -200,19 +200,20 @@ class TreeRestorer:
             traits, reported = frozenset(), traits | reported
         if reported:
             names = ", ".join(sorted(reported))
-            notes.append(f"{now.name}: left to the service that reports them: {names}.")
+            notes.append(f"{now.name}: left to the service that reports these traits: {names}.")
         nova_aggregates: Mapping[str, Aggregate] = {}
         if then.aggregates - state.aggregates:
             nova_aggregates = self._read_aggregates()
         aggregates, left = find_lost_aggregates(then, state, host, nova_aggregates)
         for uuid in sorted(left):
             notes.append(
-                f"{now.name}: {host} is not in Nova's aggregate {nova_aggregates[uuid].name} "
-                f"any more, so it is not added to {uuid}."
+                f"{now.name}: {host} is no longer in Nova's aggregate "
+                f"{nova_aggregates[uuid].name}, so {now.name} is not added to {uuid}."
             )
         if differences := describe_inventory_changes(then, state):
             notes.append(
-                f"{now.name}: its inventory is nova-compute's and has now {', '.join(differences)}."
+                f"{now.name}: its inventory is left to nova-compute, and now has "
+                f"{', '.join(differences)}."
             )
         return ProviderAddition(now, state, tuple(sorted(traits)), tuple(sorted(aggregates))), notes
 

@@ -60,8 +60,8 @@ _REFERENCE = re.compile(r"[@#!%^&](?=\S)|:(?=[^\s\d])|/(?=/)|(?<=www)\.")
 
 _TITLES: dict[t.Literal["findings", "undecided", "protected"], str] = {
     "findings": "Findings",
-    "undecided": "Undecided, and left alone",
-    "protected": "Protected, and left alone",
+    "undecided": "Undecided, not changed",
+    "protected": "Protected, not changed",
 }
 
 
@@ -134,8 +134,8 @@ def _render_summary(summary: Summary) -> str:
     new = sum(summary["new"].values())
     counts = {
         "orphaned": verdicts["orphaned"],
-        "not as it should be": verdicts["drifted"],
-        "of these new": new,
+        "drifted": verdicts["drifted"],
+        "new": new,
         "undecided": verdicts["undecided"],
         "protected": verdicts["protected"],
         "consumers": coverage["consumers"],
@@ -152,7 +152,7 @@ def _render_stranded(stranded: Stranded) -> list[str]:
     for cls, amount in sorted(stranded["resource_classes"].items()):
         fraction = f"{fractions[cls]:.1%}" if cls in fractions else ""
         rows.append([format_code_span(cls), str(amount), fraction])
-    head = ["resource class", "amount", "of all that is claimed"]
+    head = ["resource class", "amount", "of all allocations"]
     return ["## Stranded", format_table(head, rows)]
 
 
@@ -179,7 +179,7 @@ def _build_row(entry: Entry) -> list[str]:
     since = f"**new**, {entry['first_seen']}" if entry["new"] else entry["first_seen"]
     reason = escape_text(entry["reason"])
     if entry.get("waiting"):
-        reason += f" Not now, for {escape_text(entry['waiting'])}."
+        reason += f" Not now: {escape_text(entry['waiting'])}."
     return [
         entry["kind"],
         since,
@@ -229,7 +229,7 @@ def _render_tally(remediation: RemediationDocument) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
     text = f"{counts or 'nothing to do'}."
     if remediation["check_mode"]:
-        return f"Check mode, nothing was written. Without it: {text}"
+        return f"Check mode: nothing was written. Without check mode: {text}"
     return text
 
 

@@ -78,10 +78,10 @@ _READ_COUNTS: tuple[_ReadCount, ...] = t.get_args(_ReadCount)
 _ScopeList = t.Literal["hosts", "consumers", "projects", "kinds"]
 _SCOPE_LISTS: tuple[_ScopeList, ...] = t.get_args(_ScopeList)
 _MEANING = {
-    "orphaned": "claims that nobody needs",
-    "drifted": "not as they should be",
-    "undecided": "an answer leaves it open; left alone",
-    "protected": "for a reason; left alone",
+    "orphaned": "allocations that nothing needs",
+    "drifted": "not as it should be",
+    "undecided": "neither proven nor refuted; not changed",
+    "protected": "must not be changed",
 }
 
 
@@ -94,7 +94,7 @@ def build_overview(report: Report) -> Overview:
         "finished_at": findings["finished_at"],
         "scope": _describe_scope(findings["scope"]),
         "complete": coverage["complete"],
-        "gates": coverage["failed_checks"],
+        "failed_checks": coverage["failed_checks"],
         "unjudged": describe_unjudged_hosts(coverage),
         "left_out": _format_positive(coverage["left_out"]),
         "verdicts": _summarize_verdicts(summary["verdicts"]),
@@ -155,16 +155,16 @@ def _summarize_classes(summary: Summary) -> list[ClassLine]:
             "label": get_class_label(cls),
             "name": cls,
             "stranded": humanize_amount(cls, stranded[cls]),
-            "share": fractions.get(cls),
-            "share_told": "",
-            "claimed": "",
+            "fraction": fractions.get(cls),
+            "percentage": "",
+            "allocated": "",
             "capacity": "",
             "of_capacity": "",
         }
         if cls in fractions:
-            line["share_told"] = _format_percentage(fractions[cls])
+            line["percentage"] = _format_percentage(fractions[cls])
         if stock:
-            line["claimed"] = humanize_amount(cls, stock["used"])
+            line["allocated"] = humanize_amount(cls, stock["used"])
             line["capacity"] = humanize_amount(cls, stock["capacity"])
         if stock and stock["capacity"]:
             line["of_capacity"] = _format_percentage(stranded[cls] / stock["capacity"])
@@ -176,7 +176,7 @@ def _summarize_kinds(kinds: Mapping[str, int]) -> list[KindCount]:
     most = max(kinds.values(), default=1)
     ordered = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))
     return [
-        {"name": kind, "count": format_number(count), "share": count / most}
+        {"name": kind, "count": format_number(count), "fraction": count / most}
         for kind, count in ordered
     ]
 
@@ -223,7 +223,7 @@ def _build_lines(totals: Sequence[_Total]) -> Lines:
     return {
         "first": lines[:_SHOWN_LINES],
         "rest": lines[_SHOWN_LINES:],
-        "shares": any(used for _name, _stranded, used in ordered),
+        "fractions": any(used for _name, _stranded, used in ordered),
         "more": _format_positive(len(ordered) - _MAX_LINES),
     }
 
@@ -250,16 +250,16 @@ def _build_cell(resource_class: str, stranded: Mapping[str, int], used: Mapping[
     cell: Cell = {
         "label": get_class_label(resource_class),
         "amount": "",
-        "share": None,
-        "share_told": "",
+        "fraction": None,
+        "percentage": "",
     }
     amount = stranded.get(resource_class, 0)
     if amount:
         cell["amount"] = humanize_amount(resource_class, amount)
     if used.get(resource_class):
         fraction = amount / used[resource_class]
-        cell["share"] = min(1.0, fraction)
-        cell["share_told"] = _format_percentage(fraction)
+        cell["fraction"] = min(1.0, fraction)
+        cell["percentage"] = _format_percentage(fraction)
     return cell
 
 
@@ -290,7 +290,7 @@ def _list_unexplained(report: Report) -> Unexplained:
         }
         for record in records[:_MAX_LINES]
     ]
-    return {"told": shown, "more": _format_positive(len(records) - len(shown))}
+    return {"complaints": shown, "more": _format_positive(len(records) - len(shown))}
 
 
 def _format_percentage(fraction: float) -> str:

@@ -41,10 +41,10 @@ class ClassLine(t.TypedDict):
     name: str
     stranded: str
     # The fraction (0 to 1) of all that is allocated, and the same as text.
-    share: float | None
-    share_told: str
+    fraction: float | None
+    percentage: str
     # All that is allocated.
-    claimed: str
+    allocated: str
     capacity: str
     # What is stranded, as a percentage of the capacity.
     of_capacity: str
@@ -56,7 +56,7 @@ class KindCount(t.TypedDict):
     name: str
     count: str
     # The length of the bar (0 to 1); that of the most frequent kind is 1.
-    share: float
+    fraction: float
 
 
 class Cell(t.TypedDict):
@@ -66,8 +66,8 @@ class Cell(t.TypedDict):
     # Empty for nothing.
     amount: str
     # The fraction (0 to 1) of what is allocated there, and the same as text.
-    share: float | None
-    share_told: str
+    fraction: float | None
+    percentage: str
 
 
 class Line(t.TypedDict):
@@ -87,7 +87,7 @@ class Lines(t.TypedDict):
     first: list[Line]
     rest: list[Line]
     # Whether any cell has a fraction.
-    shares: bool
+    fractions: bool
     # How many lines are left out, empty for none.
     more: str
 
@@ -120,7 +120,7 @@ class ComplaintLine(t.TypedDict):
 class Unexplained(t.TypedDict):
     """The complaints of hosts that no entry explains."""
 
-    told: list[ComplaintLine]
+    complaints: list[ComplaintLine]
     # How many are left out, empty for none.
     more: str
 
@@ -134,7 +134,7 @@ class Overview(t.TypedDict):
     scope: list[tuple[str, str]]
     complete: bool
     # A sentence for each reason why nothing may be changed.
-    gates: list[str]
+    failed_checks: list[str]
     # A sentence about what was not judged, empty when everything was.
     unjudged: str
     # How many consumers were not looked up, empty for none.

@@ -38,7 +38,7 @@ _COMPLAINT_TEXTS = {
     "moved_away": "it has moved to <to>",
     "power_state_counts": "servers in the database: <database>, on the hypervisor: <hypervisor>",
     "provider_conflict": "another resource provider has this name",
-    "rpc_version_cap": "version <requested> was requested where <cap> is the cap",
+    "rpc_version_cap": "version <requested> was requested, and the cap is <cap>",
 }
 
 
@@ -91,8 +91,9 @@ def describe_complaint(record: Complaint) -> str:
         text = text.replace(f"<{name}>", str(fact))
     amounts = record.get("amounts")
     if amounts:
-        text += f", holding {format_amounts(amounts)}"
-    times = f"{record.get('count', 1)} times"
+        text += f", with an allocation of {format_amounts(amounts)}"
+    count = record.get("count", 1)
+    times = "once" if count == 1 else f"{count} times"
     if record.get("last_seen"):
         times += f", last at {record['last_seen']}"
     return f"{make_printable(record['host'], MAX_NAME)} says: {text} ({times})"

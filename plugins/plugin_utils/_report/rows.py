@@ -88,7 +88,7 @@ class RowIndex(t.TypedDict):
     others: str
     # Seconds, and the same as text, empty where it is not known.
     age: int | None
-    age_told: str
+    age_text: str
     reason: str
     # What became of the entry, and the style in which the page shows it.
     state: str
@@ -105,7 +105,7 @@ class ProviderDetails(t.TypedDict):
     # Whether what the consumer has there is an orphan.
     dropped: bool
     # What the consumer has there, as text.
-    holds: str
+    allocated: str
 
 
 class AllocationDetails(t.TypedDict):
@@ -204,7 +204,7 @@ def _describe_provider(provider: EntryProvider) -> ProviderDetails:
         "uuid": provider["uuid"],
         "root_name": provider["root_name"],
         "dropped": provider["dropped"],
-        "holds": format_amounts(provider["resources"]) or "nothing",
+        "allocated": format_amounts(provider["resources"]) or "nothing",
     }
 
 
@@ -224,7 +224,7 @@ def _build_index(entry: Entry, state: State) -> RowIndex:
         "amounts": [_format_freed(cls, frees) for cls in RESOURCE_COLUMNS],
         "others": format_amounts(others),
         "age": age,
-        "age_told": "" if age is None else format_duration(age),
+        "age_text": "" if age is None else format_duration(age),
         "reason": entry["reason"],
         "state": state.text,
         "look": state.style,
@@ -276,7 +276,7 @@ def _build_plan_state(
     """
     change = entry["change"]
     if not change:
-        return State("left alone", "left")
+        return State("not changed", "left")
     done = OUTCOME_BY_ACTION[change["action"]]
     if planned is not None and entry["id"] in planned:
         return State(f"would be {done}", "planned")
@@ -284,7 +284,7 @@ def _build_plan_state(
     if not left and planned is not None:
         left = "it is not in the plan"
     if left:
-        return State(f"could be {done}", "left", f"Not now, for {left}.")
+        return State(f"could be {done}", "left", f"Not now: {left}.")
     return State(f"would be {done}", "planned")
 
 
@@ -307,7 +307,7 @@ def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
         facts.append(("Migration", _describe_migration(entry["migration"])))
     if entry["service"]:
         facts.append(("Service", _describe_service(entry["service"])))
-        facts.append(("Disabled, for", entry["service"]["disabled_reason"]))
+        facts.append(("Disabled because", entry["service"]["disabled_reason"]))
     return [(label, str(text)) for label, text in facts if text not in (None, "")]
 
 
@@ -317,7 +317,7 @@ def _describe_server(server: ServerDocument) -> list[tuple[str, t.Any]]:
         task = f", task {server['task_state']}" if server["task_state"] else ""
         host = server["host"] or "no host"
         state = f"{server['status']}{task}, on {host}"
-    return [("Server", server["name"]), ("Its uuid", server["uuid"]), ("Its state", state)]
+    return [("Server", server["name"]), ("Server UUID", server["uuid"]), ("Server state", state)]
 
 
 def _describe_migration(migration: MigrationDocument) -> str:

@@ -60,14 +60,14 @@ def format_host(host: HostDocument, width: int) -> list[str]:
     lines += _format_blockers(host["blockers"], width)
     lines += _format_leftovers(host["left_over"], width)
     if not host["blockers"]:
-        lines += ["", Line("Nothing holds it back.", OK)]
+        lines += ["", Line("Ready to decommission.", OK)]
     return lines
 
 
 def _format_blockers(blockers: Sequence[BlockerDocument], width: int) -> list[str]:
     lines: list[str] = []
     if blockers:
-        lines += ["", "Held back by:"]
+        lines += ["", "Blocked by:"]
     for blocker in blockers[:MAX_ROWS]:
         about = make_printable(blocker["subject"], 37)
         name = format_third_column(blocker["name"], width)
@@ -79,7 +79,7 @@ def _format_blockers(blockers: Sequence[BlockerDocument], width: int) -> list[st
 def _format_leftovers(leftovers: Sequence[HostLeftoverDocument], width: int) -> list[str]:
     lines: list[str] = []
     if leftovers:
-        lines += ["", "Left over, and no hindrance:"]
+        lines += ["", "Removable leftovers:"]
     for leftover in leftovers[:MAX_ROWS]:
         about = make_printable(leftover["consumer"], 37)
         lines.append(format_row(leftover["kind"], about, ""))
@@ -110,12 +110,12 @@ def format_guests(
     kinds: those of the findings that may be changed.
     """
     coverage = document["summary"]["coverage"]
-    lines = ["", f"Left over on {coverage['hosts']} hypervisors at {document['finished_at']}"]
+    lines = ["", f"Leftovers on {coverage['hosts']} hypervisors at {document['finished_at']}"]
     for entry in document["findings"][:MAX_ROWS]:
         lines += ["", *_format_guest(entry, width), *_format_guest_write(entry, kinds, width)]
     lines += format_omitted(document["findings"], MAX_ROWS, path, width)
-    lines += _format_unchanged("Undecided, and left alone:", document["undecided"], path, width)
-    lines += _format_unchanged("Protected, and left alone:", document["protected"], path, width)
+    lines += _format_unchanged("Undecided, not changed:", document["undecided"], path, width)
+    lines += _format_unchanged("Protected, not changed:", document["protected"], path, width)
     verdicts = document["summary"]["verdicts"]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     domains, directories = coverage["domains"], coverage["directories"]

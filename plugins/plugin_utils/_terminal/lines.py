@@ -35,7 +35,7 @@ MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 _LABEL_WIDTH = 9
 
 # What a line is about. The action that prints it chooses one of Ansible's own colours for it.
-CHANGED, SKIPPED, WARNING, ERROR, OK = "changed", "spared", "doubtful", "wrong", "fine"
+CHANGED, SKIPPED, WARNING, ERROR, OK = "changed", "skipped", "warning", "error", "ok"
 
 
 class Line(str):
@@ -58,7 +58,7 @@ def group_by_tone(lines: Iterable[str]) -> list[tuple[str | None, str]]:
 def format_write(text: str, left: str, width: int) -> list[str]:
     """Return what would be written, or could be but for the reason `left`."""
     if left:
-        return format_field("could", f"{text}; not now, for {left}", width)
+        return format_field("could", f"{text}; not now: {left}", width)
     return format_field("write", text, width)
 
 

@@ -112,7 +112,7 @@ def format_findings(
         lines += log(entry)
     lines += format_omitted(with_write, MAX_ROWS, path, width)
     if others:
-        lines += ["", "Not as it should be, and left alone:"]
+        lines += ["", "Drifted, not changed:"]
     for entry in others[:MAX_ROWS]:
         lines += _format_drifted(entry, width, log)
     lines += format_omitted(others, MAX_ROWS, path, width)
@@ -126,8 +126,8 @@ def format_findings(
             unchanged += log(entry)
         return unchanged + format_omitted(entries, MAX_UNCHANGED_ROWS, path, width)
 
-    lines += format_unchanged("Undecided, and left alone:", findings["undecided"], WARNING)
-    lines += format_unchanged("Protected, and left alone:", findings["protected"], SKIPPED)
+    lines += format_unchanged("Undecided, not changed:", findings["undecided"], WARNING)
+    lines += format_unchanged("Protected, not changed:", findings["protected"], SKIPPED)
     lines += _format_unexplained(correlated["unexplained"], width)
     return [*lines, "", *_format_totals(findings["summary"], width)]
 
@@ -152,7 +152,7 @@ def _format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]])
     lines = [*_format_entry(entry, width, CHANGED), *log(entry)]
     if _has_change(entry):
         reason = f"{entry['kind']} is not among the kinds to remediate"
-        lines += format_field("could", f"be put right; not now, for {reason}", width)
+        lines += format_field("could", f"be corrected; not now: {reason}", width)
     return lines
 
 
@@ -160,7 +160,7 @@ def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
     """Return the complaints that no finding explains."""
     lines: list[str] = []
     if records:
-        lines += ["", "Complaints of hosts without a finding:"]
+        lines += ["", "Complaints of hosts that no finding explains:"]
     for record in records[:MAX_ROWS]:
         kind = make_printable(record["kind"], 19)
         subject = make_printable(get_record_subject(record), min(MAX_NAME, width - 20))
@@ -214,7 +214,7 @@ def _format_tally(remediation: RemediationDocument | RestorationDocument, width:
     if not counts:
         return ["Nothing to remediate."]
     if remediation["check_mode"]:
-        return wrap_text(f"Check mode, nothing was written. Without it: {counts}.", width)
+        return wrap_text(f"Check mode: nothing was written. Without check mode: {counts}.", width)
     tone = ERROR if tally.get("failed") else OK
     return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
 
@@ -225,7 +225,7 @@ def _format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) 
     if change is None:
         return ["", *_format_entry(entry, width, CHANGED)]
     if change["action"] == DELETE_PROVIDERS:
-        deletion = f"DELETE /resource_providers of {_list_providers(change['providers'])}"
+        deletion = f"DELETE /resource_providers for {_list_providers(change['providers'])}"
         return ["", *_format_entry(entry, width, CHANGED), *format_write(deletion, left, width)]
     names: dict[str, str] = {}
     for provider in entry["providers"]:
@@ -234,7 +234,7 @@ def _format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) 
     lines += _format_first_seen(entry, width)
     lines += format_field("host", _format_dropped_hosts(entry), width)
     lines += format_field("frees", _format_allocations(change["frees"], names), width)
-    lines += format_field("claims", _format_allocations(change["claims"], names), width)
+    lines += format_field("adds", _format_allocations(change["claims"], names), width)
     lines += format_field("why", entry["reason"], width)
     return lines + format_write(_format_post(change, names), left, width)
 
@@ -262,7 +262,7 @@ def _format_post(change: ChangeDocument, names: Mapping[str, str]) -> str:
         consumers += f" and {_format_consumer_generation(change['partner'])}"
     after = change["after"]["allocations"]
     kept = ", ".join(names.get(provider, provider) for provider in after) or "nothing"
-    return f"POST /allocations of {consumers}, {_VERBS[change['action']]} {kept}"
+    return f"POST /allocations for {consumers}, {_VERBS[change['action']]} {kept}"
 
 
 def _make_log_formatter(
@@ -288,8 +288,8 @@ def _make_log_formatter(
 def _format_consumer_generation(change: ChangeDocument) -> str:
     generation = change["generation"]
     if generation is None:
-        return f"{change['consumer']}, new"
-    return f"{change['consumer']}, at generation {generation}"
+        return f"{change['consumer']} (new)"
+    return f"{change['consumer']} (generation {generation})"
 
 
 def _has_change(entry: Entry) -> bool:
@@ -331,12 +331,13 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     stranded = summary["stranded"]["resource_classes"]
     fractions = summary["stranded"]["share_of_claimed"]
-    counts = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} not as they should be"
+    counts = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} drifted"
     if verdicts["orphaned"] + verdicts["drifted"]:
         counts += f" ({sum(summary['new'].values())} of them new)"
     if stranded:
-        amounts = format_amounts(stranded, fractions)
-        counts += f"; {amounts} of all that is claimed are stranded"
+        counts += f"; stranded: {format_amounts(stranded, fractions)}"
+    if fractions:
+        counts += " of all allocations"
     lines = wrap_text(
         f"Total: {counts}; {verdicts['protected']} protected; "
         f"{verdicts['undecided']} undecided; "
@@ -346,8 +347,8 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     )
     if coverage["left_out"]:
         lines += wrap_text(
-            f"{coverage['left_out']} more consumers look wrong and were not looked at closely, "
-            "for nothing may be changed.",
+            f"{coverage['left_out']} more candidates were not looked up, "
+            "because nothing may be changed.",
             width,
         )
     lines += format_failed_checks(coverage["failed_checks"], width)

@@ -167,12 +167,12 @@ def test_the_findings_of_an_unsound_reading_are_refused(folder: Path, run: Run) 
         ({}, "one of the following is required: findings, plan"),
         ({"findings": "nothing.json"}, "nothing.json cannot be read"),
         ({"findings": "other.json"}, "it has no format"),
-        ({"plan": "findings.json"}, "The plan is not as orphan_plan writes it"),
+        ({"plan": "findings.json"}, "The plan does not have the form that orphan_plan writes"),
         ({"plan": {"compact": True}}, "The compact plan has format None"),
         ({"findings": "findings.json", "kinds": ["leaked_child"]}, "value of kinds must be one"),
         (
             {"findings": "findings.json", "plan": {"format": 1}},
-            "findings and plan were both given",
+            "findings and plan are both set",
         ),
         ({"heal": True, "plan": {"format": 1}}, "heal takes findings"),
     ],
@@ -195,7 +195,7 @@ def test_an_edited_plan_is_refused(folder: Path, run: Run) -> None:
     result = run(plan="plan.json")
 
     assert result["failed"] is True
-    assert "does not agree with itself" in result["msg"]
+    assert "contradicts itself" in result["msg"]
 
 
 def test_a_compact_plan_of_another_kind_is_refused(folder: Path, run: Run) -> None:

@@ -183,5 +183,5 @@ def test_records_are_taken_from_a_list_or_a_result(contents: t.Any) -> None:
     ],
 )
 def test_anything_else_is_refused(contents: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="no complaints"):
+    with pytest.raises(InvalidInput, match="records that nova_log_info returns"):
         extract_records(contents)

@@ -59,7 +59,7 @@ def _findings(**coverage: t.Any) -> dict[str, t.Any]:
         ({"unjudged_hosts": None}, ""),
         (
             {"partial": True, "unjudged_hosts": []},
-            "A part of the cloud was not judged, because a cell does not answer.",
+            "Part of the cloud was not judged, because a cell does not answer.",
         ),
         (
             {"unjudged_hosts": ["a"]},

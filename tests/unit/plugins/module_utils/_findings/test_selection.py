@@ -55,7 +55,7 @@ def test_what_it_gives(expression: str, ids: set[str]) -> None:
 
 @pytest.mark.parametrize("expression", ["[?kind==", "[?kind=='a'", "=", "nonesuch("])
 def test_what_is_no_expression_is_refused_before_anything_is_read(expression: str) -> None:
-    with pytest.raises(InvalidInput, match="select is no JMESPath expression: "):
+    with pytest.raises(InvalidInput, match="select is not a valid JMESPath expression: "):
         Selection(expression)
 
 
@@ -64,7 +64,7 @@ def test_what_is_no_expression_is_refused_before_anything_is_read(expression: st
     ["[].kind", "[].age_seconds", "length(@)", "'extra_host/d'", "[].providers", "[0].providers"],
 )
 def test_what_gives_neither_findings_nor_ids_is_refused(expression: str) -> None:
-    with pytest.raises(InvalidInput, match="select must give findings or their ids"):
+    with pytest.raises(InvalidInput, match="select must return findings or their ids"):
         Selection(expression).select_ids(FINDINGS)
 
 
@@ -75,7 +75,7 @@ def test_what_makes_the_library_itself_fail_is_refused(expression: str) -> None:
 
 
 def test_what_is_nested_too_deeply_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="select is no JMESPath expression"):
+    with pytest.raises(InvalidInput, match="select is not a valid JMESPath expression"):
         Selection("(" * 20000 + "id" + ")" * 20000)
 
 

@@ -296,7 +296,7 @@ def test_a_line_within_that_is_no_record_is_refused(path: pathlib.Path, line: by
     path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
 
     with pytest.raises(
-        InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal \("
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal \("
     ):
         read_journal(str(path))
 
@@ -323,10 +323,10 @@ def test_json_that_is_no_record_is_refused_also_at_the_end(
     )
 
     with pytest.raises(
-        InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal\."
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal\."
     ):
         read_journal(str(path))
-    with pytest.raises(InvalidInput, match=r"Record 1 is no record of a journal\."):
+    with pytest.raises(InvalidInput, match=r"Record 1 is not a record of a journal\."):
         read_journal([other])
 
 
@@ -341,7 +341,9 @@ def test_a_record_of_another_format_is_refused(newer: t.Any) -> None:
 
 @pytest.mark.parametrize("other", [None, "", "  ", 7, {}, {"records": []}, True], ids=repr)
 def test_what_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="must be the path of one, or a list of its records"):
+    with pytest.raises(
+        InvalidInput, match="must be the path of a journal, or a list of its records"
+    ):
         read_journal(other)
 
 
@@ -359,5 +361,5 @@ def test_a_line_that_is_nested_too_deep_is_no_record(path: pathlib.Path, last: b
     if last:
         assert read_journal(str(path))[1]
     else:
-        with pytest.raises(InvalidInput, match="is no record of a journal"):
+        with pytest.raises(InvalidInput, match="is not a record of a journal"):
             read_journal(str(path))

@@ -177,7 +177,7 @@ def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
 
     assert inverse is None
     assert (
-        f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server "
+        f"{SERVER} would lose its allocations on {B if change is MOVED else A}, which its server "
         "may need"
     ) in why
 
@@ -202,7 +202,7 @@ def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None
         SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}}
     )
 
-    assert inverse is None and f"{moved} meanwhile holds something else" in why
+    assert inverse is None and f"{moved} now has other allocations" in why
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None
 def test_a_reduced_consumer_that_holds_anything_else_now_is_left_alone(held: Allocation) -> None:
     inverse, why = invert_change(REDUCED, _now(held))
 
-    assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on ")
+    assert inverse is None and why.startswith(f"{SERVER} now has other allocations, on ")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_removed_consumer_that_holds_anything_again_is_left_alone(held: Alloca
     inverse, why = invert_change(REMOVED, _now(held))
 
     assert inverse is None and why.startswith(
-        f"{SERVER} meanwhile holds something else, on {next(iter(held.resources))}"
+        f"{SERVER} now has other allocations, on {next(iter(held.resources))}"
     )
 
 
@@ -246,7 +246,7 @@ def test_a_pair_of_which_one_changed_since_is_left_alone() -> None:
 
     assert invert_change(SWAPPED, held) == (
         None,
-        f"{MIGRATION} meanwhile holds something else, on {C}.",
+        f"{MIGRATION} now has other allocations, on {C}.",
     )
 
 
@@ -257,7 +257,7 @@ def test_what_is_held_as_before_needs_nothing(change: Change) -> None:
     inverse, why = invert_change(change, held)
 
     assert inverse is None and why.endswith(
-        "holds what it held before: there is nothing to put back."
+        "has the allocations that it had before: there is nothing to restore."
     )
 
 
@@ -394,7 +394,7 @@ def test_what_is_not_named_is_left_alone(
 
 
 def test_trees_that_the_journal_does_not_name_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="does not tell of the deletion of provider compute-1"):
+    with pytest.raises(InvalidInput, match="has no deletion of provider compute-1"):
         find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
 
 
@@ -417,9 +417,7 @@ def test_an_empty_journal_tells_of_nothing() -> None:
 
 
 def test_consumers_that_the_journal_does_not_name_are_refused() -> None:
-    with pytest.raises(
-        InvalidInput, match=f"The journal tells of nothing that was taken from consumer {C}"
-    ):
+    with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {C}"):
         find_changes(_records(REMOVAL), ENDPOINT, [SERVER, C])
 
 
@@ -427,7 +425,7 @@ def test_consumers_that_the_journal_does_not_name_are_refused() -> None:
 def test_the_journal_of_another_cloud_is_refused_whole(there: t.Any) -> None:
     records = [*_records(REMOVAL), {**_records(REDUCTION)[0], "placement_endpoint": there}]
 
-    with pytest.raises(InvalidInput, match="is of another cloud"):
+    with pytest.raises(InvalidInput, match="is from another cloud"):
         find_changes(records, ENDPOINT, [SERVER])
 
 
@@ -436,7 +434,7 @@ def test_a_record_that_lacks_something_is_refused(missing: str) -> None:
     (told,) = _records(REMOVAL)
     del told[missing]
 
-    with pytest.raises(InvalidInput, match="is not as orphan_remediate writes it"):
+    with pytest.raises(InvalidInput, match="does not have the form that orphan_remediate writes"):
         find_changes([told], ENDPOINT, [])
 
 
@@ -468,7 +466,7 @@ def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(
 
     assert find_changes(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
     if not taken_back:
-        with pytest.raises(InvalidInput, match=f"nothing that was taken from consumer {SERVER}"):
+        with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {SERVER}"):
             find_changes(records, ENDPOINT, [SERVER])
 
 
@@ -623,9 +621,10 @@ def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_com
 
     assert _outcomes(done) == ["skipped"] * 3
     assert {known.reason for known in done} == {
-        f"Provider compute-9 ({HERE}), of which it held a part, was deleted and does not exist: "
-        "nova-compute makes it again when it "
-        "starts; run this again then."
+        f"Provider compute-9 ({HERE}), on which it had an allocation, was deleted and does not "
+        "exist: "
+        "nova-compute creates it again when it "
+        "starts; restore again after that."
     }
     assert site.placement.posts == [] and site.placement.held == {}
 
@@ -636,8 +635,8 @@ def test_an_allocation_is_not_moved_to_the_provider_that_has_the_name_now(site: 
 
     assert _outcomes(done) == ["skipped"] * 3
     assert (
-        f"the one of that name is {THERE} now, and an allocation of the old one is not moved to it."
-        in done[0].reason
+        f"The provider with that name is now {THERE}, "
+        "and an allocation on the old provider is not moved to the new one." in done[0].reason
     )
     assert site.placement.posts == [] and site.placement.held == {}
 

@@ -84,19 +84,19 @@ def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
         f"    tree     compute-17_port ({CONSUMER}), compute-17 ({CONSUMER})",
         f"    in       compute-17 ({CONSUMER})",
         "",
-        "Held back by:",
+        "Blocked by:",
         f"server                 {CONSUMER}  compute-17",
         "    why      Server compute-17 is on it.",
         "",
-        "Left over, and no hindrance:",
+        "Removable leftovers:",
         f"deleted_server         {CONSUMER}",
         "    why      compute-17 is deleted.",
     ]
 
 
 def test_a_host_that_nothing_holds_back_says_so() -> None:
-    assert format_host(_host(blockers=[], left_over=[]), 100)[-1] == "Nothing holds it back."
-    assert "Nothing holds it back." not in format_host(_host(), 100)
+    assert format_host(_host(blockers=[], left_over=[]), 100)[-1] == "Ready to decommission."
+    assert "Ready to decommission." not in format_host(_host(), 100)
 
 
 def test_a_host_without_service_and_one_that_nobody_knows_are_told_as_such() -> None:
@@ -150,7 +150,7 @@ def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
 def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> None:
     assert format_guests(_guests(), PATH, ["leftover_domain"], 1000) == [
         "",
-        "Left over on 1 hypervisors at 2026-10-25T20:13:51Z",
+        "Leftovers on 1 hypervisors at 2026-10-25T20:13:51Z",
         "",
         f"leftover_domain        {CONSUMER}  web-1",
         "    host     web-1, web-1",
@@ -161,11 +161,11 @@ def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> N
         "    host     web-1, web-1, 3.0 GiB",
         "    why      Server web-1 is deleted.",
         (
-            "    could    move the directory to the quarantine; not now, for leftover_directory is "
+            "    could    move the directory to the quarantine; not now: leftover_directory is "
             "not among the kinds to remediate"
         ),
         "",
-        "Protected, and left alone:",
+        "Protected, not changed:",
         f"leftover_directory     {CONSUMER}  web-1",
         "    host     web-1, web-1, 3.0 GiB",
         "    why      Server web-1 is deleted.",

@@ -122,7 +122,7 @@ def test_what_was_known_before_is_told_with_since_when() -> None:
     lines = _lines(found)
 
     assert lines.count("    known    since 2026-01-02T03:04:05Z") == 1
-    assert "2 orphaned, 0 not as they should be (1 of them new);" in _words(lines)
+    assert "2 orphaned, 0 drifted (1 of them new);" in _words(lines)
 
 
 def test_lines_have_the_tone_of_what_they_tell() -> None:
@@ -133,15 +133,15 @@ def test_lines_have_the_tone_of_what_they_tell() -> None:
     assert tones == {
         "deleted_server": "changed",
         "extra_host": "changed",
-        "unproven": "doubtful",
-        "booting": "spared",
-        "NOTHING": "wrong",
+        "unproven": "warning",
+        "booting": "skipped",
+        "NOTHING": "error",
     }
 
 
 @pytest.mark.parametrize(
     ("outcome", "tones"),
-    [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])],
+    [("removed", ["ok"]), ("skipped", ["skipped", "ok"]), ("failed", ["error", "error"])],
 )
 def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
     lines = format_remediation(
@@ -165,9 +165,9 @@ def test_a_tree_that_was_to_be_restored_is_named_by_its_root() -> None:
 
 
 def test_lines_of_one_tone_are_printed_together() -> None:
-    lines = ["a", Line("b", "wrong"), Line("c", "wrong"), Line("d", "fine"), "", "e"]
+    lines = ["a", Line("b", "error"), Line("c", "error"), Line("d", "ok"), "", "e"]
 
-    assert group_by_tone(lines) == [(None, "a"), ("wrong", "b\nc"), ("fine", "d"), (None, "\ne")]
+    assert group_by_tone(lines) == [(None, "a"), ("error", "b\nc"), ("ok", "d"), (None, "\ne")]
 
 
 def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
@@ -183,7 +183,7 @@ def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
         "    host     compute-1",
         "    frees    1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1",
         f"    why      {entry['reason']}",
-        f"    write    POST /allocations of {entry['consumer']}, at generation 1, keeping nothing",
+        f"    write    POST /allocations for {entry['consumer']} (generation 1), keeping nothing",
     ]
 
 
@@ -194,7 +194,7 @@ def test_of_a_share_the_host_is_told_that_goes_and_the_provider_that_is_kept() -
     told = _words(_lines(_found(world)))
 
     assert "host compute-1 frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
-    assert "at generation 1, keeping compute-2" in told
+    assert "(generation 1), keeping compute-2" in told
 
 
 def test_several_hosts_and_shares_are_told_in_order() -> None:
@@ -209,9 +209,7 @@ def test_a_kind_that_may_not_be_changed_is_told_as_what_could_be() -> None:
     told = _words(_lines(_found(_orphans(1)), kinds=["extra_host"]))
 
     assert " write " not in told
-    assert (
-        "keeping nothing; not now, for deleted_server is not among the kinds to remediate" in told
-    )
+    assert "keeping nothing; not now: deleted_server is not among the kinds to remediate" in told
 
 
 def test_a_kind_that_may_be_changed_is_told_as_what_would_be() -> None:
@@ -227,7 +225,7 @@ def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> Non
 
     assert "frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-2 why" in told
     assert (
-        f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, "
+        f"write POST /allocations for {server} (generation 1) and {move} (generation 1), "
         "giving it compute-1"
     ) in told
 
@@ -238,8 +236,8 @@ def test_a_claim_that_is_to_be_created_is_told_as_new() -> None:
     server = world.server(here)
     told = _words(_lines(_grown_old(world), kinds=["missing_allocation"]))
 
-    assert "claims 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
-    assert f"write POST /allocations of {server}, new, giving it compute-1" in told
+    assert "adds 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
+    assert f"write POST /allocations for {server} (new), giving it compute-1" in told
 
 
 def test_drift_that_was_not_chosen_is_told_as_what_could_be() -> None:
@@ -249,7 +247,7 @@ def test_drift_that_was_not_chosen_is_told_as_what_could_be() -> None:
 
     assert " write " not in told
     assert (
-        "could be put right; not now, for missing_allocation is not among the kinds to remediate"
+        "could be corrected; not now: missing_allocation is not among the kinds to remediate"
         in told
     )
 
@@ -275,9 +273,9 @@ def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None
     )
 
     assert (
-        f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told
+        f"write DELETE /resource_providers for gone-1_port ({child}), gone-1 ({ghost})" in told
     ) == chosen
-    assert ("could be put right; not now, for orphaned_provider is not among" in told) != chosen
+    assert ("could be corrected; not now: orphaned_provider is not among" in told) != chosen
 
 
 def test_orphans_come_by_kind_host_and_consumer() -> None:
@@ -302,12 +300,11 @@ def test_protected_and_undecided_are_told_with_their_reasons() -> None:
     told = _words(_lines(_found(world)))
 
     assert (
-        f"Undecided, and left alone: unproven {astray} server-4 why Server {astray} is on "
+        f"Undecided, not changed: unproven {astray} server-4 why Server {astray} is on "
         "compute-1 (elsewhere)"
     ) in told
     assert (
-        f"Protected, and left alone: booting {building} server-3 why Server {building} is "
-        "being built"
+        f"Protected, not changed: booting {building} server-3 why Server {building} is being built"
     ) in told
 
 
@@ -317,16 +314,16 @@ def test_without_findings_there_is_no_table() -> None:
     assert "CONSUMER" not in told
     assert "left alone" not in told
     assert (
-        "Total: 0 orphaned, 0 not as they should be; 0 protected; 0 undecided; of 0 consumers "
+        "Total: 0 orphaned, 0 drifted; 0 protected; 0 undecided; of 0 consumers "
         "on 1 providers and 1 hypervisors."
     ) in told
 
 
 def test_the_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
-        "Total: 2 orphaned, 0 not as they should be (2 of them new); "
-        "2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are "
-        "stranded; "
+        "Total: 2 orphaned, 0 drifted (2 of them new); "
+        "stranded: 2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) "
+        "of all allocations; "
         "0 protected; 0 undecided; "
         "of 2 consumers on 1 providers and 1 hypervisors."
     )
@@ -434,7 +431,7 @@ def test_a_tree_that_was_not_deleted_is_explained_by_its_root(outcome: str) -> N
 def test_check_mode_says_that_nothing_was_written() -> None:
     lines = format_remediation(_remediation(("reduced", ""), check_mode=True), None, 100)
 
-    assert lines == ["", "Check mode, nothing was written. Without it: 1 reduced."]
+    assert lines == ["", "Check mode: nothing was written. Without check mode: 1 reduced."]
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
@@ -480,8 +477,8 @@ def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
 
     (told,) = [line for line in lines if line not in without]
     assert told == (
-        "    log      compute-1 says: it is not managed here, holding 1 VCPU, 512 MEMORY_MB "
-        "(12 times, last at 2026-11-02T07:48:00Z)"
+        "    log      compute-1 says: it is not managed here, "
+        "with an allocation of 1 VCPU, 512 MEMORY_MB (12 times, last at 2026-11-02T07:48:00Z)"
     )
     assert lines[lines.index(told) - 1].startswith("    write ")
     assert [line for line in lines if line != told] == without
@@ -512,12 +509,12 @@ def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
         _complaint(None, "of_a_newer_version"),
     ]
     lines = _with_complaints(_orphans(1), *complaints)
-    start = lines.index("Complaints of hosts without a finding:")
+    start = lines.index("Complaints of hosts that no finding explains:")
     often = "(12 times, last at 2026-11-02T07:48:00Z)"
 
     assert lines[start + 1 : -2] == [
         f"not_in_database        {CONSUMER}",
-        "    log      compute-1 says: it is not found in the database (1 times)",
+        "    log      compute-1 says: it is not found in the database (once)",
         f"moved_away             {CONSUMER}",
         f"    log      compute-1 says: it has moved to compute-2 {often}",
         f"moved_away             {CONSUMER}",
@@ -525,7 +522,7 @@ def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
         "power_state_counts",
         f"    log      compute-1 says: servers in the database: 1, on the hypervisor: 2 {often}",
         "rpc_version_cap",
-        f"    log      compute-1 says: version 5.0 was requested where 4.17 is the cap {often}",
+        f"    log      compute-1 says: version 5.0 was requested, and the cap is 4.17 {often}",
         "provider_conflict      compute-9",
         f"    log      compute-1 says: another resource provider has this name {often}",
         "of_a_newer_version",
