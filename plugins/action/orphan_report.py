@@ -59,8 +59,10 @@ if t.TYPE_CHECKING:
         Complaint,
     )
 
+# Sentences that are wider are hard to read, on however wide a terminal.
 MAX_WIDTH = 120
 
+# Ansible's settings for the colours of its own results.
 COLOURS = {
     lines.CHANGED: "COLOR_CHANGED",
     lines.SKIPPED: "COLOR_SKIP",
@@ -99,6 +101,7 @@ ARGUMENT_SPEC = {
 }
 
 
+# These are about findings, and say nothing without them.
 REQUIRED_BY = {
     "complaints": ("findings",),
     "output_dir": ("findings",),
@@ -138,6 +141,7 @@ class ActionModule(ActionBase):
             self._draw(read, options, complaints)
         result: dict[str, t.Any] = {"changed": False}
         report = None
+        # Shown above, but a report would name outcomes of other findings.
         if not self._is_plan_consistent(read):
             read["findings"] = None
         elif options["formats"] and not read["findings"]:
@@ -195,12 +199,14 @@ class ActionModule(ActionBase):
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:
         """Write the reports, and return their paths by format."""
         written: dict[str, str] = {}
+        # A format that is named twice is written once.
         for name in dict.fromkeys(options["formats"]):
             # JSON has no report: it is the file of the findings.
             if name not in FORMATS:
                 continue
             path, mode = self._choose_path(name, options)
             contents = report
+            # The time of the last success comes from the file that is about to be replaced.
             if name == PROMETHEUS:
                 contents = report.replace_metrics(self._read_text(path))
             self._write_file(path, FORMATS[name].render(contents), mode)
@@ -245,6 +251,7 @@ class ActionModule(ActionBase):
         ) as source:
             source.write(text)
             source.flush()
+            # The copy must happen in check mode too, and never show its text as a diff.
             task = self._task.copy()
             task.args = {"src": source.name, "dest": unfinished, "mode": mode, "follow": False}
             task.check_mode = task.diff = False
@@ -303,6 +310,7 @@ class ActionModule(ActionBase):
     def _read_text(self, path: str) -> str | None:
         """Return the contents of a file, None where there is none."""
         slurped = self._slurp(path)
+        # A first run has no file of an earlier one.
         if slurped.get("failed"):
             return None
         return base64.b64decode(slurped["content"]).decode(errors="replace")

@@ -252,6 +252,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     if not options["hosts"] or not all(name.strip() for name in options["hosts"]):
         raise InvalidInput("hosts must name at least one host, and no name may be empty.")
+    # Which of several hosts they belonged to would be a guess.
     if options["providers"] and len(options["hosts"]) > 1:
         raise InvalidInput("providers belong to one host: name only that host in hosts.")
     policy = parse_policy(options)

@@ -303,6 +303,7 @@ def _delete_compute_service(
     result: dict[str, t.Any] = {"changed": True, "service": None}
     if consumers:
         result["consumers"] = sorted(consumers)
+    # With allocations on it, the provider of the host would be left behind.
     if not module.params["force_residual"]:
         reason = describe_service_blocker(service, consumers)
         if reason:
@@ -311,8 +312,10 @@ def _delete_compute_service(
         return result
     own_nodes = [node for node in nodes if node.host == service.host]
     without_provider = [node for node in own_nodes if node.uuid not in providers]
+    # Nova answers 500 to the deletion of a service that has a node without a provider.
     with ProviderWriter(session.placement).create_placeholders(without_provider):
         ServiceWriter(session.compute).delete_service(service, own_nodes)
+    # Nova only logs that it could not delete a provider.
     left = _list_left_roots(placement, trees)
     if left:
         module.warn(f"Nova left resource providers of {service.host} behind: {', '.join(left)}.")

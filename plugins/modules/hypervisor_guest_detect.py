@@ -263,6 +263,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         raise InvalidInput(
             "guests has two results for one host: each needs the name of its own compute service."
         )
+    # Read before the cloud is: a wrong path should fail at once.
     earlier_ids = _read_earlier_ids(options["findings"])
     policy = parse_policy(options)
     warn_ended_exclusions(module, policy)

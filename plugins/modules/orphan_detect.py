@@ -543,10 +543,13 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         policy = parse_policy(options, snapshot.finished_at)
     else:
         snapshot = _read_cloud(module, connect, scope)
+    # Kept before it is judged, so that a fault of a rule can be examined.
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
+    # Read before dest is written, which may be the same file.
     history = read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn)
+    # The index is expensive for a large cloud: it is built once for the rules and the document.
     index = SnapshotIndex(snapshot)
     findings = judge(index, policy)
     document = build_document(index, findings, selection, history, sighting_policy)
@@ -577,6 +580,7 @@ def _load_snapshot(path: str, scope: Scope) -> Snapshot:
 
 def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapshot:
     session = connect()
+    # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
     return Collector(session).collect(scope)

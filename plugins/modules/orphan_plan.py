@@ -348,6 +348,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     document = None
     if options["plan"] is not None:
         document = read_json_option("plan", options["plan"])
+    # Nova makes these changes itself: there is no plan of ours for them.
     if options["heal"]:
         return _plan_healing(module, document)
     if is_compact(document):
@@ -360,6 +361,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
             "findings and plan are both set, and the plan contains its documents: set one of them."
         )
     plan = Plan.parse(document)
+    # The plan stays where it is unless dest asks for a copy.
     path = options["dest"]
     if path is None and isinstance(options["plan"], str):
         path = options["plan"]
@@ -384,6 +386,7 @@ def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
 def _use_compact_plan(module: AnsibleModule, document: Unchecked) -> dict[str, t.Any]:
     """Check a compact plan, and rebuild the whole plan where there are findings for it."""
     options = module.params
+    # Refused before any detection: a second job may have other options than the first.
     approval = Approval.parse(document)
     approval.check_kinds(options["kinds"])
     if options["findings"]:
@@ -408,6 +411,7 @@ def _return_plan(
 
     extra: what only a compact plan returns.
     """
+    # Written before the limits are checked, so that a plan that exceeds them can be read.
     if module.params["dest"]:
         write_json(module.params["dest"], plan.as_dict())
     steps: list[Step | TreeStep] = [*plan.steps, *plan.removals]

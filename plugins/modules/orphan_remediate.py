@@ -258,9 +258,11 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     warn_ended_exclusions(module, policy)
     plan = Plan.parse(read_json_option("plan", params["plan"]))
     session = connect()
+    # These two need no request about any consumer, so they come before the lock.
     check_cloud(plan, session.cloud)
     plan.check_limits(parse_limits(params))
     endpoint = session.placement.endpoint
+    # Without a journal nothing below can write.
     journal = None if module.check_mode else Journal(params["output_dir"], endpoint)
     with (
         watch_for_stop() as stopped,
@@ -269,6 +271,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         writer = AllocationWriter(session.placement)
         remediation = Remediation(Collector(session), policy, writer, journal, max_failures)
         outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
+        # A tree can be deleted only after the changes before have emptied it.
         remover = TreeRemover(session, policy, journal, max_failures)
         outcomes += remover.remove_trees(plan.removals, stopped, count_outcomes(outcomes, FAILED))
         why_stopped = stopped()

@@ -253,7 +253,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     session = connect()
     placement = session.placement
     steps = find_restore_steps(records, placement.endpoint, consumers, params["providers"])
+    # All of them, also when only consumers are restored: it explains missing providers.
     deleted = find_deleted_providers(records, placement.endpoint)
+    # Without a journal nothing below can write.
     journal = None if module.check_mode else Journal(params["output_dir"], placement.endpoint)
     with (
         watch_for_stop() as stopped,

@@ -329,6 +329,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             try:
                 writer.replace(change)
             except CloudError as error:
+                # The consumers before this one are written, and must be reported.
                 return {**result, "failed": True, "msg": str(error)}
         changed = change is not None
         result["changed"] |= changed
@@ -348,6 +349,7 @@ def _check_distinct(consumers: Sequence[str]) -> None:
 
 
 def _build_change(current: Allocation, target: Allocation) -> Change | None:
+    # Compared as they would be sent: what makes no difference there is not a change.
     before, after = build_body(current), build_body(target)
     if before == after:
         return None

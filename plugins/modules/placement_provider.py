@@ -164,6 +164,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         result["diff"] = {"before": {"providers": described}, "after": {"providers": []}}
     if not tree:
         return result
+    # Children come first, as Placement deletes no parent of a provider.
     root = tree[-1]
     consumers = _list_consumers(module, placement, tree)
     _check_no_compute_node(module, session, root, providers)
@@ -207,6 +208,7 @@ def _check_no_compute_node(
 ) -> None:
     nova = NovaReader(session.compute)
     other_novas = session.other_novas
+    # The Novas of other regions cannot be asked from here: with this option the user vouches.
     if module.params["ignore_other_regions"]:
         other_novas = ()
     lookups = {name: nova.get_host(name) for name in list_host_names(root.name)}

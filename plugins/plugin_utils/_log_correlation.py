@@ -135,6 +135,7 @@ def _is_record(row: t.Any) -> bool:
 def _list_subjects(entry: Entry) -> set[str]:
     """Return the uuids of consumer and server; of an entry that is about providers, their names."""
     consumer, server = entry["consumer"], entry["server"]
+    # A log names providers, and never their uuids.
     if consumer is None and server is None:
         return {provider["name"] for provider in entry["providers"]}
     subjects = (consumer, server and server["uuid"])

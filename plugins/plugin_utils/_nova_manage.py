@@ -211,6 +211,7 @@ class _CommandResult:
 
     @classmethod
     def from_task(cls, called: CommandResult) -> _CommandResult:
+        # The first of these that says anything; where a task fails early only Ansible does.
         output = "nothing"
         for part in ("stdout", "stderr", "msg"):
             text = " ".join(str(called.get(part) or "").split())

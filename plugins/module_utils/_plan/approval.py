@@ -135,6 +135,7 @@ class Approval:
                 f"The compact plan has format {document.get('format')!r}; this version of the "
                 f"collection reads format {FORMAT}."
             )
+        # A plan that is too long to be passed on must not pass for one without changes.
         if document.get("changes") is None:
             raise InvalidInput(
                 f"The compact plan has {document.get('count')!r} changes, more than the "
@@ -224,6 +225,7 @@ class Approval:
         Raises NotApproved when any other change differs from what was approved, and UnsoundReading
         and InvalidInput as `Plan.from_findings` does.
         """
+        # New findings of the same consumers were not approved, and are left out.
         approved = {change.finding: change for change in self.changes or ()}
         kinds = {change.kind for change in approved.values()}
         plan = Plan.from_findings(findings, kinds, approved=True)
@@ -268,6 +270,7 @@ class Approval:
 
 def digest(document: t.Any) -> str:
     """Return the SHA-256 of the canonical JSON of `document`, in hexadecimal."""
+    # Every job must compute the same digest, whatever its Python and its locale.
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -325,6 +328,7 @@ def _can_resolve(change: ApprovedChange) -> bool:
 
 def _has_no_allocation(change: ApprovedChange, findings: FindingsDocument) -> bool:
     """Return whether the consumer was asked about by name and has no allocations."""
+    # A detection that did not ask about the consumer says nothing about its allocations.
     if change.consumer not in findings["scope"]["consumers"]:
         return False
     if change.consumer in findings["held"]:

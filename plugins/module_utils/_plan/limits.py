@@ -74,6 +74,7 @@ class Limits:
             )
 
     def _check_share(self, count: int, consumers: int) -> None:
+        # A cloud without consumers must not end in a division by zero.
         fraction = count / max(consumers, 1)
         if count > _MAX_SHARE_APPLIES_ABOVE and fraction > self.max_share:
             # Rounded up: rounded down the option would still be exceeded.

@@ -92,6 +92,7 @@ class Plan:
         with _validate_findings(findings) as document:
             changes: list[tuple[str, str, Unchecked]] = []
             for entry in _select_entries(document, kinds, approved):
+                # A finding of a changeable kind may still have no change that is known to be right.
                 if entry["change"]:
                     changes.append((entry["id"], entry["kind"], entry["change"]))
             steps, removals = parse_steps(changes)
@@ -130,6 +131,7 @@ class Plan:
                 consumers=None
                 if document["consumers"] is None
                 else parse_count(document["consumers"]),
+                # As they are in the file: who reviewed the plan has seen them in this order.
                 steps=_check_unique(steps),
                 removals=removals,
                 shard=_parse_shard(document["shard"]),
@@ -191,6 +193,7 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
         entries = _select_entries(document, [HEALED_KIND])
         servers = []
         for entry in entries:
+            # It becomes an argument of nova-manage: nothing but a UUID may.
             server = entry["consumer"]
             if server is None or normalize_uuid(server) != server:
                 raise InvalidInput(f"The findings name the server {server!r}, which is not a UUID.")
@@ -231,6 +234,7 @@ def _validate_findings(findings: t.Any) -> Iterator[FindingsDocument]:
     document: FindingsDocument = findings
     try:
         failed_checks = document["summary"]["coverage"]["failed_checks"]
+        # Every finding of an unsound reading may be wrong, also one that is proven by itself.
         if failed_checks:
             raise UnsoundReading(
                 f"Nothing may be changed after this reading. {' '.join(failed_checks)}"
@@ -259,6 +263,7 @@ def _select_entries(
 def _count_consumers(findings: FindingsDocument) -> int | None:
     """Return how many consumers were read; None after a reading of named hosts or consumers."""
     scope, coverage = findings["scope"], findings["summary"]["coverage"]
+    # On a dead host every allocation may rightly be an orphan: a fraction says nothing there.
     if scope["hosts"] or scope["consumers"]:
         return None
     # A triage reads only few of the consumers: the servers that the hosts report stand for all.

@@ -135,6 +135,7 @@ def parse_change(document: Unchecked) -> Change:
     consumer, generation = document["consumer"], document["generation"]
     if normalize_uuid(consumer) != consumer:
         raise InvalidInput(f"A change names the consumer {consumer!r}, which is not a UUID.")
+    # Both sides carry the generation that guards the write.
     for side in ("before", "after"):
         _check_document(f"The document {side} the change of {consumer}", document[side], generation)
     # A consumer has a generation exactly while it has allocations.
@@ -143,6 +144,7 @@ def parse_change(document: Unchecked) -> Change:
             f"The change of {consumer} starts from generation {generation}, which contradicts "
             "its allocations before the change."
         )
+    # A partner goes into the same request, so it is checked as strictly.
     partner_change = None
     if partner:
         _check_partner(consumer, partner)
@@ -162,6 +164,7 @@ def _check_partner(consumer: str, partner: Unchecked) -> None:
 
 def _check_consistency(change: Change, document: Unchecked) -> None:
     """Raise InvalidInput when the document has anything else than its change would write."""
+    # What people review, such as the freed amounts, must be what the documents would do.
     expected = change.as_dict()
     if expected == document:
         return
@@ -232,6 +235,7 @@ def _check_generation(what: str, of_document: t.Any, of_change: t.Any) -> None:
 
 
 def _check_owners(what: str, body: Unchecked) -> None:
+    # Placement refuses a document without an owner, and takes anything that is text for one.
     owners = set(body) - {"allocations", "consumer_generation"}
     names = ", ".join(sorted(owners))
     required = {"project_id", "user_id"}

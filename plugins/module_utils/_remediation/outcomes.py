@@ -166,6 +166,7 @@ def conclude_run(
         "stopped": why_stopped,
         "journal": journal.path if journal and journal.written else None,
     }
+    # A result has the first outcomes only, the file has all of them.
     document = {
         "format": FORMAT,
         "check_mode": journal is None,
@@ -173,6 +174,7 @@ def conclude_run(
         "journal": result["journal"],
         "outcomes": [outcome.as_dict() for outcome in outcomes],
     }
+    # A file that cannot be written must not hide what the run has changed.
     errors = _list_errors(outcomes, journal, why_stopped, verb)
     try:
         write_json(path, document)

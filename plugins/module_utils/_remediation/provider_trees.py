@@ -104,6 +104,7 @@ class TreeRemover:
             return Outcome(step, SKIPPED, reason)
         if self._journal is None:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+        # The journal must have them before the first provider is deleted.
         details, reason = self._read_states(step)
         if reason:
             return Outcome(step, SKIPPED, reason)
@@ -139,6 +140,7 @@ class TreeRemover:
             return Outcome(step, FAILED, str(error), partly=True)
         if not refusal:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+        # Nothing of the tree is gone yet, so the run has changed nothing.
         if not deleted:
             return Outcome(step, FAILED, refusal)
         progress = f" {len(deleted)} of its {len(providers)} providers were deleted."

@@ -112,6 +112,7 @@ class Remediation:
         anything that `stopped` returns.
         Raises UnsoundReading before the first step when the cloud as a whole is not sound.
         """
+        # To list the servers of every host takes long: only this proof rests on it.
         needs_servers = any(step.kind == _UNKNOWN_CONSUMER for step in steps)
         listings = self._reading.collect_listings(with_servers=needs_servers)
         if failed_checks := list_failed_checks(listings):

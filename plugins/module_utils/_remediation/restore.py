@@ -143,6 +143,7 @@ def find_restore_steps(
     consumers, providers: UUIDs of consumers, and roots by name or UUID. Without any, everything is
     restored; with only consumers no trees are, and with only providers no consumers.
     """
+    # Both parts of the journal are checked, also when only one of them is restored.
     trees = select_trees(find_deleted_trees(records, placement_endpoint), providers)
     changes = find_changes(records, placement_endpoint, consumers)
     if consumers and not providers:
@@ -357,6 +358,7 @@ def invert_change(
             providers = ", ".join(sorted(now["allocations"])) or "no provider"
             return None, f"{part.consumer} now has other allocations, on {providers}."
         inverses.append(_invert_part(part, now))
+    # The first change was inverted last; its partner goes into the same request.
     inverse = inverses.pop()
     if inverses:
         inverse = d.replace(inverse, partner=inverses.pop())
@@ -374,7 +376,7 @@ def _invert_part(part: Change, now: AllocationBody) -> Change:
     """Return the change of one consumer from `now`, its document, to what it had before `part`."""
     generation = now["consumer_generation"]
     before = now.copy()
-    # A consumer that holds nothing has no project and no user.
+    # Placement shows neither project nor user of a consumer without allocations.
     if generation is None:
         before["project_id"] = part.before["project_id"]
         before["user_id"] = part.before["user_id"]

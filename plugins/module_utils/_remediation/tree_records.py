@@ -120,6 +120,7 @@ def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[Tr
 
     names: names or uuids of roots.
     """
+    # Names are checked before anything is selected: a typo must not restore less in silence.
     every = list(trees)
     wanted = {normalize_uuid(name) or name for name in names}
     recorded: set[str] = set()

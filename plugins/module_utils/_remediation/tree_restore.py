@@ -104,6 +104,7 @@ class TreeRestorer:
 
         providers: all that Placement has.
         """
+        # What a provider had cannot be guessed from the plan, which has only its name.
         if not tree.states:
             return TreeOutcome(
                 SKIPPED,
@@ -147,6 +148,7 @@ class TreeRestorer:
                 f"Provider {now.name} ({now.uuid}) is now a part of the tree of {now.root}, "
                 "and is left as it is."
             )
+        # Somebody else may have created a provider of that name.
         if self._find_node(now.uuid) is None:
             return None, (
                 f"Provider {now.name} ({now.uuid}) exists, but Nova lists no compute node "
@@ -196,6 +198,7 @@ class TreeRestorer:
         notes = []
         host = t.cast("Hypervisor", self._find_node(root.uuid)).host
         traits, reported = find_lost_traits(then, state)
+        # The driver of a bare metal node replaces all its traits by those of Ironic.
         if now is root and not HOST_RESOURCE_CLASSES & set(state.inventories):
             traits, reported = frozenset(), traits | reported
         if reported:

@@ -54,6 +54,7 @@ def render(report: Report) -> str:
 
 def _build_row(entry: Entry, outcome: str) -> dict[str, str | int | None]:
     frees = sum_freed(entry)
+    # Any other class has no column, for which ones there are differs from cloud to cloud.
     others = {cls: amount for cls, amount in frees.items() if cls not in COMMON_CLASSES}
     server, change = entry["server"], entry["change"]
     row: dict[str, str | int | None] = {

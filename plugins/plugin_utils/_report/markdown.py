@@ -96,8 +96,10 @@ def format_code_span(text: t.Any, limit: int = _MAX_NAME) -> str:
     if not shown.strip():
         return ""
     shown = re.sub(r"(\\*)\|", _escape_bar, shown)
+    # A code span ends with as many ticks as it begins with: more than any in the name.
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     ticks = "`" * (longest + 1)
+    # A tick at the edge of a name would become part of the fence.
     edge = ""
     if shown.startswith(("`", " ")) or shown.endswith(("`", " ")):
         edge = " "
@@ -210,6 +212,7 @@ def _render_remediation(report: Report) -> list[str]:
     if remediation is None:
         return []
     parts = ["## Outcome", _render_tally(remediation)]
+    # What was made as planned is in the tally.
     explained = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
     rows = []
     for outcome in explained[:MAX_ROWS]:

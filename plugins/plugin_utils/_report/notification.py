@@ -132,6 +132,7 @@ class Notice:
             facts.append((label, _join_counts(self.tally)))
         if self.summary:
             facts.append(("not judged", describe_unjudged_hosts(self.summary["coverage"])))
+        # The first format that the user named; more paths would only be longer.
         for path in list(self.reports.values())[:1]:
             facts.append(("report", path))
         return [(label, text) for label, text in facts if text]
@@ -164,6 +165,7 @@ def _format_slack(notice: Notice) -> Payload:
     return {
         "text": "\n".join(filter(None, lines)),
         "mrkdwn": True,
+        # Without these Slack makes links and mentions of names by itself.
         "parse": "none",
         "link_names": False,
         "unfurl_links": False,
@@ -171,6 +173,7 @@ def _format_slack(notice: Notice) -> Payload:
 
 
 def _format_slack_name(text: t.Any, limit: int = 80) -> str:
+    # Slack has no escape for a tick within code: a typographic apostrophe looks most like it.
     plain = _escape_slack_text(text, limit).replace("`", chr(0x2019))
     return f"`{plain}`"
 

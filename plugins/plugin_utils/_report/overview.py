@@ -150,6 +150,7 @@ def _summarize_classes(summary: Summary) -> list[ClassLine]:
     fractions = summary["stranded"]["share_of_claimed"]
     lines = []
     for cls in sort_resource_classes(stranded):
+        # A class whose inventory was not read has no capacity to compare with.
         stock = summary["capacity"].get(cls)
         line: ClassLine = {
             "label": get_class_label(cls),
@@ -173,6 +174,7 @@ def _summarize_classes(summary: Summary) -> list[ClassLine]:
 
 
 def _summarize_kinds(kinds: Mapping[str, int]) -> list[KindCount]:
+    # Bars compare the kinds with each other: the most frequent one has the longest.
     most = max(kinds.values(), default=1)
     ordered = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))
     return [
@@ -258,6 +260,7 @@ def _build_cell(resource_class: str, stranded: Mapping[str, int], used: Mapping[
         cell["amount"] = humanize_amount(resource_class, amount)
     if used.get(resource_class):
         fraction = amount / used[resource_class]
+        # Of a host that gave up allocations meanwhile more may be stranded than is allocated.
         cell["fraction"] = min(1.0, fraction)
         cell["percentage"] = _format_percentage(fraction)
     return cell

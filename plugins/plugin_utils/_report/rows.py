@@ -281,6 +281,7 @@ def _build_plan_state(
     if planned is not None and entry["id"] in planned:
         return State(f"would be {done}", "planned")
     left = explain_unchanged(entry, kinds)
+    # A reviewed plan may leave out what these options would change.
     if not left and planned is not None:
         left = "it is not in the plan"
     if left:

@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     format_field,
     format_omitted,
     format_row,
+    format_second_column,
     format_server,
     format_third_column,
     format_write,
@@ -50,6 +51,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def format_host(host: HostDocument, width: int) -> list[str]:
     """Return what Nova and Placement have of a host, and what blocks its decommissioning."""
     name = make_printable(host["name"], MAX_NAME)
+    # Nothing else was read about it.
     if not host["known"]:
         return ["", f"{name}: neither Nova nor Placement knows it."]
     lines = ["", name]
@@ -69,7 +71,7 @@ def _format_blockers(blockers: Sequence[BlockerDocument], width: int) -> list[st
     if blockers:
         lines += ["", "Blocked by:"]
     for blocker in blockers[:MAX_ROWS]:
-        about = make_printable(blocker["subject"], 37)
+        about = format_second_column(blocker["subject"])
         name = format_third_column(blocker["name"], width)
         lines.append(format_row(blocker["kind"], about, name))
         lines += format_field("why", blocker["reason"], width)
@@ -81,7 +83,7 @@ def _format_leftovers(leftovers: Sequence[HostLeftoverDocument], width: int) -> 
     if leftovers:
         lines += ["", "Removable leftovers:"]
     for leftover in leftovers[:MAX_ROWS]:
-        about = make_printable(leftover["consumer"], 37)
+        about = format_second_column(leftover["consumer"])
         lines.append(format_row(leftover["kind"], about, ""))
         lines += format_field("why", leftover["reason"], width)
     return lines + format_omitted(leftovers, MAX_ROWS, "host.json", width)
@@ -147,6 +149,7 @@ def _format_guest_write(entry: GuestEntry, kinds: Collection[str], width: int) -
 
 def _format_guest(entry: GuestEntry, width: int) -> list[str]:
     place = f"{entry['host']}, {entry['name']}"
+    # A domain has no size, and that of a directory may not have been measured.
     size = entry["guest"].get("size_bytes")
     if size is not None:
         place += f", {size / 1024**3:.1f} GiB"

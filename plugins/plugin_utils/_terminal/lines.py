@@ -14,6 +14,8 @@ import itertools
 import textwrap
 import typing as t
 
+from ansible.utils.display import get_text_width
+
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
 
@@ -29,9 +31,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 KIND_COLUMN = 23
 SUBJECT_COLUMN = 38
 
-# How many entries are shown that would be changed, and how many of those that are left alone.
+# How many entries are shown that would be changed, and how many of those that are not changed.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
+# The longest label has 7 characters.
 _LABEL_WIDTH = 9
 
 # What a line is about. The action that prints it chooses one of Ansible's own colours for it.
@@ -71,13 +74,37 @@ def format_server(entry: Entry | GuestEntry, width: int) -> str:
 
 def format_row(kind: str, subject: str, name: str) -> str:
     """Return the first line about something; `name` fits already (`format_third_column`)."""
-    return f"{kind:{KIND_COLUMN}}{subject:{SUBJECT_COLUMN}}{name}".rstrip()
+    padding = " " * (SUBJECT_COLUMN - measure_width(subject))
+    return f"{kind:{KIND_COLUMN}}{subject}{padding}{name}".rstrip()
+
+
+def format_second_column(name: t.Any) -> str:
+    """Return a name as the second column, with a space left before the third."""
+    return cut_to_width(name, SUBJECT_COLUMN - 1)
 
 
 def format_third_column(name: t.Any, width: int) -> str:
     """Return a name as the third column, cut to the room that is left for it."""
     room = max(width - KIND_COLUMN - SUBJECT_COLUMN, 8)
-    return make_printable(name, min(MAX_NAME, room))
+    return cut_to_width(name, min(MAX_NAME, room))
+
+
+def cut_to_width(name: t.Any, room: int) -> str:
+    """Return a name that takes no more than `room` columns."""
+    shown = make_printable(name, room)
+    # A wide character, as in a Chinese name, takes two columns.
+    while measure_width(shown) > room:
+        shown = f"{shown.removesuffix('…')[:-1]}…"
+    return shown
+
+
+def measure_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    try:
+        return get_text_width(text)
+    except OSError:
+        # The locale of this process does not know any of the characters.
+        return len(text)
 
 
 def format_failed_checks(reasons: Iterable[str], width: int) -> list[str]:

@@ -38,16 +38,19 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     CHANGED,
     ERROR,
+    KIND_COLUMN,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
     OK,
     SKIPPED,
     WARNING,
     Line,
+    cut_to_width,
     format_failed_checks,
     format_field,
     format_omitted,
     format_row,
+    format_second_column,
     format_server,
     format_write,
     wrap_path,
@@ -162,8 +165,9 @@ def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
     if records:
         lines += ["", "Complaints of hosts that no finding explains:"]
     for record in records[:MAX_ROWS]:
-        kind = make_printable(record["kind"], 19)
-        subject = make_printable(get_record_subject(record), min(MAX_NAME, width - 20))
+        kind = make_printable(record["kind"], KIND_COLUMN - 1)
+        # No third column follows, so the name may be longer than the second.
+        subject = cut_to_width(get_record_subject(record), min(MAX_NAME, width - KIND_COLUMN))
         lines.append(format_row(kind, subject, ""))
         lines += format_field("log", describe_complaint(record), width)
     if len(records) > MAX_ROWS:
@@ -176,6 +180,7 @@ def format_remediation(
 ) -> list[str]:
     """Return the outcomes that have a reason, and the tally."""
     lines = [""]
+    # Changes that were made as planned are only counted: there may be thousands.
     explained: list[OutcomeDocument | RestoredOutcomeDocument] = []
     for outcome in remediation["outcomes"]:
         if outcome["reason"]:
@@ -222,6 +227,7 @@ def _format_tally(remediation: RemediationDocument | RestorationDocument, width:
 def _format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
     """Return an entry with the write that would be made."""
     change, left = entry["change"], explain_unchanged(entry, kinds)
+    # Some orphans have no change that is known to be right.
     if change is None:
         return ["", *_format_entry(entry, width, CHANGED)]
     if change["action"] == DELETE_PROVIDERS:
@@ -314,7 +320,7 @@ def _format_first_seen(entry: Entry, width: int) -> list[str]:
 
 def _format_heading(entry: Entry, width: int) -> str:
     """Return the kind, what it is about, and the server's name where there is one."""
-    about = entry["consumer"] or make_printable(get_subject(entry), 37)
+    about = format_second_column(get_subject(entry))
     return format_row(entry["kind"], about, format_server(entry, width))
 
 
@@ -332,6 +338,7 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     stranded = summary["stranded"]["resource_classes"]
     fractions = summary["stranded"]["share_of_claimed"]
     counts = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} drifted"
+    # "0 of them new" would be no news.
     if verdicts["orphaned"] + verdicts["drifted"]:
         counts += f" ({sum(summary['new'].values())} of them new)"
     if stranded:

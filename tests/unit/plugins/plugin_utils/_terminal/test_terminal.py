@@ -17,6 +17,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderDetails,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
+    lines as lines_module,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     Line,
     group_by_tone,
@@ -572,3 +575,27 @@ def test_hostile_complaints_are_spelled_out_on_lines_of_their_own(name: str) -> 
     for line in lines:
         assert line.isprintable()
         line.encode("utf-8")
+
+
+def test_a_wide_name_is_cut_to_the_columns_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(text: str) -> int:
+        return sum(2 if ord(character) > 0x2E80 else 1 for character in text)
+
+    monkeypatch.setattr(lines_module, "get_text_width", measure)
+    name = "\u6771\u4eac" * 15
+
+    assert lines_module.cut_to_width(name, 60) == name
+    assert lines_module.cut_to_width(name, 10) == "\u6771\u4eac\u6771\u4eac…"
+    row = lines_module.format_row("stale_service", lines_module.format_second_column(name), "x")
+    assert measure(row) == lines_module.KIND_COLUMN + lines_module.SUBJECT_COLUMN + 1
+
+
+def test_without_a_locale_each_character_counts_as_one_column(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def measure(text: str) -> int:
+        raise OSError("get_text_width could not calculate text width")
+
+    monkeypatch.setattr(lines_module, "get_text_width", measure)
+
+    assert lines_module.measure_width("\u6771\u4eac") == 2
