@@ -247,7 +247,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Make the changes of the plan, and return what became of each."""
+    """Make the changes of the plan, and return the outcome of each."""
     params, policy = module.params, parse_policy(module.params)
     path = os.path.join(params["output_dir"], "remediation.json")
     # The file of an earlier run must not be taken for that of this one, should this one not get to

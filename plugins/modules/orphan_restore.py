@@ -246,7 +246,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Restore what the journal says was removed, and return what became of each change."""
+    """Restore what the journal says was removed, and return the outcome of each change."""
     params, max_failures = module.params, parse_max_failures(module.params)
     consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
     records, torn = read_journal(params["journal"])

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What became of a server that Nova was to heal.
+"""The outcome for a server that Nova was asked to heal.
 
 nova-manage only says how it ended: the allocations that the server has afterwards decide.
 """
@@ -151,7 +151,7 @@ def determine_heal_outcome(
     after: DetectionResult,
     dry: bool,
 ) -> HealOutcome:
-    """Return what became of a server, by what four tasks returned.
+    """Return the outcome for a server, from the results of four tasks.
 
     before: the detection before the call.
     called: the call. It was skipped when the server was not proven to have no allocations.

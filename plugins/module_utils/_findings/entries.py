@@ -35,7 +35,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # The version of the structure of all the files that a run writes.
 FORMAT = 1
 
-# 20 000 findings handed from task to task cost Ansible up to a gigabyte: modules return this many,
+# 20 000 findings passed from task to task cost Ansible up to a gigabyte: modules return this many,
 # and the files have all of them.
 MAX_RETURNED = 200
 

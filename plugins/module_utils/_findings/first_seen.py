@@ -113,7 +113,7 @@ def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:
 def retain_first_seen(
     first_seen: Mapping[str, str], reported_ids: Collection[str], whole: bool
 ) -> dict[str, str]:
-    """Return what is to be remembered about ids that a reading does not report.
+    """Return when ids that a reading does not report were first seen, to be remembered.
 
     If there are too many, those that were first seen last are kept.
     whole: whether the reading would report everything. Then an id is forgotten, unless its subject

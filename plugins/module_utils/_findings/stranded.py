@@ -119,7 +119,7 @@ def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> lis
     freed_amounts: list[tuple[str, Resources]] = []
     for finding in findings:
         freed_amounts += get_freed_amounts(finding).items()
-        # A provider of which nothing is freed is described, too.
+        # A provider is described even if nothing of it is freed.
         freed_amounts += [(provider, {}) for provider in finding.providers]
     sums = sum_amounts_by_key(freed_amounts)
     return [

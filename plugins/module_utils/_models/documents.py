@@ -19,7 +19,7 @@ import dataclasses as d
 import typing as t
 
 Unchecked = t.Mapping[str, t.Any]
-"""A JSON object from a file, of which neither the keys nor the values are checked yet."""
+"""A JSON object from a file, whose keys and values are not checked yet."""
 
 Amounts = dict[str, dict[str, int]]
 """Amounts by provider uuid and resource class."""
@@ -229,7 +229,7 @@ class ChangeDocument(t.TypedDict):
 
 
 class ProviderDocument(t.TypedDict):
-    """A provider that is to be deleted, as it was at detection."""
+    """A provider to delete, as it was at detection."""
 
     uuid: str
     name: str
@@ -319,11 +319,11 @@ class _OutcomeFields(t.TypedDict):
 
 
 class StepOutcomeDocument(StepDocument, _OutcomeFields):
-    """What became of a change of allocations."""
+    """The outcome of a change of allocations."""
 
 
 class TreeOutcomeDocument(TreeStepDocument, _OutcomeFields):
-    """What became of the deletion of a provider tree."""
+    """The outcome of the deletion of a provider tree."""
 
 
 OutcomeDocument = StepOutcomeDocument | TreeOutcomeDocument
@@ -363,13 +363,13 @@ class TreeAdditionDocument(_StepReference):
 
 
 class RestoredOutcomeDocument(_StepReference, _OutcomeFields):
-    """What became of one change that was to be restored."""
+    """The outcome of one change to restore."""
 
     # The uuid of the consumer; None for a tree of providers.
     consumer: str | None
     # The root of the tree as it was deleted; None for a consumer.
     provider: NameDocument | None
-    # None where nothing was to be written.
+    # None where there was nothing to write.
     write: ChangeDocument | TreeAdditionDocument | None
 
 

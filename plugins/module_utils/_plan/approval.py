@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
 # time. Do not use this from other collections or standalone plugins/modules!
 
-"""A plan without its documents, small enough to be handed from job to job. Pure.
+"""A plan without its documents, small enough to be passed from job to job. Pure.
 
 The files of a job are gone with its container. The compact plan that a second job gets has for each
 change its finding and the digest of the whole change. The documents come from a detection of the
@@ -50,7 +50,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Unchecked,
     )
 
-# About 260 bytes each. A plan with more changes is handed on without them, and cannot be applied.
+# About 260 bytes each. A plan with more changes is passed on without them, and cannot be applied.
 MAX_COMPACT_CHANGES = 1000
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -98,7 +98,7 @@ class Approval:
 
     consumers: how many were read; None after a reading of named hosts or consumers.
     count: the number of changes.
-    changes: None when there are too many to be handed on.
+    changes: None when there are too many to be passed on.
     """
 
     placement_endpoint: str

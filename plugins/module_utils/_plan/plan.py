@@ -67,7 +67,7 @@ class Plan:
 
     removals: the deletions of provider trees, which come after all `steps`.
     consumers: how many were read to find them; None after a reading of named hosts or consumers,
-        because on a dead host every allocation may rightly be an orphan.
+        because on a dead host every allocation may really be an orphan.
     shard: the part of the cloud that was read; None for all of it, or for what was named.
     """
 
@@ -263,7 +263,7 @@ def _select_entries(
 def _count_consumers(findings: FindingsDocument) -> int | None:
     """Return how many consumers were read; None after a reading of named hosts or consumers."""
     scope, coverage = findings["scope"], findings["summary"]["coverage"]
-    # On a dead host every allocation may rightly be an orphan: a fraction says nothing there.
+    # On a dead host every allocation may really be an orphan: a fraction says nothing there.
     if scope["hosts"] or scope["consumers"]:
         return None
     # A triage reads only few of the consumers: the servers that the hosts report stand for all.

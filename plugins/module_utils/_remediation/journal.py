@@ -53,7 +53,7 @@ class RecordableStep(t.Protocol):
 
 
 class RecordableOutcome(t.Protocol):
-    """What became of a write."""
+    """The outcome of a write."""
 
     @property
     def step(self) -> StepReference: ...
@@ -100,7 +100,7 @@ class Journal:
         self._append({**build_record(BEFORE, step, self._endpoint), **facts} for step in steps)
 
     def record_after(self, outcomes: Iterable[RecordableOutcome]) -> None:
-        """Record what became of the writes. Raises JournalError when it cannot be recorded."""
+        """Record the outcomes of the writes. Raises JournalError when it cannot be recorded."""
         self._append(
             _add_header(
                 AFTER,

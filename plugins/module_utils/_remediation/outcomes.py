@@ -46,7 +46,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 class AnyOutcome(t.Protocol):
-    """What became of one step of a remediation or of a restoration."""
+    """The outcome of one step of a remediation or of a restoration."""
 
     @property
     def outcome(self) -> str: ...
@@ -71,7 +71,7 @@ _Outcome = t.TypeVar("_Outcome", bound=AnyOutcome)
 
 @d.dataclass(frozen=True)
 class Outcome:
-    """What became of one step of a plan, and why where it was not made."""
+    """The outcome of one step of a plan, and why where it was not made."""
 
     step: Step | TreeStep
     outcome: str

@@ -8,7 +8,7 @@
 
 """The deletion of provider trees without a compute node.
 
-Each is proven again, journaled and read back.
+Each is verified again, journaled and read back.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The planned changes of allocations, each proven again, journalled, written and read back.
+"""The planned changes of allocations, each verified again, journaled, written and read back.
 
 This is the only way from a plan to the allocations in Placement.
 """
@@ -81,7 +81,7 @@ _UNKNOWN_CONSUMER = "unknown_consumer"
 
 
 class _Unproven(Exception):
-    """Some of a batch could not be proven again, and nothing of it was written."""
+    """A part of a batch could not be verified again, and nothing of the batch was written."""
 
 
 class Remediation:

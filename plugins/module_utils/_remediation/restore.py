@@ -92,7 +92,7 @@ _CHANGE_KEYS = (
 
 @d.dataclass(frozen=True)
 class Restoration:
-    """What became of one change that was to be restored.
+    """The outcome of one change to restore.
 
     It has the write if there was one, and else the reason why there was none.
     """
@@ -135,7 +135,7 @@ def find_restore_steps(
     consumers: Collection[str],
     providers: Collection[str],
 ) -> list[Step | TreeRecord]:
-    """Return what of a journal is to be restored.
+    """Return the changes of a journal to restore.
 
     Deleted trees come first, then changes of allocations, both the newest first.
     Raises InvalidInput for a journal of another cloud, and for names that are not in it.
@@ -262,7 +262,7 @@ def _restore_step(
     if inverse is None:
         return Restoration(step, SKIPPED, why)
     # Sent all the same, the write would leave an empty record of the consumer in Placement, which
-    # is in the way of every later allocation.
+    # prevents every later allocation.
     if missing := sorted(set(inverse.allocates) - set(providers)):
         return _refuse_without_providers(step, missing, providers, deleted)
     if journal is None:
@@ -294,7 +294,7 @@ def _refuse_without_providers(
 ) -> Restoration:
     """Return the restoration of a step whose providers are `missing` in Placement.
 
-    Those that the journal says were deleted may be made again, and then it can be restored.
+    Those that the journal says were deleted may be created again, and then it can be restored.
     """
     if set(missing) <= set(deleted):
         reason = _explain_missing_providers(missing, providers, deleted)

@@ -31,8 +31,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 RESTORE_PROVIDERS: t.Final = "restore_providers"
 
-# Traits that operators set, for no driver of Nova reports them. All others are the driver's or the
-# resource tracker's, which add them and take them away as the host changes (nova/virt/driver.py,
+# Traits that operators set, because no driver of Nova reports them. All others are the driver's or
+# the resource tracker's, which add and remove them as the host changes (nova/virt/driver.py,
 # CAPABILITY_TRAITS_MAP; nova/virt/libvirt/driver.py, static_traits;
 # nova/compute/resource_tracker.py, _get_traits): an old one would promise what the host cannot do
 # any more, and an old COMPUTE_STATUS_DISABLED would keep the scheduler from it.

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Aggregates and traits for the providers of a deleted tree that nova-compute has made again.
+"""Aggregates and traits for the providers of a deleted tree that nova-compute has created again.
 
 A provider that nova-compute makes has its inventory and the traits that the driver reports, and
 nothing else: no aggregates and no traits that an operator set (nova/scheduler/client/report.py,
@@ -73,7 +73,7 @@ _RECREATE_HINT = "nova-compute creates it again when it starts; restore again af
 
 @d.dataclass(frozen=True)
 class TreeOutcome:
-    """What became of one tree: an outcome, the remarks on it, and the write if there was one."""
+    """The outcome of one tree, the remarks on it, and the write if there was one."""
 
     outcome: str
     reason: str
@@ -97,7 +97,7 @@ class TreeRestorer:
         self._aggregates: dict[str, Aggregate] | None = None
 
     def restore_tree(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> TreeOutcome:
-        """Add what the providers of `tree` lack, if nova-compute has made it again.
+        """Add what the providers of `tree` lack, if nova-compute has created it again.
 
         Raises CloudError when the providers cannot be read, JournalError when the write cannot be
         recorded.
@@ -134,7 +134,7 @@ class TreeRestorer:
     def _find_root(
         self, tree: TreeRecord, providers: Mapping[str, Provider]
     ) -> tuple[Provider | None, str]:
-        """Return the root that nova-compute has made again, or None and why there is none.
+        """Return the root that nova-compute has created again, or None and why there is none.
 
         It most often has the same uuid, which nova-compute keeps in its file compute_id. A host
         that lost that file, or was installed again, has another uuid and the same name.

@@ -91,7 +91,7 @@ def _render_origin(findings: FindingsDocument) -> str:
 
 
 def format_code_span(text: t.Any, limit: int = _MAX_NAME) -> str:
-    """Return `text` as a code span that is safe in a table as well; nothing for no text."""
+    """Return `text` as a code span that is safe in a table as well; an empty text for none."""
     shown = make_printable(text, limit) if text else ""
     if not shown.strip():
         return ""

@@ -243,7 +243,7 @@ def _format_teams(notice: Notice) -> Payload:
 
 
 def _build_teams_line(bold: str | None = None, plain: str | None = None) -> Payload:
-    """Return a block with a bold run and a plain one, of which one may be missing."""
+    """Return a block with a bold run and a plain one, either of which may be missing."""
     runs = []
     if bold is not None:
         runs.append({"type": "TextRun", "text": bold, "weight": "Bolder"})

@@ -100,7 +100,7 @@ def describe_complaint(record: Complaint) -> str:
 
 
 def map_outcomes(report: Report) -> dict[str, str]:
-    """Return what became of the change of each finding, or would without check mode, by its id."""
+    """Return the outcome of each change, or in check mode the expected one, by the finding's id."""
     if report.remediation is None:
         return {}
     would = "would be " if report.remediation["check_mode"] else ""

@@ -205,7 +205,7 @@ def _count_remaining(report: Report) -> dict[str, int]:
 
 
 def _build_kind_samples(counts: Mapping[str, int]) -> list[Sample]:
-    """Return a sample for every kind: zero for a kind of which nothing is left."""
+    """Return a sample for every kind: zero for a kind without findings."""
     samples: list[Sample] = []
     for kind in KINDS:
         verdict = ORPHANED if kind in ORPHAN_KINDS else DRIFTED

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a run has to report, in whatever format."""
+"""The contents of a report, in any format."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class RowIndex(t.TypedDict):
     age: int | None
     age_text: str
     reason: str
-    # What became of the entry, and the style in which the page shows it.
+    # The state of the entry, and the style in which the page shows it.
     state: str
     look: str
     new: bool
@@ -149,7 +149,7 @@ class Row:
 
 @d.dataclass(frozen=True)
 class State:
-    """What became of an entry, and why.
+    """The state of an entry, and the reason.
 
     style: `done`, `planned`, `failed`, `skipped` or `left`.
     """
