@@ -284,6 +284,7 @@ def _ensure_absent(
 ) -> dict[str, t.Any]:
     if service is None:
         return {"changed": False, "service": None}
+    # Only a compute service has providers, which must not be left behind.
     if service.binary == COMPUTE:
         return _delete_compute_service(module, session, service)
     # The other services have neither compute nodes nor resource providers.

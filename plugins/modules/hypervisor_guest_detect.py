@@ -259,6 +259,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     for answer in answers:
         guests.extend(parse_guests(answer))
     hosts = [answer["host"] for answer in answers]
+    # Which compute service the guests belong to would be a guess.
     if len(set(hosts)) < len(hosts):
         raise InvalidInput(
             "guests has two results for one host: each needs the name of its own compute service."

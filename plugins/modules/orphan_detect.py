@@ -553,11 +553,13 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     index = SnapshotIndex(snapshot)
     findings = judge(index, policy)
     document = build_document(index, findings, selection, history, sighting_policy)
+    # Written in check mode too: detection changes nothing.
     if dest:
         write_json(dest, document)
     if state:
         write_json(state, extract_history(document))
     _warn_about_policy(module, policy, snapshot)
+    # Most likely a typo in the expression, which would otherwise end in an empty plan.
     if selection and not any(entry["selected"] for entry in document["findings"]):
         module.warn("select matches none of the findings: nothing may be changed.")
     result = {"changed": False, "summary": document["summary"]}
@@ -570,6 +572,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 def _load_snapshot(path: str, scope: Scope) -> Snapshot:
     """Return the snapshot in the file `path`. Raises InvalidInput when it should be narrowed."""
+    # What was not read cannot be judged, and what was read belongs together.
     if scope != Scope():
         raise InvalidInput(
             "snapshot_src is judged as it was read: it cannot be combined with hosts, consumers, "
@@ -589,6 +592,7 @@ def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapsh
 def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:
     """Warn about options that have no effect, or none any more."""
     warn_ended_exclusions(module, policy)
+    # A typo in a name would leave it without effect, and nobody would notice.
     for name in find_absent_allocators(policy, snapshot.cloud):
         module.warn(
             f"ignore_allocators names {name}, which the service catalogue of this cloud does not "

@@ -428,6 +428,7 @@ def _return_plan(
     except BreakerTripped as error:
         # The plan is returned as well: it shows what exceeds the limit.
         return {**result, "failed": True, "msg": str(error)}
+    # Added up over all consumers, for a reader who asks what the whole plan is worth.
     freed: list[Mapping[str, int]] = []
     taken: list[Mapping[str, int]] = []
     for change in changes:

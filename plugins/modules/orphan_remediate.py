@@ -255,6 +255,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     with contextlib.suppress(OSError):
         os.unlink(path)
     max_failures = parse_max_failures(params)
+    # An exclusion that has ended protects nothing any more.
     warn_ended_exclusions(module, policy)
     plan = Plan.parse(read_json_option("plan", params["plan"]))
     session = connect()

@@ -248,7 +248,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Restore what the journal says was removed, and return the outcome of each change."""
     params, max_failures = module.params, parse_max_failures(module.params)
+    # Checked before the journal is read: a wrong option should fail at once.
     consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
+    # A torn last line is normal after a power cut: its write was never sent.
     records, torn = read_journal(params["journal"])
     session = connect()
     placement = session.placement

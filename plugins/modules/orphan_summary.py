@@ -150,6 +150,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule) -> dict[str, t.Any]:
     summary = summarize_runs([_read_run(run) for run in module.params["runs"]])
     dest = module.params["dest"]
+    # Written in check mode too: a summary changes nothing.
     if dest:
         write_json(dest, summary)
     result = {
@@ -186,6 +187,7 @@ def _read_run(run: Mapping[str, t.Any]) -> RunResult:
         errors.append(str(error))
     return RunResult(
         run["name"],
+        # An empty text is what a template gives for a variable that is not set.
         run["region"] or None,
         run["shard"] or None,
         " ".join(errors),
