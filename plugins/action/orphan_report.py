@@ -40,8 +40,29 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     terminal,
 )
 
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+        DocumentName,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        PlanDocument,
+        RemediationDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        GuestsDocument,
+        HostsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+        Complaint,
+    )
+
+# Sentences that are wider are hard to read, on however wide a terminal.
 MAX_WIDTH = 120
 
+# Ansible's settings for the colours of its own results.
 COLOURS = {
     lines.CHANGED: "COLOR_CHANGED",
     lines.SKIPPED: "COLOR_SKIP",
@@ -51,7 +72,15 @@ COLOURS = {
 }
 
 
-DOCUMENTS = ("findings", "plan", "remediation", "hosts", "guests")
+class Files(t.TypedDict):
+    """The files that the options name; None for an option that is not given."""
+
+    findings: FindingsDocument | None
+    plan: PlanDocument | None
+    remediation: RemediationDocument | None
+    hosts: HostsDocument | None
+    guests: GuestsDocument | None
+
 
 ARGUMENT_SPEC = {
     "findings": {"type": "path"},
@@ -72,6 +101,7 @@ ARGUMENT_SPEC = {
 }
 
 
+# These are about findings, and say nothing without them.
 REQUIRED_BY = {
     "complaints": ("findings",),
     "output_dir": ("findings",),
@@ -99,16 +129,23 @@ class ActionModule(ActionBase):
             required_by=REQUIRED_BY,
         )
         self._task_vars = task_vars
-        read = {key: options[key] and self._read_document(key, options[key]) for key in DOCUMENTS}
+        read: Files = {
+            "findings": self._read_document("findings", options),
+            "plan": self._read_document("plan", options),
+            "remediation": self._read_document("remediation", options),
+            "hosts": self._read_document("hosts", options),
+            "guests": self._read_document("guests", options),
+        }
         complaints = self._read_complaints(options["complaints"])
         if options["terminal"]:
             self._draw(read, options, complaints)
         result: dict[str, t.Any] = {"changed": False}
         report = None
+        # Shown above, but a report would name outcomes of other findings.
         if not self._is_plan_consistent(read):
             read["findings"] = None
         elif options["formats"] and not read["findings"]:
-            raise AnsibleActionFail("formats needs findings: they are what is written.")
+            raise AnsibleActionFail("formats needs findings: the reports are about them.")
         if read["findings"]:
             report = Report(
                 findings=read["findings"],
@@ -128,7 +165,7 @@ class ActionModule(ActionBase):
         return result
 
     @staticmethod
-    def _is_plan_consistent(read: dict[str, t.Any]) -> bool:
+    def _is_plan_consistent(read: Files) -> bool:
         """Return whether the plan, if there is one, was made of these findings.
 
         Of other findings no outcome can be reported.
@@ -138,9 +175,7 @@ class ActionModule(ActionBase):
             return True
         return bool(plan["detected_at"] == findings["finished_at"])
 
-    def _draw(
-        self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]
-    ) -> None:
+    def _draw(self, read: Files, options: dict[str, t.Any], complaints: list[Complaint]) -> None:
         # A worker has no terminal: Display has the width of the main process's.
         columns = Display().columns or MAX_WIDTH
         width = min(shutil.get_terminal_size((columns, 0)).columns, MAX_WIDTH)
@@ -164,12 +199,14 @@ class ActionModule(ActionBase):
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:
         """Write the reports, and return their paths by format."""
         written: dict[str, str] = {}
+        # A format that is named twice is written once.
         for name in dict.fromkeys(options["formats"]):
             # JSON has no report: it is the file of the findings.
             if name not in FORMATS:
                 continue
             path, mode = self._choose_path(name, options)
             contents = report
+            # The time of the last success comes from the file that is about to be replaced.
             if name == PROMETHEUS:
                 contents = report.replace_metrics(self._read_text(path))
             self._write_file(path, FORMATS[name].render(contents), mode)
@@ -184,7 +221,9 @@ class ActionModule(ActionBase):
             # node_exporter reads the metrics; all other reports name projects and users.
             return metrics_path, "0644"
         if not folder:
-            raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
+            raise AnsibleActionFail(
+                f"output_dir is needed for {name}: the report is written there."
+            )
         return os.path.join(folder, FORMATS[name].file), "0600"
 
     def _write_file(self, path: str, text: str, mode: str) -> None:
@@ -212,6 +251,7 @@ class ActionModule(ActionBase):
         ) as source:
             source.write(text)
             source.flush()
+            # The copy must happen in check mode too, and never show its text as a diff.
             task = self._task.copy()
             task.args = {"src": source.name, "dest": unfinished, "mode": mode, "follow": False}
             task.check_mode = task.diff = False
@@ -236,7 +276,7 @@ class ActionModule(ActionBase):
                 f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}"
             )
 
-    def _read_complaints(self, option: t.Any) -> list[t.Any]:
+    def _read_complaints(self, option: t.Any) -> list[Complaint]:
         """Return the records in the option, which has them or the path of their file."""
         if option is None:
             return []
@@ -246,7 +286,11 @@ class ActionModule(ActionBase):
         except InvalidInput as error:
             raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
 
-    def _read_document(self, what: str, path: str) -> t.Any:
+    def _read_document(self, what: DocumentName, options: dict[str, t.Any]) -> t.Any:
+        """Return the file that the option `what` names, None without one."""
+        path = options[what]
+        if not path:
+            return None
         try:
             return validate_document(what, self._read_json(path), path)
         except InvalidInput as error:
@@ -266,6 +310,7 @@ class ActionModule(ActionBase):
     def _read_text(self, path: str) -> str | None:
         """Return the contents of a file, None where there is none."""
         slurped = self._slurp(path)
+        # A first run has no file of an earlier one.
         if slurped.get("failed"):
             return None
         return base64.b64decode(slurped["content"]).decode(errors="replace")

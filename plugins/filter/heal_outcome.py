@@ -6,12 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: heal_outcome
-short_description: Tell what became of a server that Nova was to heal
+short_description: Determine the outcome of healing a server with Nova
 version_added: 1.0.0
 description:
-  - Judges by the results of the tasks that had C(nova-manage placement heal_allocations --instance)
-    give one server the claim that it misses. Whatever nova-manage said, only a server that holds
-    its own host afterwards, and nothing that it should not, is healed.
+  - Judges by the results of the tasks that called
+    C(nova-manage placement heal_allocations --instance) for one server without an allocation.
+    Whatever nova-manage reported, a server is healed only if its allocations afterwards are on its
+    own host and nowhere else.
   - The entry point C(heal) of the role P(osops.placement.orphan_cleanup#role) uses it.
 author:
   - osops.placement contributors (@osops)
@@ -20,19 +21,19 @@ options:
     description:
       - The result of the task that called nova-manage, also when it failed or the host could not be
         reached.
-      - When the task was skipped, the server was not proven to hold nothing.
+      - When the task was skipped, the server was not proven to have no allocations.
     type: dict
     required: true
   before:
-    description: What M(osops.placement.orphan_detect) returned of the server before the call.
+    description: What M(osops.placement.orphan_detect) returned about the server before the call.
     type: dict
     required: true
   read:
-    description: What M(osops.placement.placement_allocation_info) returned of it after the call.
+    description: What M(osops.placement.placement_allocation_info) returned about it after the call.
     type: dict
     required: true
   after:
-    description: What M(osops.placement.orphan_detect) returned of it after the call.
+    description: What M(osops.placement.orphan_detect) returned about it after the call.
     type: dict
     required: true
   dry:
@@ -74,31 +75,34 @@ _value:
       type: bool
       sample: false
     reason:
-      description: Why, with what to do and with what nova-manage said.
+      description: Why, what to do, and what nova-manage said.
       returned: always
       type: str
       sample: The server has a vGPU or a Cyborg device, which Nova cannot heal. Migrate it, which
-        claims anew. It holds nothing.
+        allocates again. It has no allocations.
   sample:
     outcome: healed
     changed: true
-    reason: Nova wrote the claim. It holds its own host now. nova-manage ended with 0 and said
-      nothing.
+    reason: Nova wrote the allocation. It now has an allocation on its own host, and no other.
+      nova-manage ended with 0 and said nothing.
 """
 
 import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
+    CommandResult,
+    DetectionResult,
+    ReadResult,
     determine_heal_outcome,
 )
 
 
 def heal_outcome(
-    called: t.Mapping[str, t.Any],
-    before: t.Mapping[str, t.Any],
-    read: t.Mapping[str, t.Any],
-    after: t.Mapping[str, t.Any],
+    called: CommandResult,
+    before: DetectionResult,
+    read: ReadResult,
+    after: DetectionResult,
     dry: bool,
 ) -> dict[str, t.Any]:
     return d.asdict(determine_heal_outcome(before, called, read, after, dry))

@@ -458,9 +458,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     if not options["hosts"] or not all(name.strip() for name in options["hosts"]):
-        raise InvalidInput("hosts is empty or contains an empty name: name at least one host.")
+        raise InvalidInput("hosts must name at least one host, and no name may be empty.")
+    # Which of several hosts they belonged to would be a guess.
     if options["providers"] and len(options["hosts"]) > 1:
-        raise InvalidInput("providers belong to one host: name only this host in hosts.")
+        raise InvalidInput("providers belong to one host: name only that host in hosts.")
     policy = parse_policy(options)
     warn_ended_exclusions(module, policy)
     reader = HostReader(connect(), policy, options["kinds"])

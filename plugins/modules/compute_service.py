@@ -219,6 +219,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     describe_service_blocker,
     find_service_providers,
+    leave_out_consumers,
     require_compute_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
@@ -231,13 +232,12 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
         Provider,
     )
 
@@ -282,6 +282,7 @@ def _ensure_absent(
 ) -> dict[str, t.Any]:
     if service is None:
         return {"changed": False, "service": None}
+    # Only a compute service has providers, which must not be left behind.
     if service.binary == COMPUTE:
         return _delete_compute_service(module, session, service)
     # The other services have neither compute nodes nor resource providers.
@@ -297,10 +298,13 @@ def _delete_compute_service(
     nodes = require_compute_nodes(NovaReader(session.compute).list_hypervisors(with_servers=False))
     providers = placement.list_providers()
     trees = find_service_providers(service, nodes, providers)
-    consumers = _list_consumers(module, placement, trees)
+    consumers = placement.list_allocations_on_providers(trees)
+    if module.check_mode:
+        consumers = leave_out_consumers(consumers, module.params["assume_removed"])
     result: dict[str, t.Any] = {"changed": True, "service": None}
     if consumers:
         result["consumers"] = sorted(consumers)
+    # With allocations on it, the provider of the host would be left behind.
     if not module.params["force_residual"]:
         reason = describe_service_blocker(service, consumers)
         if reason:
@@ -309,27 +313,14 @@ def _delete_compute_service(
         return result
     own_nodes = [node for node in nodes if node.host == service.host]
     without_provider = [node for node in own_nodes if node.uuid not in providers]
+    # Nova answers 500 to the deletion of a service that has a node without a provider.
     with ProviderWriter(session.placement).create_placeholders(without_provider):
         ServiceWriter(session.compute).delete_service(service, own_nodes)
+    # Nova only logs that it could not delete a provider.
     left = _list_left_roots(placement, trees)
     if left:
         module.warn(f"Nova left resource providers of {service.host} behind: {', '.join(left)}.")
     return {**result, "left_providers": left}
-
-
-def _list_consumers(
-    module: AnsibleModule, placement: PlacementReader, trees: Iterable[str]
-) -> dict[str, Allocations]:
-    """Return by consumer the allocations on `trees`, but none that check mode assumes removed."""
-    consumers = placement.list_allocations_on_providers(trees)
-    if not module.check_mode:
-        return consumers
-    assumed = module.params["assume_removed"]
-    return {
-        consumer: allocations
-        for consumer, allocations in consumers.items()
-        if consumer not in assumed
-    }
 
 
 def _list_left_roots(placement: PlacementReader, trees: Mapping[str, Provider]) -> list[str]:

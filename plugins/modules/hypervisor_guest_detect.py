@@ -416,10 +416,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     for answer in answers:
         guests.extend(parse_guests(answer))
     hosts = [answer["host"] for answer in answers]
+    # Which compute service the guests belong to would be a guess.
     if len(set(hosts)) < len(hosts):
         raise InvalidInput(
-            "guests has two answers of one host: each needs the name of its own compute service."
+            "guests has two results for one host: each needs the name of its own compute service."
         )
+    # Read before the cloud is: a wrong path should fail at once.
     earlier_ids = _read_earlier_ids(options["findings"])
     policy = parse_policy(options)
     warn_ended_exclusions(module, policy)

@@ -967,18 +967,23 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         policy = parse_policy(options, snapshot.finished_at)
     else:
         snapshot = _read_cloud(module, connect, scope)
+    # Kept before it is judged, so that a fault of a rule can be examined.
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
+    # Read before dest is written, which may be the same file.
     history = read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn)
+    # The index is expensive for a large cloud: it is built once for the rules and the document.
     index = SnapshotIndex(snapshot)
     findings = judge(index, policy)
     document = build_document(index, findings, selection, history, sighting_policy)
+    # Written in check mode too: detection changes nothing.
     if dest:
         write_json(dest, document)
     if state:
         write_json(state, extract_history(document))
     _warn_about_policy(module, policy, snapshot)
+    # Most likely a typo in the expression, which would otherwise end in an empty plan.
     if selection and not any(entry["selected"] for entry in document["findings"]):
         module.warn("select returns none of the findings, so nothing may be changed.")
     result = {"changed": False, "summary": document["summary"]}
@@ -991,16 +996,18 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 def _load_snapshot(path: str, scope: Scope) -> Snapshot:
     """Return the snapshot in the file `path`. Raises InvalidInput when it should be narrowed."""
+    # What was not read cannot be judged, and what was read belongs together.
     if scope != Scope():
         raise InvalidInput(
-            "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and "
-            "shard cannot be given beside it."
+            "snapshot_src is judged as it was read: it cannot be combined with hosts, consumers, "
+            "projects, kinds, mode or shard."
         )
     return decode(read_json(path))
 
 
 def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapshot:
     session = connect()
+    # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
     return Collector(session).collect(scope)
@@ -1009,6 +1016,7 @@ def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapsh
 def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:
     """Warn about options that have no effect, or none any more."""
     warn_ended_exclusions(module, policy)
+    # A typo in a name would leave it without effect, and nobody would notice.
     for name in find_absent_allocators(policy, snapshot.cloud):
         module.warn(
             f"ignore_allocators names {name}, which the service catalogue of this cloud does not "

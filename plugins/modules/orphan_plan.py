@@ -496,7 +496,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     CHANGEABLE_KINDS,
     REMEDIATE,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     limits_options,
@@ -515,6 +515,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
 
@@ -523,6 +524,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     document = None
     if options["plan"] is not None:
         document = read_json_option("plan", options["plan"])
+    # Nova makes these changes itself: there is no plan of ours for them.
     if options["heal"]:
         return _plan_healing(module, document)
     if is_compact(document):
@@ -532,9 +534,10 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         return _return_plan(module, plan, options["dest"])
     if options["findings"]:
         raise InvalidInput(
-            "findings and plan were both given, and the plan has its documents: give one of them."
+            "findings and plan are both set, and the plan contains its documents: set one of them."
         )
     plan = Plan.parse(document)
+    # The plan stays where it is unless dest asks for a copy.
     path = options["dest"]
     if path is None and isinstance(options["plan"], str):
         path = options["plan"]
@@ -558,9 +561,10 @@ def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
     }
 
 
-def _use_compact_plan(module: AnsibleModule, document: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _use_compact_plan(module: AnsibleModule, document: Unchecked) -> dict[str, t.Any]:
     """Check a compact plan, and rebuild the whole plan where there are findings for it."""
     options = module.params
+    # Refused before any detection: a second job may have other options than the first.
     approval = Approval.parse(document)
     approval.check_kinds(options["kinds"])
     if options["findings"]:
@@ -585,6 +589,7 @@ def _return_plan(
 
     extra: what only a compact plan returns.
     """
+    # Written before the limits are checked, so that a plan that exceeds them can be read.
     if module.params["dest"]:
         write_json(module.params["dest"], plan.as_dict())
     steps: list[Step | TreeStep] = [*plan.steps, *plan.removals]
@@ -601,6 +606,7 @@ def _return_plan(
     except BreakerTripped as error:
         # The plan is returned as well: it shows what exceeds the limit.
         return {**result, "failed": True, "msg": str(error)}
+    # Added up over all consumers, for a reader who asks what the whole plan is worth.
     freed: list[Mapping[str, int]] = []
     taken: list[Mapping[str, int]] = []
     for change in changes:
@@ -608,8 +614,8 @@ def _return_plan(
         taken += change.allocates.values()
     result["actions"] = dict(collections.Counter(change.action for change in changes))
     result["records"] = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
-    result["frees"] = totals(freed)
-    result["claims"] = totals(taken)
+    result["frees"] = sum_amounts(freed)
+    result["claims"] = sum_amounts(taken)
     if module._diff:
         result["diff"] = build_diff(changes)
     return result

@@ -304,21 +304,14 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
     policy_options,
     warn_ended_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json_option,
-    write_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    FORMAT,
-    MAX_RETURNED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     FAILED,
     build_diff,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
-    NOT_TRIED,
     failures_option,
     limits_options,
     parse_limits,
@@ -327,27 +320,27 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
+    conclude_run,
+    count_outcomes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import (
     TreeRemover,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     OUTCOMES,
-    Outcome,
     Remediation,
-    count_failed,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
     watch_for_stop,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
-
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Make the changes of the plan, and return what became of each."""
+    """Make the changes of the plan, and return the outcome of each."""
     params, policy = module.params, parse_policy(module.params)
     path = os.path.join(params["output_dir"], "remediation.json")
     # The file of an earlier run must not be taken for that of this one, should this one not get to
@@ -355,12 +348,15 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     with contextlib.suppress(OSError):
         os.unlink(path)
     max_failures = parse_max_failures(params)
+    # An exclusion that has ended protects nothing any more.
     warn_ended_exclusions(module, policy)
     plan = Plan.parse(read_json_option("plan", params["plan"]))
     session = connect()
+    # These two need no request about any consumer, so they come before the lock.
     check_cloud(plan, session.cloud)
     plan.check_limits(parse_limits(params))
     endpoint = session.placement.endpoint
+    # Without a journal nothing below can write.
     journal = None if module.check_mode else Journal(params["output_dir"], endpoint)
     with (
         watch_for_stop() as stopped,
@@ -369,78 +365,16 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         writer = AllocationWriter(session.placement)
         remediation = Remediation(Collector(session), policy, writer, journal, max_failures)
         outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
+        # A tree can be deleted only after the changes before have emptied it.
         remover = TreeRemover(session, policy, journal, max_failures)
-        outcomes += remover.remove_trees(plan.removals, stopped, count_failed(outcomes))
+        outcomes += remover.remove_trees(plan.removals, stopped, count_outcomes(outcomes, FAILED))
         why_stopped = stopped()
 
-    result = _build_result(module, outcomes, journal, path, why_stopped)
-    errors = _list_errors(outcomes, journal, why_stopped)
-    errors += _write_outcomes(module, outcomes, result)
-    if errors:
-        return {**result, "failed": True, "msg": " ".join(errors)}
-    return result
-
-
-def _build_result(
-    module: AnsibleModule,
-    outcomes: Sequence[Outcome],
-    journal: Journal | None,
-    path: str,
-    why_stopped: str,
-) -> dict[str, t.Any]:
-    result: dict[str, t.Any] = {
-        "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
-        "tally": {name: _count_outcomes(outcomes, name) for name in OUTCOMES},
-        "outcomes": [outcome.as_dict() for outcome in outcomes[:MAX_RETURNED]],
-        "stopped": why_stopped,
-        "journal": journal.path if journal and journal.written else None,
-        "remediation": path,
-    }
+    result = conclude_run(outcomes, OUTCOMES, journal, why_stopped, path, "made")
+    result["remediation"] = path
     if module._diff:
         result["diff"] = build_diff(outcome.step.change for outcome in outcomes if outcome.changed)
     return result
-
-
-def _list_errors(
-    outcomes: Sequence[Outcome], journal: Journal | None, why_stopped: str
-) -> list[str]:
-    """Return a sentence for everything that went wrong."""
-    errors = []
-    if why_stopped:
-        made = sum(outcome.changed for outcome in outcomes)
-        errors.append(
-            f"{why_stopped} {made} of {len(outcomes)} changes were made: run again for the rest."
-        )
-    if failed := _count_outcomes(outcomes, FAILED):
-        first = next(outcome.reason for outcome in outcomes if outcome.outcome == FAILED)
-        untried = sum(outcome.reason.startswith(NOT_TRIED) for outcome in outcomes)
-        left = f", and {untried} were not tried" if untried else ""
-        errors.append(f"{failed} of {len(outcomes)} changes failed{left}. The first: {first}")
-    if journal and journal.broken:
-        errors.append(f"The journal {journal.path} is not complete.")
-    return errors
-
-
-def _write_outcomes(
-    module: AnsibleModule, outcomes: Sequence[Outcome], result: dict[str, t.Any]
-) -> list[str]:
-    """Write the file with all outcomes, and return why it could not be written."""
-    document = {
-        "format": FORMAT,
-        "check_mode": module.check_mode,
-        "tally": result["tally"],
-        "journal": result["journal"],
-        "outcomes": [outcome.as_dict() for outcome in outcomes],
-    }
-    try:
-        write_json(result["remediation"], document)
-    except InvalidInput as error:
-        return [f"The outcomes could not be kept: {error}"]
-    return []
-
-
-def _count_outcomes(outcomes: Sequence[Outcome], name: str) -> int:
-    return sum(outcome.outcome == name for outcome in outcomes)
 
 
 def main() -> None:

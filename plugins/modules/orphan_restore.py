@@ -400,20 +400,11 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    FORMAT,
-    MAX_RETURNED,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    FAILED,
-    RESTORED,
     build_diff,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
-    NOT_TRIED,
     failures_option,
     parse_max_failures,
 )
@@ -422,35 +413,41 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     read_journal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
+    conclude_run,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     OUTCOMES,
-    Restoration,
-    find_deleted_providers,
     find_restore_steps,
     restore,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
     watch_for_stop,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
+    find_deleted_providers,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     TreeRestorer,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
-
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Restore what the journal says was removed, and return what became of each change."""
+    """Restore what the journal says was removed, and return the outcome of each change."""
     params, max_failures = module.params, parse_max_failures(module.params)
+    # Checked before the journal is read: a wrong option should fail at once.
     consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
+    # A torn last line is normal after a power cut: its write was never sent.
     records, torn = read_journal(params["journal"])
     session = connect()
     placement = session.placement
     steps = find_restore_steps(records, placement.endpoint, consumers, params["providers"])
+    # All of them, also when only consumers are restored: it explains missing providers.
     deleted = find_deleted_providers(records, placement.endpoint)
+    # Without a journal nothing below can write.
     journal = None if module.check_mode else Journal(params["output_dir"], placement.endpoint)
     with (
         watch_for_stop() as stopped,
@@ -474,79 +471,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         )
 
     path = os.path.join(params["output_dir"], "restoration.json")
-    result = _build_result(module, done, journal, path, why_stopped)
+    result = conclude_run(done, OUTCOMES, journal, why_stopped, path, "restored")
+    result["restoration"] = path
     result["torn"] = torn
-    errors = _list_errors(done, journal, why_stopped)
-    errors += _write_outcomes(module, done, result)
-    if errors:
-        return {**result, "failed": True, "msg": " ".join(errors)}
-    return result
-
-
-def _build_result(
-    module: AnsibleModule,
-    done: Sequence[Restoration],
-    journal: Journal | None,
-    path: str,
-    why_stopped: str,
-) -> dict[str, t.Any]:
-    restored = [restoration for restoration in done if restoration.outcome == RESTORED]
-    result: dict[str, t.Any] = {
-        "changed": bool(restored) or any(restoration.partly for restoration in done),
-        "tally": {name: _count_outcomes(done, name) for name in OUTCOMES},
-        "outcomes": [restoration.as_dict() for restoration in done[:MAX_RETURNED]],
-        "stopped": why_stopped,
-        "journal": journal.path if journal and journal.written else None,
-        "restoration": path,
-    }
     if module._diff:
-        result["diff"] = build_diff(entry.write for entry in restored if entry.write)
+        result["diff"] = build_diff(entry.write for entry in done if entry.changed and entry.write)
     return result
-
-
-def _list_errors(
-    done: Sequence[Restoration], journal: Journal | None, why_stopped: str
-) -> list[str]:
-    """Return a sentence for everything that went wrong."""
-    errors = []
-    if why_stopped:
-        restored = _count_outcomes(done, RESTORED)
-        errors.append(
-            f"{why_stopped} {restored} of {len(done)} changes were taken back: "
-            "run again for the rest."
-        )
-    if failed := _count_outcomes(done, FAILED):
-        first = next(restoration.reason for restoration in done if restoration.outcome == FAILED)
-        untried = sum(restoration.reason.startswith(NOT_TRIED) for restoration in done)
-        left = f", and {untried} were not tried" if untried else ""
-        errors.append(
-            f"{failed} of {len(done)} changes could not be taken back{left}. The first: {first}"
-        )
-    if journal and journal.broken:
-        errors.append(f"The journal {journal.path} is not complete.")
-    return errors
-
-
-def _write_outcomes(
-    module: AnsibleModule, done: Sequence[Restoration], result: dict[str, t.Any]
-) -> list[str]:
-    """Write the file with all outcomes, and return why it could not be written."""
-    document = {
-        "format": FORMAT,
-        "check_mode": module.check_mode,
-        "tally": result["tally"],
-        "journal": result["journal"],
-        "outcomes": [restoration.as_dict() for restoration in done],
-    }
-    try:
-        write_json(result["restoration"], document)
-    except InvalidInput as error:
-        return [f"The outcomes could not be kept: {error}"]
-    return []
-
-
-def _count_outcomes(done: Sequence[Restoration], name: str) -> int:
-    return sum(restoration.outcome == name for restoration in done)
 
 
 def main() -> None:

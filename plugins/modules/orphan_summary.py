@@ -331,10 +331,18 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.validati
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        RemediationDocument,
+    )
+
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
     summary = summarize_runs([_read_run(run) for run in module.params["runs"]])
     dest = module.params["dest"]
+    # Written in check mode too: a summary changes nothing.
     if dest:
         write_json(dest, summary)
     result = {
@@ -350,23 +358,34 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
 
 def _read_run(run: Mapping[str, t.Any]) -> RunResult:
     """Return one run with its files; a file that is not valid counts as an error of the run."""
-    documents: dict[str, t.Any] = {}
     paths = {part: run[part] for part in ("findings", "remediation") if run[part]}
+    findings: FindingsDocument | None = None
+    remediation: RemediationDocument | None = None
     errors = []
     if run["error"]:
         errors.append(run["error"])
-    for part, path in paths.items():
-        try:
-            documents[part] = validate_document(part, read_json(path), path)
-        except InvalidInput as error:
-            errors.append(str(error))
+    # One by one: a file that is not valid must not hide the other.
+    try:
+        if "findings" in paths:
+            path = paths["findings"]
+            findings = validate_document("findings", read_json(path), path)
+    except InvalidInput as error:
+        errors.append(str(error))
+    try:
+        if "remediation" in paths:
+            path = paths["remediation"]
+            remediation = validate_document("remediation", read_json(path), path)
+    except InvalidInput as error:
+        errors.append(str(error))
     return RunResult(
         run["name"],
+        # An empty text is what a template gives for a variable that is not set.
         run["region"] or None,
         run["shard"] or None,
         " ".join(errors),
-        paths=paths,
-        **documents,
+        findings,
+        remediation,
+        paths,
     )
 
 

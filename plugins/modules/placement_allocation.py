@@ -312,8 +312,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if entries is None:
         entries = [module.params]
     consumers = [require_uuid(entry["consumer"], "consumer") for entry in entries]
+    # The second entry of a consumer would be checked against what the first has not written yet.
     _check_distinct(consumers)
     api = connect().placement
+    # Placement would refuse it only at the write, after those of earlier entries.
     if any(entry["consumer_type"] for entry in entries) and api.newest < (1, 38):
         raise InvalidInput(
             f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older."
@@ -325,6 +327,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     for consumer, entry in zip(consumers, entries, strict=True):
         current = t.cast("Allocation", placement.get_allocation(consumer).value)
         target = TARGETS[entry["state"]](current, entry, providers)
+        # A consumer that has its target already is right, whatever its generation.
         if _build_change(current, target) is not None:
             check_generation(current, entry["consumer_generation"])
         steps.append((current, target))
@@ -336,6 +339,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             try:
                 writer.replace(change)
             except CloudError as error:
+                # The consumers before this one are written, and must be reported.
                 return {**result, "failed": True, "msg": str(error)}
         changed = change is not None
         result["changed"] |= changed
@@ -355,6 +359,7 @@ def _check_distinct(consumers: Sequence[str]) -> None:
 
 
 def _build_change(current: Allocation, target: Allocation) -> Change | None:
+    # Compared as they would be sent: what makes no difference there is not a change.
     before, after = build_body(current), build_body(target)
     if before == after:
         return None

@@ -169,6 +169,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         if uuids is None:
             consumers = consumers_there
         else:
+            # Both options were given: the consumer must be on one of these trees.
             consumers &= consumers_there
     allocations = placement.get_allocations(sorted(consumers))
     return {

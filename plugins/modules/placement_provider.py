@@ -137,6 +137,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditio
     check_no_compute_node,
     describe_consumers,
     find_tree,
+    leave_out_consumers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     list_host_names,
@@ -148,7 +149,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
         Provider,
     )
 
@@ -165,8 +165,11 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         result["diff"] = {"before": {"providers": described}, "after": {"providers": []}}
     if not tree:
         return result
+    # Children come first, as Placement deletes no parent of a provider.
     root = tree[-1]
-    consumers = _list_consumers(module, placement, tree)
+    consumers = placement.list_allocations_on_providers(provider.uuid for provider in tree)
+    if module.check_mode:
+        consumers = leave_out_consumers(consumers, module.params["assume_removed"])
     _check_no_compute_node(module, session, root, providers)
     reason = describe_consumers(consumers, f"the tree of {root.name}")
     if reason:
@@ -188,26 +191,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     return result
 
 
-def _list_consumers(
-    module: AnsibleModule, placement: PlacementReader, tree: Iterable[Provider]
-) -> dict[str, Allocations]:
-    """Return by consumer the allocations on a tree, but none that check mode assumes removed."""
-    consumers = placement.list_allocations_on_providers(provider.uuid for provider in tree)
-    if not module.check_mode:
-        return consumers
-    assumed = module.params["assume_removed"]
-    return {
-        consumer: allocations
-        for consumer, allocations in consumers.items()
-        if consumer not in assumed
-    }
-
-
 def _check_no_compute_node(
     module: AnsibleModule, session: Session, root: Provider, providers: Mapping[str, Provider]
 ) -> None:
     nova = NovaReader(session.compute)
     other_novas = session.other_novas
+    # The Novas of other regions cannot be asked from here: with this option the user vouches.
     if module.params["ignore_other_regions"]:
         other_novas = ()
     lookups = {name: nova.get_host(name) for name in list_host_names(root.name)}

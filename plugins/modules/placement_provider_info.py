@@ -234,6 +234,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Return the resource providers that the options select, with their parts."""
     names, parts = module.params["resource_provider"], module.params["parts"]
     placement = PlacementReader(connect().placement)
+    # All providers are one request, and each tree is one.
     if names is None:
         providers = placement.list_providers()
     else:

@@ -18,17 +18,64 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    Entry,
     iterate_entries,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    Record = Mapping[str, t.Any]
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        FindingsDocument,
+    )
 
 
-def extract_records(contents: t.Any) -> list[Record]:
+class ComplaintProvider(t.TypedDict, total=False):
+    """The resource provider that a complaint names."""
+
+    name: str
+    uuid: str
+
+
+class Complaint(t.TypedDict):
+    """What a host complained of in its log: a record of `nova_log_info`."""
+
+    # One of the names in `_hypervisor.nova_log`, such as `not_in_database`.
+    kind: str
+    # The name of the host that complained.
+    host: str
+    # Which of the rest there are depends on the kind. The uuid of a server.
+    instance: t.NotRequired[str | None]
+    provider: t.NotRequired[ComplaintProvider | None]
+    # The host that the server has moved to.
+    other_host: t.NotRequired[str | None]
+    # Amounts by resource class that the server has there.
+    amounts: t.NotRequired[dict[str, int] | None]
+    # How many servers the `database` and the `hypervisor` count.
+    counts: t.NotRequired[dict[str, int] | None]
+    # The version of an RPC that was `requested`, and the `cap`.
+    versions: t.NotRequired[dict[str, str] | None]
+    # How often the host complained, and when it last did, in UTC.
+    count: t.NotRequired[int]
+    last_seen: t.NotRequired[str]
+
+
+class Explanation(t.TypedDict):
+    """A complaint with a finding that explains it."""
+
+    # The id of the finding.
+    finding: str
+    record: Complaint
+
+
+class Correlation(t.TypedDict):
+    """All complaints: those that a finding explains, and those that none does."""
+
+    explained: list[Explanation]
+    unexplained: list[Complaint]
+
+
+def extract_records(contents: t.Any) -> list[Complaint]:
     """Return the records in what `nova_log_info` returned, or in a list of records of any hosts.
 
     Raises InvalidInput when it holds anything else.
@@ -36,19 +83,14 @@ def extract_records(contents: t.Any) -> list[Record]:
     records = contents.get("records") if isinstance(contents, dict) else contents
     if not isinstance(records, list) or not all(map(_is_record, records)):
         raise InvalidInput(
-            "These are no complaints: give the records that nova_log_info returns, "
+            "they are not the records that nova_log_info returns, "
             "as a list or under the key records."
         )
     return records
 
 
-def correlate_records(
-    findings: Mapping[str, t.Any], records: Iterable[Record]
-) -> dict[str, list[t.Any]]:
+def correlate_records(findings: FindingsDocument, records: Iterable[Complaint]) -> Correlation:
     """Return the complaints that a finding explains, and those that none does.
-
-    Under `explained` is each complaint with the `finding` that explains it, under `unexplained`
-    each complaint without a finding.
 
     findings: the contents of `findings.json`; what is protected or undecided explains a
     complaint, too.
@@ -57,8 +99,8 @@ def correlate_records(
     for entry in iterate_entries(findings):
         for subject in _list_subjects(entry):
             by_subject[subject].append(entry)
-    explained: list[t.Any] = []
-    unexplained: list[t.Any] = []
+    explained: list[Explanation] = []
+    unexplained: list[Complaint] = []
     for record in records:
         candidates = by_subject.get(get_record_subject(record), ())
         matches = [entry for entry in candidates if _is_about_host(entry, record)]
@@ -69,7 +111,7 @@ def correlate_records(
     return {"explained": explained, "unexplained": unexplained}
 
 
-def get_record_subject(record: Record) -> str:
+def get_record_subject(record: Complaint) -> str:
     """Return what a complaint is about: a uuid of a consumer or server, or a provider's name."""
     return record.get("instance") or (record.get("provider") or {}).get("name") or ""
 
@@ -93,13 +135,14 @@ def _is_record(row: t.Any) -> bool:
 def _list_subjects(entry: Entry) -> set[str]:
     """Return the uuids of consumer and server; of an entry that is about providers, their names."""
     consumer, server = entry["consumer"], entry["server"]
+    # A log names providers, and never their uuids.
     if consumer is None and server is None:
         return {provider["name"] for provider in entry["providers"]}
     subjects = (consumer, server and server["uuid"])
     return {uuid for uuid in subjects if uuid}
 
 
-def _is_about_host(entry: Entry, record: Record) -> bool:
+def _is_about_host(entry: Entry, record: Complaint) -> bool:
     """Return whether the host that complained is one of those that an entry is about."""
     if not record.get("instance"):
         return True

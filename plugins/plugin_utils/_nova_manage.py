@@ -6,9 +6,9 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What became of a server that Nova was to heal.
+"""The outcome for a server that Nova was asked to heal.
 
-nova-manage says how it ended, and what the server holds decides.
+nova-manage only says how it ended: the allocations that the server has afterwards decide.
 """
 
 from __future__ import annotations
@@ -24,8 +24,46 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    # What a task returned, as Ansible registers it.
-    Result = Mapping[str, t.Any]
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        Summary,
+    )
+
+
+class DetectionResult(t.TypedDict, total=False):
+    """What `orphan_detect` returned, as Ansible registers it; a task that failed has only `msg`."""
+
+    summary: Summary
+    findings: list[Entry]
+    protected: list[Entry]
+    undecided: list[Entry]
+    msg: str
+
+
+class CommandResult(t.TypedDict, total=False):
+    """What the task returned that called nova-manage; one that was not reached has only `msg`."""
+
+    skipped: bool
+    # The exit code.
+    rc: int
+    stdout: str
+    stderr: str
+    msg: str
+
+
+class ReadAllocation(t.TypedDict):
+    """The allocation of the server, as far as it counts here."""
+
+    # One for each provider with an allocation.
+    providers: list[dict[str, t.Any]]
+
+
+class ReadResult(t.TypedDict, total=False):
+    """What `placement_allocation_info` returned; a task that failed has only `msg`."""
+
+    allocations: list[ReadAllocation]
+    msg: str
+
 
 HEALED, WOULD_BE_HEALED = "healed", "would be healed"
 
@@ -35,64 +73,64 @@ NOTHING_WRITTEN, PORTS_CHANGED = 4, 7
 # to do then. The codes up to 8 are those of `heal_allocations` in nova/cmd/manage.py, and 255 that
 # of an exception there. 125 to 127 are those of the container runtime and of env, and 127 is both.
 EXIT_CODES: Mapping[int, str] = {
-    0: "Nova wrote the claim.",
+    0: "Nova wrote the allocation.",
     1: (
-        "nova-manage was not run, or broke off before it looked at the server: "
-        "see that it can read its configuration, and that the container runs."
+        "nova-manage did not run, or stopped before it looked at the server: "
+        "check that it can read its configuration, and that the container runs."
     ),
     2: (
         "Nova has no compute node for the host that the server is on, "
-        "or nova-manage does not know an option: see that nova-compute runs there "
-        "and that the hypervisor is listed, and that Nova is Train or newer."
+        "or nova-manage does not know an option: check that nova-compute runs there, "
+        "that the hypervisor is listed, and that Nova is Train or newer."
     ),
     3: (
-        "The claim could not be written: Placement did not answer, the host has no room for it, "
-        "or it cannot be told which provider serves a port. See that Placement answers, "
-        "make room or raise the allocation ratio, or migrate the server, which claims anew."
+        "The allocation could not be written: Placement did not answer, the host has no capacity "
+        "for it, or nova-manage cannot determine the provider of a port. Check that Placement "
+        "answers, free capacity or raise the allocation ratio, or migrate the server, which "
+        "allocates again."
     ),
     NOTHING_WRITTEN: (
-        "Nova found nothing to write, for the server has a task, has no host, "
-        "or holds something by now: detect again."
+        "Nova found nothing to write, because the server has a task, has no host, "
+        "or has allocations by now: run detection again."
     ),
     5: (
-        "Neutron did not tell the ports of the server, and nothing was written: "
-        "see that Neutron answers and that Nova may ask it, and heal again."
+        "Neutron did not list the ports of the server, and nothing was written: "
+        "check that Neutron answers and that Nova has access to it, and heal again."
     ),
     6: (
-        "Neutron did not take a change of a port, those of other ports were taken back, "
-        "and nothing was written: see why in Neutron's log, and heal again."
+        "Neutron did not accept the change of a port, the changes of other ports were reverted, "
+        "and nothing was written: find the reason in Neutron's log, and heal again."
     ),
     PORTS_CHANGED: (
-        "Neutron took the changes of some ports, and they could not be taken back: "
-        "for each port that is named run "
+        "Neutron accepted the changes of some ports, and they could not be reverted: "
+        "for each port in the output run "
         "`openstack port unset PORT --binding-profile allocation`, and heal again."
     ),
     8: (
         "The server has a vGPU or a Cyborg device, which Nova cannot heal: "
-        "migrate it, which claims anew."
+        "migrate it, which allocates again."
     ),
     125: (
-        "The container runtime failed: see that the container in orphan_cleanup_nova_manage runs."
+        "The container runtime failed: check that the container in orphan_cleanup_nova_manage runs."
     ),
     126: (
-        "What orphan_cleanup_nova_manage names cannot be run: "
-        "see its permissions, and whether it is a program."
+        "The command in orphan_cleanup_nova_manage cannot be run: "
+        "check its permissions, and whether it is a program."
     ),
     127: (
-        "There is no such command on this machine or in this container, "
-        "or Nova maps the server to no cell: see orphan_cleanup_nova_manage "
+        "The command does not exist on this machine or in this container, "
+        "or Nova does not map the server to a cell: check orphan_cleanup_nova_manage "
         "and orphan_cleanup_nova_manage_host, "
         "or run `nova-manage cell_v2 verify_instance --uuid` with the server's uuid."
     ),
     255: (
-        "nova-manage broke off in the middle with an error that it did not expect, "
+        "nova-manage stopped with an error that it did not expect, "
         "such as a database that does not answer."
     ),
 }
-_STOPPED = "nova-manage was stopped: see why, and heal again."
+_STOPPED = "nova-manage was stopped: find out why, and heal again."
 _NOT_REACHED = (
-    "nova-manage was not reached: "
-    "see that there is a connection to orphan_cleanup_nova_manage_host."
+    "nova-manage was not reached: check the connection to orphan_cleanup_nova_manage_host."
 )
 
 # The longest output of nova-manage that is shown whole.
@@ -107,13 +145,17 @@ class HealOutcome:
 
 
 def determine_heal_outcome(
-    before: Result, called: Result, read: Result, after: Result, dry: bool
+    before: DetectionResult,
+    called: CommandResult,
+    read: ReadResult,
+    after: DetectionResult,
+    dry: bool,
 ) -> HealOutcome:
-    """Return what became of a server, by what four tasks returned.
+    """Return the outcome for a server, from the results of four tasks.
 
     before: the detection before the call.
-    called: the call. It was skipped when the server was not proven to hold nothing.
-    read: what the server holds after the call.
+    called: the call. It was skipped when the server was not proven to have no allocations.
+    read: the allocations of the server after the call.
     after: the detection after the call.
     dry: whether nova-manage was only to say what it would write; `read` and `after` are not used.
     """
@@ -121,7 +163,7 @@ def determine_heal_outcome(
         return _determine_without_call(before)
     call = _CommandResult.from_task(called)
     if dry and call.would_write:
-        return HealOutcome(WOULD_BE_HEALED, True, f"Nova would write its claim: {call.output}")
+        return HealOutcome(WOULD_BE_HEALED, True, f"Nova would write its allocation: {call.output}")
     if dry:
         return HealOutcome(FAILED, False, f"{call.meaning} {call.ending}")
     now = _ServerState.from_tasks(read, after)
@@ -129,7 +171,7 @@ def determine_heal_outcome(
     remark = now.description
     # Where Nova wrote nothing, the description says what keeps the server from its allocations.
     if now.is_empty and call.code != NOTHING_WRITTEN:
-        remark = "It holds nothing."
+        remark = "It has no allocations."
     return HealOutcome(outcome, changed, f"{call.meaning} {remark} {call.ending}")
 
 
@@ -138,25 +180,25 @@ def _determine_after_call(call: _CommandResult, now: _ServerState) -> tuple[str,
     if call.code == PORTS_CHANGED:
         return FAILED, True
     if call.code == NOTHING_WRITTEN:
-        # Nova did not write what the server holds.
+        # Nova did not write the allocations that the server has.
         return (FAILED if now.may_miss_allocation else SKIPPED), False
     return (HEALED if now.verified else FAILED), now.has_allocations
 
 
-def _determine_without_call(before: Result) -> HealOutcome:
+def _determine_without_call(before: DetectionResult) -> HealOutcome:
     """Return why nova-manage was not called: only a sound reading proves anything."""
-    coverage = before.get("summary", {}).get("coverage", {})
-    if not coverage.get("complete"):
-        failed_checks = coverage.get("failed_checks", [before.get("msg", "")])
-        why = " ".join(failed_checks) or describe_unjudged_hosts(coverage)
+    if not _is_complete(before):
         return HealOutcome(
-            FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}"
+            FAILED,
+            False,
+            "Nothing can be proven now, and nova-manage was not called: "
+            f"{_explain_incomplete(before)}",
         )
-    why = "It holds what it should, or is gone."
+    why = "Its allocations are right, or the server no longer exists."
     if entries := _list_entries(before):
         why = entries[0]["reason"]
     return HealOutcome(
-        SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}"
+        SKIPPED, False, f"It has changed since detection, and nova-manage was not called. {why}"
     )
 
 
@@ -168,7 +210,8 @@ class _CommandResult:
     output: str
 
     @classmethod
-    def from_task(cls, called: Result) -> _CommandResult:
+    def from_task(cls, called: CommandResult) -> _CommandResult:
+        # The first of these that says anything; where a task fails early only Ansible does.
         output = "nothing"
         for part in ("stdout", "stderr", "msg"):
             text = " ".join(str(called.get(part) or "").split())
@@ -200,16 +243,16 @@ class _CommandResult:
 class _ServerState:
     """The server after the call.
 
-    It has no entries when it holds its own host and nothing that it should not.
+    It has no entries when all its allocations are on its own host, and right.
     """
 
     read_error: str | None
     has_allocations: bool
     sound: bool
-    entries: tuple[Mapping[str, t.Any], ...]
+    entries: tuple[Entry, ...]
 
     @classmethod
-    def from_tasks(cls, read: Result, after: Result) -> _ServerState:
+    def from_tasks(cls, read: ReadResult, after: DetectionResult) -> _ServerState:
         allocations = read.get("allocations")
         read_error = None
         if allocations is None:
@@ -217,7 +260,7 @@ class _ServerState:
         return cls(
             read_error=read_error,
             has_allocations=any(allocation["providers"] for allocation in allocations or ()),
-            sound=bool(after.get("summary", {}).get("coverage", {}).get("complete")),
+            sound=_is_complete(after),
             entries=tuple(_list_entries(after)),
         )
 
@@ -238,18 +281,32 @@ class _ServerState:
     @property
     def description(self) -> str:
         if self.verified:
-            return "It holds its own host now."
+            return "It now has an allocation on its own host, and no other."
         if self.read_error is not None:
-            return f"What it holds now is not known: {self.read_error}"
+            return f"Its allocations are not known: {self.read_error}"
         if self.entries:
             return str(self.entries[0]["reason"])
         if self.has_allocations:
-            return "It holds something that could not be verified."
-        return "It holds nothing."
+            return "It has allocations that could not be verified."
+        return "It has no allocations."
 
 
-def _list_entries(detected: Result) -> list[Mapping[str, t.Any]]:
-    entries: list[Mapping[str, t.Any]] = []
-    for part in ("findings", "protected", "undecided"):
-        entries += detected.get(part, ())
-    return entries
+def _is_complete(detected: DetectionResult) -> bool:
+    """Return whether a detection succeeded, and its reading was sound."""
+    return "summary" in detected and detected["summary"]["coverage"]["complete"]
+
+
+def _explain_incomplete(detected: DetectionResult) -> str:
+    """Return why a detection proves nothing."""
+    if "summary" not in detected:
+        return detected.get("msg", "")
+    coverage = detected["summary"]["coverage"]
+    return " ".join(coverage["failed_checks"]) or describe_unjudged_hosts(coverage)
+
+
+def _list_entries(detected: DetectionResult) -> list[Entry]:
+    return [
+        *detected.get("findings", ()),
+        *detected.get("protected", ()),
+        *detected.get("undecided", ()),
+    ]

@@ -212,12 +212,12 @@ def test_job_refuses_the_whole_plan_when_any_part_differs_from_the_approved(
     document["changes"][0]["digest"] = "0" * 64
     wrong: list[tuple[str, t.Any, dict[str, t.Any], str]] = [
         ("edited", edited, {}, "edited or cut short"),
-        ("signed anew", signed, {}, "it changed since, generation 9 then, 1 now"),
+        ("signed anew", signed, {}, "it has changed since: its generation was 9 then and is 1 now"),
         (
             "another document",
             resigned(document),
             {},
-            "what would be written is another document than then",
+            "the document to be written is no longer the one that was approved",
         ),
         (
             "of another cloud",
@@ -270,8 +270,8 @@ def test_job_changes_nothing_when_an_approved_allocation_has_changed(
 
     assert refused.status != 0
     assert (
-        f"unknown_consumer/{strays.consumers[0]}: it changed since, generation 1 then, 2 now."
-        in refused.told
+        f"unknown_consumer/{strays.consumers[0]}: it has changed since: "
+        "its generation was 1 then and is 2 now." in refused.told
     )
     assert placement.everything() == before
 

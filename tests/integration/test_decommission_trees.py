@@ -140,7 +140,7 @@ def test_orphaned_provider_is_deleted_by_a_second_run_when_empty(
     assert {"VCPU", "MEMORY_MB", "DISK_GB"} <= set(record["details"][root]["inventories"])
     assert "COMPUTE_NODE" in record["details"][root]["traits"]
     assert (again.status, again.changed) == (0, 0), again.output
-    assert "It is gone." in again.told
+    assert "It no longer exists." in again.told
     newest = max((second.folder / "orphan-cleanup").glob("journal-*.jsonl"))
     reading = world.picture()
     restored = ansible.playbook(
@@ -148,8 +148,8 @@ def test_orphaned_provider_is_deleted_by_a_second_run_when_empty(
     )
     assert restored.status == 0 and world.picture() == reading, restored.output
     assert (
-        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; "
-        "run this again then."
+        f"Provider {host} ({root}) does not exist: nova-compute creates it again when it starts; "
+        "restore again after that."
     ) in restored.told
 
 
@@ -214,7 +214,7 @@ def test_root_allocated_at_the_last_moment_is_kept(
     world.hold(stray, {})
 
     assert hook.ran and run.status != 0
-    assert "has allocations" in run.told and "1 of its 2 providers are deleted." in run.told
+    assert "has allocations" in run.told and "1 of its 2 providers were deleted." in run.told
     assert root in placement.providers().values()
 
 

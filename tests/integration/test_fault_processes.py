@@ -182,7 +182,7 @@ def test_disk_that_fills_up_stops_the_run_and_keeps_the_journal_usable(
     assert (
         result["failed"]
         and "is not complete" in result["msg"]
-        and "The outcomes could not be kept" in result["msg"]
+        and "The outcomes could not be written" in result["msg"]
     )
     assert wires.placement.requests.count("POST /allocations") == len(removed) // 8
 
@@ -221,7 +221,7 @@ def test_run_gives_up_waiting_for_another_run(
 
     assert (
         result["failed"]
-        and "has not ended in 1 seconds" in result["msg"]
+        and "did not end within 1 seconds" in result["msg"]
         and "nothing was changed" in result["msg"]
     )
     assert few.held == few.consumers
@@ -334,7 +334,7 @@ def test_module_notices_that_ansible_was_killed_before_it_started(
     kept = json.loads((ansible.folder / "orphan-cleanup" / "remediation.json").read_text())
     assert {outcome["outcome"] for outcome in kept["outcomes"]} == {"skipped"}
     assert {outcome["reason"] for outcome in kept["outcomes"]} == {
-        "The run was stopped: Ansible, which started it, is gone."
+        "The run was stopped: Ansible, which started it, is no longer running."
     }
     assert records(ansible.folder / "orphan-cleanup") == [] and many.held == many.consumers
     with acquire_lock(f"{wires.placement.url}/", 0, str):

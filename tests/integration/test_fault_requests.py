@@ -259,8 +259,10 @@ def test_run_gives_up_after_repeated_write_failures(
         f"{tried} changes failed before it, and max_failures (orphan_cleanup_max_failures) is "
         f"{max_failures}"
     ) in (result["outcomes"][-1]["reason"])
-    assert f"{tried} of 20 changes failed, and {20 - tried} were not tried" in result["msg"]
-    many.others_are_unchanged()
+    assert (
+        f"{tried} of 20 changes could not be made, and {20 - tried} were not tried" in result["msg"]
+    )
+    many.others_are_spared()
 
 
 def test_run_refuses_a_failure_limit_of_zero_before_any_request(

@@ -227,8 +227,8 @@ def test_heal_reports_every_exit_code_and_continues(
     bare: t.Callable[[int], list[str]],
 ) -> None:
     said = {
-        "0": "Nova wrote the claim.",
-        "3": "make room or raise the allocation ratio",
+        "0": "Nova wrote the allocation.",
+        "3": "raise the allocation ratio",
         "4": "Nova found nothing to write",
         "7": "openstack port unset PORT --binding-profile allocation",
         "137": "nova-manage was stopped",
@@ -253,12 +253,12 @@ def test_heal_reports_every_exit_code_and_continues(
     for server, number in code.items():
         changed, outcome, reason = told[server]
         assert (changed, outcome) == (number == "7", "failed"), (number, told[server])
-        left = "but has no allocation." if number == "4" else "It holds nothing."
+        left = "holds nothing at all." if number == "4" else "It has no allocations."
         assert said[number] in reason and placement.held(server) == {}
         assert f"{left} nova-manage ended with {number} and said: out of {number}" in reason, reason
     assert told[overtaken][:2] == (False, "skipped")
     assert told[overtaken][2].startswith(
-        "It changed since it was detected, and nova-manage was not called."
+        "It has changed since detection, and nova-manage was not called."
     )
     assert {server: told[server][:2] for server in (overtaking, lost, theirs, last)} == {
         overtaking: (True, "healed"),
@@ -344,8 +344,7 @@ def test_heal_never_uses_this_machine_for_a_controller_without_connection(
     changed, outcome, reason = outcomes(elsewhere)[server]
     assert (changed, outcome, controller.calls) == (False, "failed", [])
     assert reason.startswith(
-        "nova-manage was not reached: see that there is a connection to "
-        "orphan_cleanup_nova_manage_host."
+        "nova-manage was not reached: check the connection to orphan_cleanup_nova_manage_host."
     )
     assert "1 of 1 servers could not be healed" in elsewhere.told
 

@@ -325,11 +325,13 @@ def test_report_shows_complaints_with_findings_before_the_others(
     run = stage.ansible.play({"tasks": [{"osops.placement.orphan_report": report}]})
 
     assert run.status == 0, run.output
-    with_findings, _title, without = run.told.partition("Complaints of hosts without a finding:")
+    with_findings, _title, without = run.told.partition(
+        "Complaints of hosts that no finding explains:"
+    )
     assert f"log {stage.hosts['purged']} says: it is not found in the database" in with_findings
     assert (
-        f"log {stage.hosts['moved']} says: it has moved to compute-1, holding 1 VCPU, 512 "
-        "MEMORY_MB, 1 DISK_GB"
+        f"log {stage.hosts['moved']} says: it has moved to compute-1, "
+        "with an allocation of 1 VCPU, 512 MEMORY_MB, 1 DISK_GB"
     ) in with_findings
     assert (
         f"log {stage.hosts['by SQL']} says: servers in the database: 1, on the hypervisor: 0"
@@ -364,9 +366,9 @@ def test_report_reads_complaints_from_a_file(stage: Stage, found: Run, tmp_path:
 @pytest.mark.parametrize(
     ("complaints", "said"),
     [
-        (["moved"], "These are no complaints"),
+        (["moved"], "they are not the records that nova_log_info returns"),
         ("/nonesuch/log.json", "/nonesuch/log.json cannot be read"),
-        ({}, "These are no complaints"),
+        ({}, "they are not the records that nova_log_info returns"),
     ],
 )
 def test_report_refuses_data_that_is_not_complaints(

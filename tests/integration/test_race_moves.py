@@ -94,14 +94,14 @@ RACES = {
         ("GET", "/os-services$", CELLS_ASKED + 1),
         leaves_unconfirmed,
         THIRD,
-        "It changed since detection: generation",
+        "It has changed since detection: its generation was",
     ),
     "before the renewed proof": Race(
         "placement",
         ("GET", "/allocations/{}$", 2),
         moves_to(THIRD),
         THIRD,
-        "It changed since detection: generation",
+        "It has changed since detection: its generation was",
     ),
     "as it is looked up anew": Race(
         "nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "and no migration is listed"
@@ -117,7 +117,7 @@ RACES = {
         ("GET", "/allocations/{}$", 2),
         is_unshelved,
         "any",
-        "It changed since detection: generation",
+        "It has changed since detection: its generation was",
         shelved=True,
     ),
     "shelved, as it is written": Race(

@@ -116,7 +116,9 @@ def test_remediation_plans_removes_reads_back_and_journals(
         3,
         None,
     )
-    assert {outcome["reason"] for outcome in again["outcomes"]} == {"It holds nothing any more."}
+    assert {outcome["reason"] for outcome in again["outcomes"]} == {
+        "It no longer has any allocations."
+    }
 
     restored = ansible.module(
         "orphan_restore", journal=planned["records"], output_dir=str(tmp_path)
@@ -268,9 +270,9 @@ def test_run_writes_nothing_without_a_place_for_the_journal(
         (None, "cannot be read"),
         ("", "is not JSON"),
         ('{"format": 1', "is not JSON"),
-        ("{}", "not as orphan_detect writes it: it has no format"),
-        ("[]", "not as orphan_detect writes it"),
-        ('{"format": 1}', "not as orphan_detect writes them"),
+        ("{}", "not have the form that orphan_detect writes it: it has no format"),
+        ("[]", "not have the form that orphan_detect writes it"),
+        ('{"format": 1}', "not have the form that orphan_detect writes them"),
         ('{"format": 99}', "has format 99 and this version of the collection reads format 1"),
     ],
 )
@@ -337,15 +339,15 @@ def gone(_plan: dict[str, t.Any]) -> None:
 
 
 WRONG_PLANS = [
-    (edited, "The plan is not as orphan_plan writes it"),
+    (edited, "The plan does not have the form that orphan_plan writes"),
     (redirected, f"The change of {NOBODY} is for the finding"),
-    (enlarged, "does not agree with itself: frees must follow from its documents"),
-    (doubled, "is changed twice in one plan"),
+    (enlarged, "contradicts itself: frees must match its documents"),
+    (doubled, "The plan changes consumer"),
     (
         of_another_cloud,
-        "The plan is for another cloud: placement_endpoint is http://elsewhere/placement there",
+        "The plan is for another cloud: its placement_endpoint is http://elsewhere/placement",
     ),
-    (of_another_region, "The plan is for another cloud: region is RegionTwo there"),
+    (of_another_region, "The plan is for another cloud: its region is RegionTwo"),
     (newer, "has format 2 and this version of the collection reads format 1"),
     (empty, "is not JSON"),
     (cut_short, "is not JSON"),
@@ -621,7 +623,7 @@ def test_second_sighting_requires_a_memory(
 
     assert (
         without["failed"]
-        and "need a file that remembers findings from run to run, and none is given"
+        and "need a file that keeps findings from run to run, and no such file is configured"
         in without["msg"]
     )
     assert unkept["failed"] and "state.json cannot be written" in unkept["msg"]

@@ -142,7 +142,7 @@ def test_check_mode_writes_only_reports_and_the_next_run_finds_nothing_new(
     ]
     assert {row["outcome"] for row in rows if row["subject"] == orphan} == {"would be removed"}
     assert len(cases) == len(entries) + 1
-    assert "Check mode, nothing was written. Without it:" in _text(run, "report.md")
+    assert "Check mode: nothing was written. Without check mode:" in _text(run, "report.md")
     metrics = _text(run, "placement_orphans.prom")
     assert (
         _metric(metrics, "findings", kind="unknown_consumer")

@@ -78,7 +78,7 @@ def test_removed_allocations_are_restored_once(
 
     assert (again["changed"], again["failed"], again["journal"]) == (False, False, None)
     assert {outcome["reason"].partition(" ")[2] for outcome in again["outcomes"]} == {
-        "holds what it held before: there is nothing to put back."
+        "has the allocations that it had before: there is nothing to restore."
     }
     few.others_are_unchanged()
 
@@ -94,8 +94,7 @@ def test_consumer_with_new_allocations_is_skipped_and_named(
     outcome = next(outcome for outcome in told["outcomes"] if outcome["consumer"] == taken)
     assert told["tally"] == {"restored": 2, "skipped": 1, "failed": 0}
     assert (
-        f"{taken} meanwhile holds something else, on " in outcome["reason"]
-        and outcome["write"] is None
+        f"{taken} now has other allocations, on " in outcome["reason"] and outcome["write"] is None
     )
     assert few.amounts(taken) == {"VCPU": 3} and few.held == others
 
@@ -151,7 +150,7 @@ def test_consumer_that_does_not_fit_does_not_block_the_others(
     assert told["failed"] and told["tally"] == {"restored": 1, "skipped": 0, "failed": 2}
     assert (
         outcomes[homeless]["reason"]
-        == f"Provider {elsewhere[homeless]}, of which it held a share, is gone."
+        == f"Provider {elsewhere[homeless]}, on which it had an allocation, no longer exists."
     )
     assert (
         "capacity" in outcomes[crowded]["reason"] and "answered 409" in outcomes[crowded]["reason"]
@@ -175,13 +174,13 @@ def test_invalid_journal_is_refused_as_a_whole(
     wrong: list[tuple[t.Any, str]] = [
         (
             [*records[1:], {**records[0], "placement_endpoint": ELSEWHERE}],
-            f"The journal is of another cloud: its Placement is {ELSEWHERE}",
+            f"The journal is from another cloud: its Placement is {ELSEWHERE}",
         ),
         ([*records[1:], {**records[0], "format": 2}], "has format 2"),
-        ([*records[1:], {**records[0], "consumer": str(uuid.uuid4())}], "which it cannot settle"),
-        (str(cut), "is no record of a journal"),
+        ([*records[1:], {**records[0], "consumer": str(uuid.uuid4())}], "which it cannot resolve"),
+        (str(cut), "is not a record of a journal"),
         (str(tmp_path / "nonesuch.jsonl"), "cannot be read"),
-        ("", "must be the path of one"),
+        ("", "must be the path of a journal"),
     ]
     for given, said in wrong:
         told = ansible.direct("orphan_restore", journal=given, output_dir=str(tmp_path))
@@ -190,10 +189,7 @@ def test_invalid_journal_is_refused_as_a_whole(
     told = ansible.direct(
         "orphan_restore", journal=str(journal), consumers=[stranger], output_dir=str(tmp_path)
     )
-    assert (
-        told["failed"]
-        and told["msg"] == f"The journal tells of nothing that was taken from consumer {stranger}."
-    )
+    assert told["failed"] and told["msg"] == f"The journal has no change of consumer {stranger}."
     assert few.held == []
 
 

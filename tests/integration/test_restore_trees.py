@@ -166,11 +166,11 @@ def test_orphaned_provider_traits_return_with_their_host(
     tree, allocation = early["outcomes"]
     assert tree["provider"] == {"uuid": root, "name": host} and allocation["consumer"] == stray
     assert tree["reason"] == (
-        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; "
-        "run this again then."
+        f"Provider {host} ({root}) does not exist: nova-compute creates it again when it starts; "
+        "restore again after that."
     )
     assert (
-        "was deleted and does not exist: nova-compute makes it again when it starts"
+        "was deleted and does not exist: nova-compute creates it again when it starts"
         in allocation["reason"]
     )
     assert not {root, child} & set(placement.providers().values())
@@ -198,7 +198,10 @@ def test_orphaned_provider_traits_return_with_their_host(
     assert placement.get(f"/resource_providers/{root}/inventories")["inventories"] == inventory
     assert f"{host} is not in Nova's aggregate racks" in only["reason"]
     assert f"Provider {host}_card ({child}) does not exist" in only["reason"]
-    assert f"left to the service that reports them: {', '.join(sorted(STALE))}" in only["reason"]
+    assert (
+        f"left to the service that reports these traits: {', '.join(sorted(STALE))}"
+        in only["reason"]
+    )
 
     # The service of the child creates it again with another uuid, as nova-compute does.
     child = placement.create_provider(f"{host}_card", STOCK, parent=root)
@@ -307,13 +310,13 @@ def test_provider_unknown_to_nova_is_left_alone(
 
     assert outcome["outcome"] == planned["outcome"] == "skipped"
     assert "Nova lists no compute node with that UUID" in outcome["reason"]
-    assert "only the journal of the run that deleted it" in planned["reason"]
+    assert "use the journal of the run that deleted it" in planned["reason"]
     assert _has(placement, made, "traits") == set()
     placement.change("DELETE", f"/resource_providers/{made}")
     wrong = ansible.direct(
         "orphan_restore", journal=deletion, providers=["compute-1"], output_dir=str(tmp_path)
     )
-    assert wrong["failed"] and "does not tell of the deletion of provider compute-1" in wrong["msg"]
+    assert wrong["failed"] and "has no deletion of provider compute-1" in wrong["msg"]
 
 
 @pytest.mark.long

@@ -257,7 +257,7 @@ def test_table_shows_every_finding(story: Story) -> None:
     for entry in entries:
         assert f"{entry['kind']} {entry['id'].partition('/')[2]}" in output
         written = (
-            f"POST /allocations of {entry['consumer']}, at generation {entry['generation']}"
+            f"POST /allocations for {entry['consumer']} (generation {entry['generation']})"
             in output
         )
         assert written is (entry["verdict"] == "orphaned")

@@ -192,8 +192,8 @@ def test_triage_of_named_hosts_is_refused(ansible: Ansible) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("[?kind==", "select is no JMESPath expression"),
-        ("[].reason", "select must give findings or their ids"),
+        ("[?kind==", "select is not a valid JMESPath expression"),
+        ("[].reason", "select must return findings or their ids"),
         ("sum([].kind)", "select cannot be applied to the findings"),
     ],
 )
@@ -231,7 +231,7 @@ def test_empty_selection_changes_nothing_and_warns(ansible: Ansible, placement: 
     )
 
     assert run.status == 0, run.output
-    assert "select returns none of the findings" in run.output
+    assert "select matches none of the findings" in run.output
     assert placement.everything() == before
 
 

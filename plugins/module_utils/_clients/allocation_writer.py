@@ -38,6 +38,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        AllocationBody,
+    )
 
 # Up to 1.37 a consumer keeps the type that it has, or has none; from 1.38 on a write must name a
 # type, and Placement refuses `unknown`.
@@ -203,7 +206,7 @@ class AllocationWriter:
                 return False
         return True
 
-    def _get_document(self, consumer: str) -> dict[str, t.Any]:
+    def _get_document(self, consumer: str) -> AllocationBody:
         allocation = self._reader.get_allocation(consumer).value
         if allocation is None:
             raise CloudError(f"Placement did not return the allocations of {consumer}: run again.")
@@ -227,8 +230,8 @@ def _sets_type(part: Change) -> bool:
     return bool(part.after.get("consumer_type") != part.before.get("consumer_type"))
 
 
-def _build_body(part: Change, version: str) -> dict[str, t.Any]:
-    body = dict(part.after)
+def _build_body(part: Change, version: str) -> AllocationBody:
+    body = part.after.copy()
     if version != _SETTING_TYPES:
         body.pop("consumer_type", None)
     return body

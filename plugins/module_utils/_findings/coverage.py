@@ -17,10 +17,10 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Unjudged
 
 
-def list_unjudged_hosts(coverage: Mapping[str, t.Any]) -> list[str]:
+def list_unjudged_hosts(coverage: Unjudged) -> list[str]:
     """Return the sorted names of the hosts that were not judged.
 
     Files of version 1.0 do not have them: then the list is empty.
@@ -28,7 +28,7 @@ def list_unjudged_hosts(coverage: Mapping[str, t.Any]) -> list[str]:
     return sorted(coverage.get("unjudged_hosts") or ())
 
 
-def describe_unjudged_hosts(coverage: Mapping[str, t.Any]) -> str:
+def describe_unjudged_hosts(coverage: Unjudged) -> str:
     """Return a sentence for people about what was not judged, empty when everything was."""
     hosts = list_unjudged_hosts(coverage)
     if hosts:
@@ -38,5 +38,5 @@ def describe_unjudged_hosts(coverage: Mapping[str, t.Any]) -> str:
         )
     # Files of version 1.0 say only that something was not judged, and not what.
     if coverage.get("partial"):
-        return "A part of the cloud was not judged, because a cell does not answer."
+        return "Part of the cloud was not judged, because a cell does not answer."
     return ""

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
@@ -29,6 +28,10 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.stranded
     summarize_stranded,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    convert_to_json,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
@@ -44,14 +47,22 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.microver
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Coverage,
+        Entry,
+        EntryProvider,
+        FindingsDocument,
+        SightingDocument,
+        Summary,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._findings.selection import (
         Selection,
     )
     from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
         Sighting,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocation,
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        AnswerDocument,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
@@ -59,6 +70,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
+
+# Stands for the allocation of a finding that is not about a consumer.
+_NO_ALLOCATION = Allocation("", None, None, None, None, {}, None)
 
 # Of evidence that is a longer listing only the number of rows is written.
 _MAX_EVIDENCE_ROWS = 10
@@ -70,7 +84,7 @@ def build_document(
     selection: Selection | None = None,
     history: History | None = None,
     sighting_policy: SightingPolicy | None = None,
-) -> dict[str, t.Any]:
+) -> FindingsDocument:
     """Return the contents of `findings.json`.
 
     findings: what the rules found in the snapshot of `index`.
@@ -85,22 +99,24 @@ def build_document(
     sightings = count_sightings(
         confirmed, history.sightings, snapshot, sound=not index.failed_checks
     )
-    entries = _build_dated_entries(confirmed, index, history)
+    entries = _build_entries(confirmed, index, history)
     for entry in entries:
         _add_sighting(entry, sightings[entry["id"]], sighting_policy, snapshot.finished_at)
-    new_kinds = [entry["kind"] for entry in entries if entry["new"]]
     _mark_selected(entries, selection)
+    new_kinds = [entry["kind"] for entry in entries if entry["new"]]
+    reported_ids = _list_ids(by_verdict)
     return {
         "format": FORMAT,
-        "cloud": d.asdict(snapshot.cloud),
-        "scope": d.asdict(snapshot.scope),
+        "cloud": convert_to_json(snapshot.cloud),
+        "scope": convert_to_json(snapshot.scope),
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
-        "summary": {**_build_summary(snapshot, index, by_verdict), "new": _count_kinds(new_kinds)},
+        "summary": _build_summary(index, by_verdict, new_kinds),
         "findings": entries,
-        "protected": _build_dated_entries(by_verdict[PROTECTED], index, history),
-        "undecided": _build_dated_entries(by_verdict[UNDECIDED], index, history),
-        **_build_history(by_verdict, index, history, sightings),
+        "protected": _build_entries(by_verdict[PROTECTED], index, history),
+        "undecided": _build_entries(by_verdict[UNDECIDED], index, history),
+        "known": _build_known(reported_ids, index, history),
+        "sightings": _build_sightings(reported_ids, index, history, sightings),
         "capacity": describe_providers(confirmed, index),
         "held": _list_consumers_with_allocations(snapshot),
     }
@@ -122,38 +138,46 @@ def _group_by_verdict(findings: Iterable[Finding], scope: Scope) -> dict[str, li
     return by_verdict
 
 
-def _build_history(
-    by_verdict: Mapping[str, list[Finding]],
+def _list_ids(by_verdict: Mapping[str, list[Finding]]) -> set[str]:
+    """Return the ids of everything that is reported."""
+    ids: set[str] = set()
+    for findings in by_verdict.values():
+        ids.update(finding.id for finding in findings)
+    return ids
+
+
+def _build_known(
+    reported_ids: Collection[str], index: SnapshotIndex, history: History
+) -> dict[str, str]:
+    """Return when each finding was first seen that this reading does not report."""
+    # Only a complete reading of the whole cloud would have reported it again.
+    whole = index.snapshot.scope == Scope() and not index.failed_absence_checks
+    return retain_first_seen(history.first_seen, reported_ids, whole)
+
+
+def _build_sightings(
+    reported_ids: Collection[str],
     index: SnapshotIndex,
     history: History,
-    sightings: Mapping[str, Sighting],
-) -> dict[str, t.Any]:
-    """Return what the next run has to remember, apart from the entries themselves."""
-    snapshot = index.snapshot
+    current: Mapping[str, Sighting],
+) -> dict[str, SightingDocument]:
+    """Return the sightings that the next run has to remember.
+
+    current: those of what this reading has found.
+    """
     complete = not index.failed_absence_checks
-    reported_ids: set[str] = set()
-    for findings in by_verdict.values():
-        reported_ids.update(finding.id for finding in findings)
-    retained = retain_sightings(history.sightings, reported_ids, snapshot, complete)
-    all_sightings = {}
-    for identity, sighting in {**retained, **sightings}.items():
-        all_sightings[identity] = sighting.as_dict()
-    whole = snapshot.scope == Scope() and complete
-    return {
-        "known": retain_first_seen(history.first_seen, reported_ids, whole),
-        "sightings": all_sightings,
-    }
+    retained = retain_sightings(history.sightings, reported_ids, index.snapshot, complete)
+    sightings = {**retained, **current}
+    return {identity: sighting.as_dict() for identity, sighting in sightings.items()}
 
 
-def _add_sighting(
-    entry: dict[str, t.Any], sighting: Sighting, policy: SightingPolicy | None, at: str
-) -> None:
+def _add_sighting(entry: Entry, sighting: Sighting, policy: SightingPolicy | None, at: str) -> None:
     policy = policy or SightingPolicy()
     entry["sightings"] = sighting.count
     entry["waiting"] = policy.explain_wait(sighting, at)
 
 
-def _mark_selected(entries: list[dict[str, t.Any]], selection: Selection | None) -> None:
+def _mark_selected(entries: list[Entry], selection: Selection | None) -> None:
     if selection is None:
         for entry in entries:
             entry["selected"] = True
@@ -177,15 +201,16 @@ def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
 
 
 def _build_summary(
-    snapshot: Snapshot, index: SnapshotIndex, by_verdict: Mapping[str, list[Finding]]
-) -> dict[str, t.Any]:
+    index: SnapshotIndex, by_verdict: Mapping[str, list[Finding]], new_kinds: Iterable[str]
+) -> Summary:
     confirmed = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     return {
         "verdicts": {verdict: len(findings) for verdict, findings in by_verdict.items()},
         "kinds": _count_kinds(finding.kind for finding in confirmed),
+        "new": _count_kinds(new_kinds),
         "stranded": summarize_stranded(confirmed, index),
         "capacity": summarize_capacity(index),
-        "coverage": _build_coverage(snapshot, index),
+        "coverage": _build_coverage(index),
     }
 
 
@@ -193,8 +218,9 @@ def _count_kinds(kinds: Iterable[str]) -> dict[str, int]:
     return dict(sorted(collections.Counter(kinds).items()))
 
 
-def _build_coverage(snapshot: Snapshot, index: SnapshotIndex) -> dict[str, t.Any]:
+def _build_coverage(index: SnapshotIndex) -> Coverage:
     """Return how much was read, and whether that is enough to change anything."""
+    snapshot = index.snapshot
     providers = list(snapshot.providers.values())
     nodes = list(index.nodes.values())
     if snapshot.scope.shard is not None:
@@ -218,60 +244,40 @@ def _build_coverage(snapshot: Snapshot, index: SnapshotIndex) -> dict[str, t.Any
     }
 
 
-def _build_dated_entries(
+def _build_entries(
     findings: Iterable[Finding], index: SnapshotIndex, history: History
-) -> list[dict[str, t.Any]]:
-    entries = []
-    for finding in findings:
-        entries.append(_build_dated_entry(finding, index, history))
-    return entries
+) -> list[Entry]:
+    return [_build_entry(finding, index, history) for finding in findings]
 
 
-def _build_dated_entry(
-    finding: Finding, index: SnapshotIndex, history: History
-) -> dict[str, t.Any]:
-    """Return the entry of a finding, with when it was first seen."""
-    first_seen = history.first_seen.get(finding.id, index.snapshot.finished_at)
-    return {
-        **_build_entry(finding, index),
-        "first_seen": first_seen,
-        "new": finding.id not in history.first_seen,
-    }
-
-
-def _build_entry(finding: Finding, index: SnapshotIndex) -> dict[str, t.Any]:
+def _build_entry(finding: Finding, index: SnapshotIndex, history: History) -> Entry:
     change = None
     if finding.change:
         change = finding.change.as_dict()
+    allocation = finding.allocation or _NO_ALLOCATION
     return {
         "id": finding.id,
         "kind": finding.kind,
         "verdict": finding.verdict,
         "consumer": finding.consumer,
         "reason": finding.reason,
-        "server": d.asdict(finding.server) if finding.server else None,
-        "migration": d.asdict(finding.migration) if finding.migration else None,
-        "service": d.asdict(finding.service) if finding.service else None,
-        **_describe_allocation(finding.allocation),
-        "providers": _describe_providers(finding, index),
-        "evidence": [describe_answer(answer) for answer in finding.evidence],
-        "change": change,
-    }
-
-
-def _describe_allocation(allocation: Allocation | None) -> dict[str, t.Any]:
-    if allocation is None:
-        return dict.fromkeys(("project", "user", "type", "generation", "age_seconds"))
-    return {
+        "server": convert_to_json(finding.server),
+        "migration": convert_to_json(finding.migration),
+        "service": convert_to_json(finding.service),
         "project": allocation.project,
         "user": allocation.user,
         "type": allocation.type,
         "generation": allocation.generation,
         "age_seconds": allocation.age_seconds,
+        "providers": _describe_providers(finding, index),
+        "evidence": [describe_answer(answer) for answer in finding.evidence],
+        "change": change,
+        "first_seen": history.first_seen.get(finding.id, index.snapshot.finished_at),
+        "new": finding.id not in history.first_seen,
     }
 
 
-def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[dict[str, t.Any]]:
+def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[EntryProvider]:
     """Return the providers that a finding is about, each with what the consumer has there."""
     resources: dict[str, Mapping[str, int]] = {}
     for uuid in finding.providers:
@@ -290,7 +296,7 @@ def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[dict[str
 
 def _describe_provider(
     uuid: str, amounts: Mapping[str, int], dropped: Collection[str], index: SnapshotIndex
-) -> dict[str, t.Any]:
+) -> EntryProvider:
     root = index.get_root(uuid)
     return {
         "uuid": uuid,
@@ -302,7 +308,7 @@ def _describe_provider(
     }
 
 
-def describe_answer(answer: Answer[t.Any]) -> dict[str, t.Any]:
+def describe_answer(answer: Answer[t.Any]) -> AnswerDocument:
     """Return one request and its answer, as the evidence of a finding has them."""
     return {
         "request": answer.request,
@@ -314,12 +320,11 @@ def describe_answer(answer: Answer[t.Any]) -> dict[str, t.Any]:
 
 
 def _extract_facts(value: t.Any) -> t.Any:
+    """Return the value of an answer as JSON; of a long listing, only how many rows it has."""
     if isinstance(value, tuple):
         if len(value) > _MAX_EVIDENCE_ROWS:
             return {"rows": len(value)}
         return [_extract_facts(row) for row in value]
     if isinstance(value, dict):
         return {key: _extract_facts(part) for key, part in value.items()}
-    if d.is_dataclass(value) and not isinstance(value, type):
-        return d.asdict(value)
-    return value
+    return convert_to_json(value)

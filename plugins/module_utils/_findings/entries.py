@@ -2,32 +2,241 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
-# time. Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
 
-"""The entries of `findings.json`: the findings, and what was examined and left alone."""
+"""The structure of `findings.json`: its entries, and the figures about them.
+
+`docs/findings.md` describes it to users. Times and amounts are written as in `_models.documents`.
+"""
 
 from __future__ import annotations
 
 import typing as t
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator, Mapping
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    AnswerDocument,
+    ChangeDocument,
+    CloudDocument,
+    MigrationDocument,
+    RemovalDocument,
+    ScopeDocument,
+    ServerDocument,
+    ServiceDocument,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
 
-Entry = t.Mapping[str, t.Any]
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterator
 
 # The version of the structure of all the files that a run writes.
 FORMAT = 1
 
-# 20 000 findings handed from task to task cost Ansible up to a gigabyte: modules return this many,
+# 20 000 findings passed from task to task cost Ansible up to a gigabyte: modules return this many,
 # and the files have all of them.
 MAX_RETURNED = 200
 
 # The lists of entries; those that an operator may have to act on come first.
-ENTRY_LISTS = ("findings", "undecided", "protected")
+ENTRY_LISTS: tuple[t.Literal["findings"], t.Literal["undecided"], t.Literal["protected"]] = (
+    "findings",
+    "undecided",
+    "protected",
+)
 
 
-def iterate_entries(findings: Mapping[str, t.Any]) -> Iterator[Entry]:
+class EntryProvider(t.TypedDict):
+    """A provider that an entry is about."""
+
+    uuid: str
+    name: str
+    # The uuid of the root of its tree; None for a provider that Placement does not list.
+    root: str | None
+    root_name: str
+    # What the consumer has there, by resource class.
+    resources: dict[str, int]
+    # Whether what the consumer has there is an orphan.
+    dropped: bool
+
+
+class Entry(t.TypedDict):
+    """A finding, or what was examined and left alone. Fields that do not apply are None."""
+
+    # `kind/subject`; the same from run to run.
+    id: str
+    kind: str
+    # `orphaned`, `drifted`, `protected` or `undecided`.
+    verdict: str
+    # The uuid of the consumer.
+    consumer: str | None
+    # A sentence for people.
+    reason: str
+    server: ServerDocument | None
+    migration: MigrationDocument | None
+    service: ServiceDocument | None
+    # The uuids of the owners of the allocation.
+    project: str | None
+    user: str | None
+    # The consumer type, such as `INSTANCE`.
+    type: str | None
+    # The consumer generation.
+    generation: int | None
+    # Seconds since the newest write of the allocation, by Placement's own clock.
+    age_seconds: int | None
+    providers: list[EntryProvider]
+    evidence: list[AnswerDocument]
+    change: ChangeDocument | RemovalDocument | None
+    # When a run first saw it.
+    first_seen: str
+    # Whether the run before did not have it.
+    new: bool
+    # Only findings have the rest. Whether the user selects it.
+    selected: t.NotRequired[bool]
+    # How many runs have seen it unchanged. Files of version 1.0 do not have it.
+    sightings: t.NotRequired[int]
+    # Why it may not be changed yet, empty when it may. Files of version 1.0 do not have it.
+    waiting: t.NotRequired[str]
+
+
+class Stranded(t.TypedDict):
+    """What all proposed changes would free."""
+
+    # Amounts by resource class.
+    resource_classes: dict[str, int]
+    # By resource class the fraction (0 to 1) of all that is allocated in the cloud; empty unless
+    # the whole cloud was read.
+    share_of_claimed: dict[str, float]
+    # Amounts by resource class, by the name of the provider and by the uuid of the project.
+    providers: dict[str, dict[str, int]]
+    projects: dict[str, dict[str, int]]
+
+
+class Capacity(t.TypedDict):
+    """What all providers have of one resource class, added up."""
+
+    total: int
+    reserved: int
+    # (total - reserved) * allocation_ratio, as Placement rounds it.
+    capacity: int
+    # What is allocated.
+    used: int
+
+
+class Unjudged(t.TypedDict):
+    """Which hosts were not judged, because their cell does not answer."""
+
+    # Whether there are any.
+    partial: bool
+    # Their names, sorted. Files of version 1.0 do not have them.
+    unjudged_hosts: t.NotRequired[list[str]]
+
+
+class Coverage(Unjudged):
+    """How much was read, and whether that is enough to change anything."""
+
+    # Whether no check of the reading failed.
+    complete: bool
+    # A sentence for each reason why nothing may be changed.
+    failed_checks: list[str]
+    # A sentence for each thing that services as old as these cannot prove.
+    not_provable: list[str]
+    # How many hosts are in cells that do not answer.
+    silent_hosts: int
+    # How many requests were sent again.
+    retried: int
+    # How many of each were read; servers by the figures that the hosts report.
+    providers: int
+    consumers: int
+    servers: int
+    hypervisors: int
+    # How many consumers were looked up, and how many were not because nothing may be changed.
+    looked_at_closely: int
+    left_out: int
+
+
+class Summary(t.TypedDict):
+    """The figures of a detection."""
+
+    # How many entries have each verdict.
+    verdicts: dict[str, int]
+    # How many findings are of each kind, and how many of these are new.
+    kinds: dict[str, int]
+    new: dict[str, int]
+    stranded: Stranded
+    # By resource class.
+    capacity: dict[str, Capacity]
+    coverage: Coverage
+
+
+class ProviderClass(t.TypedDict):
+    """What a provider has of one resource class; None where it was not read."""
+
+    total: int | None
+    reserved: int | None
+    allocation_ratio: float | None
+    capacity: int | None
+    # What is allocated.
+    used: int | None
+    # What the proposed changes would free.
+    stranded: int
+    # What Nova reports for the compute node.
+    hypervisor_total: int | None
+    hypervisor_used: int | None
+
+
+class ProviderCapacity(t.TypedDict):
+    """What a provider has that a finding is about."""
+
+    uuid: str
+    name: str
+    # By resource class.
+    resource_classes: dict[str, ProviderClass]
+
+
+class SightingDocument(t.TypedDict):
+    """How often runs have seen a finding unchanged."""
+
+    # How many runs.
+    count: int
+    # When the first and the last of them ended; the last is empty before the first sound reading.
+    since: str
+    last: str
+    # Those of the consumers or providers that the change would write.
+    generations: list[int | None]
+
+
+class HistoryDocument(t.TypedDict):
+    """What a run remembers for the next one, as it is kept in a file of its own."""
+
+    # The version of this structure.
+    format: int
+    # By id, when a finding was first seen.
+    known: dict[str, str]
+    # By id. Files of version 1.0 do not have it.
+    sightings: t.NotRequired[dict[str, SightingDocument]]
+
+
+class FindingsDocument(HistoryDocument):
+    """The contents of `findings.json`; its `known` has only what this reading does not report."""
+
+    cloud: CloudDocument
+    scope: ScopeDocument
+    started_at: str
+    finished_at: str
+    summary: Summary
+    # The orphaned entries, then the drifted ones.
+    findings: list[Entry]
+    protected: list[Entry]
+    undecided: list[Entry]
+    # The providers that findings are about, sorted by name.
+    capacity: list[ProviderCapacity]
+    # The consumers in the scope that have allocations.
+    held: list[str]
+
+
+def iterate_entries(findings: FindingsDocument) -> Iterator[Entry]:
     """Yield every entry of `findings.json`."""
     for key in ENTRY_LISTS:
         yield from findings[key]
@@ -35,4 +244,4 @@ def iterate_entries(findings: Mapping[str, t.Any]) -> Iterator[Entry]:
 
 def get_subject(entry: Entry) -> str:
     """Return the uuid or the name of the object that an entry is about."""
-    return str(entry["consumer"] or entry["id"].partition("/")[2])
+    return entry["consumer"] or get_finding_subject(entry["id"])

@@ -21,10 +21,18 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
     iterate_entries,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Sighting
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import rename_finding
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+    rename_finding,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+        HistoryDocument,
+    )
 
 # Readings of single hosts or kinds forget nothing: without a limit the file would grow for ever.
 MAX_REMEMBERED = 100_000
@@ -43,7 +51,7 @@ class History:
 
 
 # The consequence of a file of an earlier run that cannot be read.
-HISTORY_LOST = "Since when findings are known is lost, and all of them count as new."
+HISTORY_LOST = "The dates when findings were first seen are lost, and every finding counts as new."
 
 
 def parse_history(contents: t.Any, path: str) -> History:
@@ -80,7 +88,7 @@ def _read_first_seen(contents: t.Any) -> dict[str, str]:
 
 def _reject_first_seen(path: str) -> InvalidInput:
     return InvalidInput(
-        f"{path} does not tell since when findings are known: it was edited, or is another file."
+        f"{path} does not say when findings were first seen: it was edited, or it is another file."
     )
 
 
@@ -96,7 +104,8 @@ def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:
             sightings[rename_finding(identity)] = Sighting.parse(sighting)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{path} does not tell how often findings were seen: it was edited, or is another file."
+            f"{path} does not say how often findings were seen: "
+            "it was edited, or it is another file."
         ) from error
     return sightings
 
@@ -104,33 +113,29 @@ def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:
 def retain_first_seen(
     first_seen: Mapping[str, str], reported_ids: Collection[str], whole: bool
 ) -> dict[str, str]:
-    """Return what is to be remembered about ids that a reading does not report.
+    """Return when ids that a reading does not report were first seen, to be remembered.
 
     If there are too many, those that were first seen last are kept.
     whole: whether the reading would report everything. Then an id is forgotten, unless its subject
     is reported under another kind: what could once not be decided is not new when it can be
     decided again.
     """
-    reported_subjects = {_get_subject(identity) for identity in reported_ids}
+    reported_subjects = {get_finding_subject(identity) for identity in reported_ids}
     kept = []
     for identity, seen_at in first_seen.items():
         if identity in reported_ids:
             continue
-        if not whole or _get_subject(identity) in reported_subjects:
+        if not whole or get_finding_subject(identity) in reported_subjects:
             kept.append((seen_at, identity))
     newest = sorted(kept, reverse=True)[:MAX_REMEMBERED]
     return {identity: seen_at for seen_at, identity in newest}
 
 
-def extract_history(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def extract_history(findings: FindingsDocument) -> HistoryDocument:
     """Return the part of `findings.json` that is kept in a file of its own."""
     reported = {entry["id"]: entry["first_seen"] for entry in iterate_entries(findings)}
     return {
         "format": findings["format"],
         "known": {**findings["known"], **reported},
-        "sightings": findings["sightings"],
+        "sightings": findings.get("sightings", {}),
     }
-
-
-def _get_subject(identity: str) -> str:
-    return identity.partition("/")[2]

@@ -30,7 +30,9 @@ else:
     _JMESPATH_ERRORS = (JMESPathError, ValueError, TypeError, RecursionError)
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
 
 
 class Selection:
@@ -50,9 +52,11 @@ class Selection:
         try:
             self._compiled = jmespath.compile(expression)
         except _JMESPATH_ERRORS as error:
-            raise InvalidInput(f"select is no JMESPath expression: {_join_lines(error)}") from error
+            raise InvalidInput(
+                f"select is not a valid JMESPath expression: {_join_lines(error)}"
+            ) from error
 
-    def select_ids(self, findings: Sequence[Mapping[str, t.Any]]) -> frozenset[str]:
+    def select_ids(self, findings: Sequence[Entry]) -> frozenset[str]:
         """Return the ids of those `findings` that the expression selects; null selects none.
 
         Raises InvalidInput when the expression fails on the findings, or returns something other
@@ -67,13 +71,13 @@ class Selection:
             # The type comes first: a list cannot be looked up in a set.
             if not isinstance(identity, str) or identity not in finding_ids:
                 raise InvalidInput(
-                    "select must give findings or their ids, as [?kind=='deleted_server'] does; "
-                    f"{self._expression} gives others."
+                    "select must return findings or their ids, as [?kind=='deleted_server'] does; "
+                    f"{self._expression} returns something else."
                 )
             selected_ids.add(identity)
         return frozenset(selected_ids)
 
-    def _search(self, findings: Sequence[Mapping[str, t.Any]]) -> list[t.Any]:
+    def _search(self, findings: Sequence[Entry]) -> list[t.Any]:
         try:
             result = self._compiled.search(list(findings))
         except _JMESPATH_ERRORS as error:

@@ -22,11 +22,17 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
     seconds_between,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        SightingDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
@@ -49,9 +55,14 @@ class Sighting:
     generations: tuple[int | None, ...]
 
     @classmethod
-    def parse(cls, told: t.Any) -> Sighting:
+    def parse(cls, document: t.Any) -> Sighting:
         """Return what `as_dict` returned. Raises TypeError, KeyError or ValueError otherwise."""
-        sighting = cls(told["count"], told["since"], told["last"], tuple(told["generations"]))
+        sighting = cls(
+            document["count"],
+            document["since"],
+            document["last"],
+            tuple(document["generations"]),
+        )
         if not _is_integer(sighting.count):
             raise ValueError("it is not a sighting")
         for generation in sighting.generations:
@@ -61,7 +72,7 @@ class Sighting:
             raise ValueError("it is not a sighting")
         return sighting
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> SightingDocument:
         return {
             "count": self.count,
             "since": self.since,
@@ -93,7 +104,8 @@ class SightingPolicy:
         seconds = seconds_between(seen.since, at) or 0
         if seconds < self.known_for:
             reasons.append(
-                f"it is known for {format_duration(seconds)} of {format_duration(self.known_for)}"
+                f"it has been known for {format_duration(seconds)} "
+                f"of {format_duration(self.known_for)}"
             )
         return " and ".join(reasons)
 
@@ -120,8 +132,9 @@ def parse_sighting_policy(options: Mapping[str, t.Any], history_path: str | None
         )
     if policy.needs_history and not history_path:
         raise InvalidInput(
-            "min_sightings and known_for need a file that remembers findings from run to run, and "
-            "none is given: set state (orphan_cleanup_state) or dest to a path that lasts."
+            "min_sightings and known_for need a file that keeps findings from run to run, and no "
+            "such file is configured: set state (orphan_cleanup_state) or dest to a path that is "
+            "not removed between runs."
         )
     return policy
 
@@ -163,7 +176,7 @@ def retain_sightings(
     What the reading examined and did not find in the same way starts again. A reading that is not
     sound says nothing about any of them.
     """
-    reported_subjects = {identity.partition("/")[2] for identity in reported_ids}
+    reported_subjects = {get_finding_subject(identity) for identity in reported_ids}
     kept = {}
     for identity, sighting in before.items():
         if sound and identity in reported_ids:

@@ -12,18 +12,26 @@ Also what the same providers have in total. Pure.
 
 from __future__ import annotations
 
-import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    sum_amounts,
+    sum_amounts_by_key,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.change import Amounts
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Capacity,
+        ProviderCapacity,
+        ProviderClass,
+        Stranded,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Amounts
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Inventory,
+        Resources,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
@@ -36,31 +44,31 @@ def get_freed_amounts(finding: Finding) -> Amounts:
 
     Empty for a finding without a change.
     """
-    return getattr(finding.change, "frees", {})
+    if finding.change is None:
+        return {}
+    return finding.change.frees
 
 
-def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> dict[str, t.Any]:
+def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Stranded:
     """Return the stranded amounts, and which fraction of all allocated amounts they are.
 
     The fraction (`share_of_claimed`, from 0 to 1) is only there after a reading of the whole cloud.
     """
-    by_provider: dict[str, list[Mapping[str, int]]] = {}
-    by_project: dict[str, list[Mapping[str, int]]] = {}
-    everything: list[Mapping[str, int]] = []
+    by_provider: list[tuple[str, Resources]] = []
+    by_project: list[tuple[str, Resources]] = []
     for finding in findings:
         project = ""
         if finding.allocation:
             project = finding.allocation.project or ""
         for provider, amounts in get_freed_amounts(finding).items():
-            by_provider.setdefault(index.get_name(provider), []).append(amounts)
-            by_project.setdefault(project, []).append(amounts)
-            everything.append(amounts)
-    stranded = totals(everything)
+            by_provider.append((index.get_name(provider), amounts))
+            by_project.append((project, amounts))
+    stranded = sum_amounts(amounts for _project, amounts in by_project)
     return {
         "resource_classes": stranded,
         "share_of_claimed": _compute_fractions(stranded, index),
-        "providers": _sum_groups(by_provider),
-        "projects": _sum_groups(by_project),
+        "providers": _sum_and_sort(by_provider),
+        "projects": _sum_and_sort(by_project),
     }
 
 
@@ -70,7 +78,7 @@ def _compute_fractions(stranded: Mapping[str, int], index: SnapshotIndex) -> dic
     # Of a part of the cloud the allocated amounts are not all there: a fraction would mislead.
     if scope.is_narrow or scope.shard:
         return {}
-    allocated = totals(index.used.values())
+    allocated = sum_amounts(index.used.values())
     fractions = {}
     for cls, amount in stranded.items():
         if allocated.get(cls):
@@ -78,78 +86,84 @@ def _compute_fractions(stranded: Mapping[str, int], index: SnapshotIndex) -> dic
     return fractions
 
 
-def _sum_groups(groups: Mapping[str, list[Mapping[str, int]]]) -> dict[str, dict[str, int]]:
-    return {name: totals(amounts) for name, amounts in sorted(groups.items())}
+def _sum_and_sort(amounts: Iterable[tuple[str, Resources]]) -> dict[str, dict[str, int]]:
+    """Return the sums of the amounts for each name, sorted by name and resource class."""
+    sums = sum_amounts_by_key(amounts)
+    return {name: dict(sorted(sums[name].items())) for name in sorted(sums)}
 
 
-def summarize_capacity(index: SnapshotIndex) -> dict[str, t.Any]:
+def summarize_capacity(index: SnapshotIndex) -> dict[str, Capacity]:
     """Return by resource class what the providers have, and how much of it is allocated.
 
     Only the providers whose inventory was read count.
     """
-    sums: dict[str, collections.Counter[str]] = {}
+    sums: dict[str, Capacity] = {}
     for uuid, details in index.snapshot.details.items():
         if not index.covers(index.get_root(uuid) or uuid):
             continue
         for cls, inventory in details.inventories.items():
-            sums.setdefault(cls, collections.Counter()).update(
-                total=inventory.total,
-                reserved=inventory.reserved,
-                capacity=inventory.capacity,
-                used=index.used.get(uuid, {}).get(cls, 0),
-            )
-    return {cls: dict(counts) for cls, counts in sorted(sums.items())}
+            of_class = sums.setdefault(cls, {"total": 0, "reserved": 0, "capacity": 0, "used": 0})
+            of_class["total"] += inventory.total
+            of_class["reserved"] += inventory.reserved
+            of_class["capacity"] += inventory.capacity
+            of_class["used"] += index.used.get(uuid, {}).get(cls, 0)
+    return dict(sorted(sums.items()))
 
 
-def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[dict[str, t.Any]]:
+def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[ProviderCapacity]:
     """Return what each provider has that a finding is about, sorted by the providers' names.
 
     By resource class: its inventory, the amounts that are used and stranded, and what Nova reports
     for the compute node.
     """
-    freed_amounts: dict[str, list[Mapping[str, int]]] = {}
+    freed_amounts: list[tuple[str, Resources]] = []
     for finding in findings:
-        freed = get_freed_amounts(finding)
-        for provider in (*freed, *finding.providers):
-            freed_amounts.setdefault(provider, []).append(freed.get(provider, {}))
-    described = []
-    for uuid in sorted(freed_amounts, key=index.get_name):
-        described.append(_describe_provider(uuid, totals(freed_amounts[uuid]), index))
-    return described
+        freed_amounts += get_freed_amounts(finding).items()
+        # A provider is described even if nothing of it is freed.
+        freed_amounts += [(provider, {}) for provider in finding.providers]
+    sums = sum_amounts_by_key(freed_amounts)
+    return [
+        _describe_provider(uuid, sums[uuid], index) for uuid in sorted(sums, key=index.get_name)
+    ]
 
 
 def _describe_provider(
     uuid: str, stranded: Mapping[str, int], index: SnapshotIndex
-) -> dict[str, t.Any]:
+) -> ProviderCapacity:
     inventories: Mapping[str, Inventory] = {}
     details = index.snapshot.details.get(uuid)
     if details:
         inventories = details.inventories
     used = index.used.get(uuid, {})
-    covered = index.covers(index.get_root(uuid) or uuid)
     resource_classes = {}
     for cls in sorted({*inventories, *used, *stranded}):
-        resource_classes[cls] = {
-            **_describe_inventory(inventories.get(cls)),
-            "used": used.get(cls, 0) if covered else None,
-            "stranded": stranded.get(cls, 0),
-            **_describe_node(index.nodes.get(uuid), cls),
-        }
+        resource_classes[cls] = _describe_class(uuid, cls, stranded.get(cls, 0), index)
     return {"uuid": uuid, "name": index.get_name(uuid), "resource_classes": resource_classes}
 
 
-def _describe_inventory(inventory: Inventory | None) -> dict[str, t.Any]:
-    if inventory is None:
-        return dict.fromkeys(("total", "reserved", "allocation_ratio", "capacity"))
-    return {
-        "total": inventory.total,
-        "reserved": inventory.reserved,
-        "allocation_ratio": inventory.allocation_ratio,
-        "capacity": inventory.capacity,
+def _describe_class(uuid: str, cls: str, stranded: int, index: SnapshotIndex) -> ProviderClass:
+    described: ProviderClass = {
+        "total": None,
+        "reserved": None,
+        "allocation_ratio": None,
+        "capacity": None,
+        "used": None,
+        "stranded": stranded,
+        "hypervisor_total": None,
+        "hypervisor_used": None,
     }
-
-
-def _describe_node(node: Hypervisor | None, cls: str) -> dict[str, int | None]:
-    if node is None:
-        return {"hypervisor_total": None, "hypervisor_used": None}
-    return {"hypervisor_total": node.has.get(cls), "hypervisor_used": node.used.get(cls)}
+    details = index.snapshot.details.get(uuid)
+    if details and cls in details.inventories:
+        inventory = details.inventories[cls]
+        described["total"] = inventory.total
+        described["reserved"] = inventory.reserved
+        described["allocation_ratio"] = inventory.allocation_ratio
+        described["capacity"] = inventory.capacity
+    # A shard does not read all allocations of a provider that belongs to another one.
+    if index.covers(index.get_root(uuid) or uuid):
+        described["used"] = index.used.get(uuid, {}).get(cls, 0)
+    node = index.nodes.get(uuid)
+    if node:
+        described["hypervisor_total"] = node.has.get(cls)
+        described["hypervisor_used"] = node.used.get(cls)
+    return described

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses as d
 import typing as t
 
@@ -18,11 +17,20 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
     describe_unjudged_hosts,
     list_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    FORMAT,
+    FindingsDocument,
+    Unjudged,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        RemediationDocument,
+    )
 
 
 @d.dataclass(frozen=True)
@@ -38,43 +46,114 @@ class RunResult:
     region: str | None = None
     shard: str | None = None
     error: str = ""
-    findings: Mapping[str, t.Any] | None = None
-    remediation: Mapping[str, t.Any] | None = None
+    findings: FindingsDocument | None = None
+    remediation: RemediationDocument | None = None
     paths: Mapping[str, str] = d.field(default_factory=dict)
 
 
-# What is added up over all runs.
-_SUMMED_PARTS = ("verdicts", "kinds", "stranded", "tally", "coverage")
+_CoverageCount = t.Literal["providers", "hypervisors", "servers", "consumers"]
 
-_COVERAGE_COUNTS = ("providers", "hypervisors", "servers", "consumers")
+_COVERAGE_COUNTS: tuple[_CoverageCount, ...] = t.get_args(_CoverageCount)
+
+
+class RunFigures(t.TypedDict):
+    """The figures of one run, or the sums of those of all runs."""
+
+    # How many entries have each verdict, and how many findings are of each kind.
+    verdicts: dict[str, int]
+    kinds: dict[str, int]
+    # What the proposed changes would free, by resource class.
+    stranded: dict[str, int]
+    # How many changes had each outcome; empty where no remediation ran.
+    tally: dict[str, int]
+    # How many `providers`, `hypervisors`, `servers` and `consumers` were read.
+    coverage: dict[str, int]
+
+
+class Totals(RunFigures):
+    """The sums of the figures of all runs."""
+
+    # How many hosts were not judged.
+    unjudged_hosts: int
+
+
+class RunSummary(RunFigures, Unjudged):
+    """One run over a cloud, a region or a shard."""
+
+    # The inventory host.
+    name: str
+    region: str | None
+    # None where the run has no findings.
+    placement_endpoint: str | None
+    # `number/count`; None for a whole cloud.
+    shard: str | None
+    # What the run failed with, empty when it ended well.
+    error: str
+    # Whether its reading was sound, and a sentence for each reason why it was not.
+    complete: bool
+    failed_checks: list[str]
+    # When its reading ended; None where it has no findings.
+    finished_at: str | None
+    # None where no remediation ran.
+    check_mode: bool | None
+    # The path of the journal; None where nothing was written.
+    journal: str | None
+    # The paths of its files; None for a file that it did not write.
+    findings: str | None
+    remediation: str | None
+
+
+class MissingShards(t.TypedDict):
+    """The shards of a cloud that none of the runs read."""
+
+    placement_endpoint: str
+    region: str | None
+    # Each as `number/count`.
+    shards: list[str]
+
+
+class SummaryDocument(t.TypedDict):
+    """The contents of `summary.json`."""
+
+    # The version of this structure.
+    format: int
+    # Whether every run succeeded after a sound reading.
+    complete: bool
+    totals: Totals
+    runs: list[RunSummary]
+    missing_shards: list[MissingShards]
+
 
 _HEADER = ("", "orphaned", "drifted", "protected", "undecided", "changed", "")
 
 
-def summarize_runs(runs: Sequence[RunResult]) -> dict[str, t.Any]:
+def summarize_runs(runs: Sequence[RunResult]) -> SummaryDocument:
     """Return the contents of `summary.json`."""
     rows = [_build_row(run) for run in runs]
     all_complete = all(row["complete"] and not row["error"] for row in rows)
-    totals: dict[str, t.Any] = {}
-    for part in _SUMMED_PARTS:
-        totals[part] = _sum_counts(row[part] for row in rows)
-    totals["unjudged_hosts"] = _count_unjudged(rows)
     return {
         "format": FORMAT,
         # No runs at all are not complete either.
         "complete": bool(rows) and all_complete,
-        "totals": totals,
+        "totals": {
+            "verdicts": sum_amounts(row["verdicts"] for row in rows),
+            "kinds": sum_amounts(row["kinds"] for row in rows),
+            "stranded": sum_amounts(row["stranded"] for row in rows),
+            "tally": sum_amounts(row["tally"] for row in rows),
+            "coverage": sum_amounts(row["coverage"] for row in rows),
+            "unjudged_hosts": _count_unjudged(rows),
+        },
         "runs": rows,
         "missing_shards": _find_missing_shards(rows),
     }
 
 
-def list_failures(summary: Mapping[str, t.Any]) -> list[str]:
+def list_failures(summary: SummaryDocument) -> list[str]:
     """Return a sentence for each run that failed: its name, and what it failed with."""
     return [f"{row['name']}: {row['error']}" for row in summary["runs"] if row["error"]]
 
 
-def format_table(summary: Mapping[str, t.Any]) -> list[str]:
+def format_table(summary: SummaryDocument) -> list[str]:
     """Return the summary as lines for a terminal: a row for each run, and their sum."""
     rows: list[tuple[str, ...]] = [_HEADER]
     for run in summary["runs"]:
@@ -87,7 +166,7 @@ def format_table(summary: Mapping[str, t.Any]) -> list[str]:
     lines = [_format_row(row, widths) for row in rows]
     for missing in summary["missing_shards"]:
         shards = ", ".join(missing["shards"])
-        lines.append(f"Shards {shards} of {missing['placement_endpoint']} are not among these.")
+        lines.append(f"These runs did not read shards {shards} of {missing['placement_endpoint']}.")
     return lines
 
 
@@ -99,63 +178,60 @@ def _format_row(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([*cells, remark]).rstrip()
 
 
-def _build_row(run: RunResult) -> dict[str, t.Any]:
-    summary: Mapping[str, t.Any] = {}
-    finished_at = None
-    if run.findings:
-        summary = run.findings["summary"]
-        finished_at = run.findings["finished_at"]
-    coverage = summary.get("coverage", {})
-    counts = {part: coverage[part] for part in _COVERAGE_COUNTS if part in coverage}
-    return {
+def _build_row(run: RunResult) -> RunSummary:
+    row: RunSummary = {
         "name": run.name,
-        **_describe_scope(run),
+        "region": run.region,
+        "placement_endpoint": None,
+        "shard": run.shard,
         "error": run.error,
-        "complete": bool(coverage.get("complete")),
-        "failed_checks": coverage.get("failed_checks", []),
-        "partial": bool(coverage.get("partial")),
-        "unjudged_hosts": list_unjudged_hosts(coverage),
-        "finished_at": finished_at,
-        "verdicts": summary.get("verdicts", {}),
-        "kinds": summary.get("kinds", {}),
-        "stranded": summary.get("stranded", {}).get("resource_classes", {}),
-        "coverage": counts,
-        **_describe_remediation(run),
+        "complete": False,
+        "failed_checks": [],
+        "partial": False,
+        "unjudged_hosts": [],
+        "finished_at": None,
+        "verdicts": {},
+        "kinds": {},
+        "stranded": {},
+        "coverage": {},
+        "check_mode": None,
+        "tally": {},
+        "journal": None,
         "findings": run.paths.get("findings"),
         "remediation": run.paths.get("remediation"),
     }
+    if run.findings:
+        _add_findings(row, run.findings)
+    if run.remediation:
+        row["check_mode"] = run.remediation["check_mode"]
+        row["tally"] = run.remediation["tally"]
+        row["journal"] = run.remediation["journal"]
+    return row
 
 
-def _describe_scope(run: RunResult) -> dict[str, str | None]:
-    """Return the cloud, region and shard of a run, by its findings where there are any."""
-    if not run.findings:
-        return {"region": run.region, "placement_endpoint": None, "shard": run.shard}
-    cloud, shard = run.findings["cloud"], run.findings["scope"]["shard"]
-    return {
-        "region": cloud["region"],
-        "placement_endpoint": cloud["placement_endpoint"],
-        "shard": f"{shard['number']}/{shard['count']}" if shard else None,
-    }
+def _add_findings(row: RunSummary, findings: FindingsDocument) -> None:
+    """Add what the findings of a run say to its row, where they are right about its cloud."""
+    cloud, shard = findings["cloud"], findings["scope"].get("shard")
+    summary = findings["summary"]
+    coverage = summary["coverage"]
+    row["region"] = cloud["region"]
+    row["placement_endpoint"] = cloud["placement_endpoint"]
+    row["shard"] = f"{shard['number']}/{shard['count']}" if shard else None
+    row["complete"] = coverage["complete"]
+    row["failed_checks"] = coverage["failed_checks"]
+    row["partial"] = bool(coverage.get("partial"))
+    row["unjudged_hosts"] = list_unjudged_hosts(coverage)
+    row["finished_at"] = findings["finished_at"]
+    row["verdicts"] = summary["verdicts"]
+    row["kinds"] = summary["kinds"]
+    row["stranded"] = summary["stranded"]["resource_classes"]
+    for part in _COVERAGE_COUNTS:
+        # A file of an older version has not all of them.
+        if part in coverage:
+            row["coverage"][part] = coverage[part]
 
 
-def _describe_remediation(run: RunResult) -> dict[str, t.Any]:
-    if not run.remediation:
-        return {"check_mode": None, "tally": {}, "journal": None}
-    return {
-        "check_mode": run.remediation["check_mode"],
-        "tally": run.remediation["tally"],
-        "journal": run.remediation["journal"],
-    }
-
-
-def _sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    sums: collections.Counter[str] = collections.Counter()
-    for part in parts:
-        sums.update(part)
-    return dict(sorted(sums.items()))
-
-
-def _count_unjudged(rows: Iterable[Mapping[str, t.Any]]) -> int:
+def _count_unjudged(rows: Iterable[RunSummary]) -> int:
     """Return how many hosts were not judged.
 
     A host that several shards of a cloud name counts once.
@@ -167,7 +243,7 @@ def _count_unjudged(rows: Iterable[Mapping[str, t.Any]]) -> int:
     return len(hosts)
 
 
-def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+def _find_missing_shards(rows: Iterable[RunSummary]) -> list[MissingShards]:
     """Return for each cloud the shards that are missing here while others of it were read.
 
     In a slice of a job they may have been read by another slice.
@@ -179,7 +255,7 @@ def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, 
             number, count = map(int, row["shard"].split("/"))
             cloud = (row["placement_endpoint"], row["region"], count)
             shards_read.setdefault(cloud, set()).add(number)
-    missing_shards = []
+    missing_shards: list[MissingShards] = []
     for (endpoint, region, count), numbers in shards_read.items():
         missing = sorted(set(range(1, count + 1)) - numbers)
         if missing:
@@ -190,7 +266,7 @@ def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, 
     return missing_shards
 
 
-def _format_cells(name: str, sums: Mapping[str, t.Any], remark: str) -> tuple[str, ...]:
+def _format_cells(name: str, sums: RunFigures, remark: str) -> tuple[str, ...]:
     cells = [make_printable(name)]
     for verdict in ("orphaned", "drifted", "protected", "undecided"):
         cells.append(str(sums["verdicts"].get(verdict, "-")))
@@ -204,7 +280,7 @@ def _format_changed(tally: Mapping[str, int]) -> str:
     return str(sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED)))
 
 
-def _describe_run(row: Mapping[str, t.Any]) -> str:
+def _describe_run(row: RunSummary) -> str:
     if row["error"]:
         remark = row["error"]
     else:
@@ -212,7 +288,7 @@ def _describe_run(row: Mapping[str, t.Any]) -> str:
     return make_printable(" ".join(remark.split()))
 
 
-def _describe_result(row: Mapping[str, t.Any]) -> str:
+def _describe_result(row: RunSummary) -> str:
     """Return why the reading was not sound, or else that it was only a check."""
     failed_checks = " ".join(row["failed_checks"])
     if failed_checks:

@@ -15,10 +15,25 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        PlanDocument,
+        RemediationDocument,
+        Unchecked,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        GuestsDocument,
+        HostsDocument,
+    )
+
+DocumentName = t.Literal["findings", "plan", "remediation", "hosts", "guests"]
 
 # For each file the module that writes it, and the keys that only such a file has.
-_WRITERS = {
+_WRITERS: dict[DocumentName, tuple[str, tuple[str, ...]]] = {
     "findings": (
         "orphan_detect",
         ("cloud", "scope", "summary.coverage", "findings", "protected", "undecided", "finished_at"),
@@ -33,28 +48,52 @@ _WRITERS = {
 }
 
 
-def validate_document(what: str, document: t.Any, path: str) -> Mapping[str, t.Any]:
-    """Return the contents of `path`.
+@t.overload
+def validate_document(
+    what: t.Literal["findings"], document: t.Any, path: str
+) -> FindingsDocument: ...
 
-    what: the file that it should be (`findings`, `plan`, …).
+
+@t.overload
+def validate_document(what: t.Literal["plan"], document: t.Any, path: str) -> PlanDocument: ...
+
+
+@t.overload
+def validate_document(
+    what: t.Literal["remediation"], document: t.Any, path: str
+) -> RemediationDocument: ...
+
+
+@t.overload
+def validate_document(what: t.Literal["hosts"], document: t.Any, path: str) -> HostsDocument: ...
+
+
+@t.overload
+def validate_document(what: t.Literal["guests"], document: t.Any, path: str) -> GuestsDocument: ...
+
+
+def validate_document(what: DocumentName, document: t.Any, path: str) -> t.Any:
+    """Return the contents of `path`, which everything after this may take for what they are.
+
+    what: the file that it should be.
     Raises InvalidInput when it is another file, or one of another version.
     """
     writer, required_keys = _WRITERS[what]
     if not isinstance(document, dict) or not _is_complete(document, required_keys):
         raise InvalidInput(
-            f"{path} is not what {writer} of this version of the collection writes: "
-            f"give {what} its file."
+            f"{path} is not a file that {writer} of this version of the collection wrote: "
+            f"set {what} to the path of such a file."
         )
     return document
 
 
-def _is_complete(document: Mapping[str, t.Any], required_keys: Iterable[str]) -> bool:
+def _is_complete(document: Unchecked, required_keys: Iterable[str]) -> bool:
     if document.get("format") != FORMAT:
         return False
     return all(_has_key(document, dotted_key) for dotted_key in required_keys)
 
 
-def _has_key(document: Mapping[str, t.Any], dotted_key: str) -> bool:
+def _has_key(document: Unchecked, dotted_key: str) -> bool:
     part: t.Any = document
     for key in dotted_key.split("."):
         if not isinstance(part, dict) or key not in part:

@@ -261,8 +261,7 @@ def _find_migration_blockers(
         # An ended migration blocks only if it still has an allocation, as any other consumer does.
         if migration.ended:
             continue
-        updated_at = migration.updated_at or migration.created_at
-        age = seconds_between(updated_at, details.migrations.at)
+        age = seconds_between(migration.changed_at, details.migrations.at)
         since = "" if age is None else f" for {format_duration(age)}"
         yield Blocker(
             "resize" if migration.status == "finished" else "migration",

@@ -33,6 +33,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guests impo
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     require_compute_nodes,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    convert_to_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     ORPHANED,
     PROTECTED,
@@ -51,6 +54,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
         GuestFinding,
     )
     from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import Guest
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        GuestEntry,
+        GuestsDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Snapshot,
@@ -70,7 +77,7 @@ class GuestDetector:
         guests: Collection[Guest],
         hosts: Collection[str],
         among: Collection[str] | None = None,
-    ) -> dict[str, t.Any]:
+    ) -> GuestsDocument:
         """Return what `hypervisor_guest_detect` writes about `guests`.
 
         hosts: the hosts of the guests, by the names of the hosts of their compute services.
@@ -150,17 +157,17 @@ def _build_document(
     index: SnapshotIndex,
     guests: Collection[Guest],
     hosts: Collection[str],
-) -> dict[str, t.Any]:
+) -> GuestsDocument:
     snapshot = index.snapshot
     failed_checks = list(index.failed_absence_checks)
-    by_verdict: dict[str, list[dict[str, t.Any]]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
+    by_verdict: dict[str, list[GuestEntry]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
     for finding in findings:
         by_verdict[finding.decision.verdict].append(_build_entry(finding))
     leftover_kinds = collections.Counter(entry["kind"] for entry in by_verdict[ORPHANED])
     guest_kinds = collections.Counter(guest.kind for guest in guests)
     return {
         "format": FORMAT,
-        "cloud": d.asdict(snapshot.cloud),
+        "cloud": convert_to_json(snapshot.cloud),
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
         "summary": {
@@ -181,7 +188,7 @@ def _build_document(
     }
 
 
-def _build_entry(finding: GuestFinding) -> dict[str, t.Any]:
+def _build_entry(finding: GuestFinding) -> GuestEntry:
     guest, decision = finding.guest, finding.decision
     return {
         "id": guest.id,
@@ -191,7 +198,7 @@ def _build_entry(finding: GuestFinding) -> dict[str, t.Any]:
         "uuid": guest.uuid,
         "name": guest.name,
         "reason": decision.reason,
-        "server": d.asdict(finding.server) if finding.server else None,
+        "server": convert_to_json(finding.server),
         "guest": dict(guest.facts),
         "evidence": [describe_answer(answer) for answer in decision.evidence],
     }

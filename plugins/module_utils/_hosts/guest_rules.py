@@ -361,8 +361,7 @@ def _decide_after_move(
             "shared: the server may use this directory there.",
             *view.server_answers,
         )
-    moved_at = move.updated_at or move.created_at
-    since = seconds_between(moved_at, view.subject.server.at)
+    since = seconds_between(move.changed_at, view.subject.server.at)
     young = _protect_young(guest, since, policy.min_age)
     if young:
         return young

@@ -29,6 +29,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     require_compute_nodes,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    convert_to_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
     describe_migration,
@@ -42,6 +45,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        AggregateDocument,
+        HostDocument,
+        HostLeftoverDocument,
+        HostProviderDocument,
+        HostServerDocument,
+        NodeDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Aggregate,
         Hypervisor,
@@ -51,10 +62,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
-
-
-# The lists that are empty for a host of which nothing exists.
-_LISTS = ("nodes", "providers", "aggregates", "servers", "migrations", "left_over", "blockers")
 
 
 class HostReader:
@@ -69,7 +76,7 @@ class HostReader:
 
     def read_hosts(
         self, names: Sequence[str], remembered: Collection[str] = ()
-    ) -> list[dict[str, t.Any]]:
+    ) -> list[HostDocument]:
         """Return everything about the hosts `names`, as `compute_host_info` returns it.
 
         remembered: uuids of root providers from an earlier run; they belong to the one host in
@@ -87,17 +94,24 @@ class HostReader:
 
     def _describe_host(
         self, name: str, host: Host, providers: Mapping[str, Provider]
-    ) -> dict[str, t.Any]:
+    ) -> HostDocument:
         """Return what is reported about one host; only its name if nothing of it exists."""
         # A host in another spelling is found too, so the name in the request comes back with it.
-        header = {
+        document: HostDocument = {
             "name": name,
             "host": host.name,
             "known": host.exists,
-            "service": d.asdict(host.service) if host.service else None,
+            "service": convert_to_json(host.service),
+            "nodes": [],
+            "providers": [],
+            "aggregates": [],
+            "servers": [],
+            "migrations": [],
+            "left_over": [],
+            "blockers": [],
         }
         if not host.exists:
-            return {**header, **{key: [] for key in _LISTS}}
+            return document
         snapshot = self._read_snapshot(host)
         # From here on the snapshot counts: the first listing only showed which providers to read.
         host = _refresh_nodes(host, snapshot)
@@ -107,16 +121,15 @@ class HostReader:
         leftovers = find_leftovers(host, index, self._policy, self._kinds)
         blockers = find_blockers(host, details, index, self._policy, self._kinds)
         host_providers = list_host_providers(host, snapshot.providers or providers)
-        return {
-            **header,
-            "nodes": list(map(_describe_node, host.nodes)),
-            "providers": list(map(_describe_provider, host_providers)),
-            "aggregates": list(map(_describe_aggregate, details.aggregates)),
-            "servers": list(map(_describe_server, details.servers)),
-            "migrations": [describe_migration(row, details.migrations.at) for row in migrations],
-            "left_over": list(map(_describe_leftover, leftovers)),
-            "blockers": list(map(d.asdict, blockers)),
-        }
+        document["nodes"] += map(_describe_node, host.nodes)
+        document["providers"] += map(_describe_provider, host_providers)
+        document["aggregates"] += map(_describe_aggregate, details.aggregates)
+        document["servers"] += map(_describe_server, details.servers)
+        for row in migrations:
+            document["migrations"].append(describe_migration(row, details.migrations.at))
+        document["left_over"] += map(_describe_leftover, leftovers)
+        document["blockers"] += map(convert_to_json, blockers)
+        return document
 
     def _read_snapshot(self, host: Host) -> Snapshot:
         if host.roots:
@@ -150,7 +163,7 @@ def _refresh_nodes(host: Host, snapshot: Snapshot) -> Host:
     return d.replace(host, nodes=tuple(read_nodes.get(node.uuid, node) for node in host.nodes))
 
 
-def _describe_node(node: Hypervisor) -> dict[str, t.Any]:
+def _describe_node(node: Hypervisor) -> NodeDocument:
     return {
         "uuid": node.uuid,
         "name": node.name,
@@ -160,7 +173,7 @@ def _describe_node(node: Hypervisor) -> dict[str, t.Any]:
     }
 
 
-def _describe_provider(provider: Provider) -> dict[str, t.Any]:
+def _describe_provider(provider: Provider) -> HostProviderDocument:
     return {
         "uuid": provider.uuid,
         "name": provider.name,
@@ -169,11 +182,11 @@ def _describe_provider(provider: Provider) -> dict[str, t.Any]:
     }
 
 
-def _describe_aggregate(aggregate: Aggregate) -> dict[str, t.Any]:
+def _describe_aggregate(aggregate: Aggregate) -> AggregateDocument:
     return {"uuid": aggregate.uuid, "name": aggregate.name, "zone": aggregate.zone}
 
 
-def _describe_server(server: Server) -> dict[str, t.Any]:
+def _describe_server(server: Server) -> HostServerDocument:
     return {
         "uuid": server.uuid,
         "name": server.name,
@@ -182,7 +195,7 @@ def _describe_server(server: Server) -> dict[str, t.Any]:
     }
 
 
-def _describe_leftover(finding: Finding) -> dict[str, t.Any]:
+def _describe_leftover(finding: Finding) -> HostLeftoverDocument:
     return {
         "id": finding.id,
         "kind": finding.kind,

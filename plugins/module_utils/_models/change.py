@@ -13,25 +13,36 @@ The documents have the shape that `PUT /allocations/{consumer}` takes.
 
 from __future__ import annotations
 
+import copy
 import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Allocation,
     Provider,
+    add_amounts,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
-Amounts = dict[str, dict[str, int]]
-"""Amounts by provider and resource class."""
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        Action,
+        AllocationBody,
+        Amounts,
+        ChangeDocument,
+        ProviderAmounts,
+        ProviderDocument,
+        RemovalDocument,
+    )
 
-DELETE_PROVIDERS = "delete_providers"
+Side = t.Literal["before", "after"]
+
+DELETE_PROVIDERS: t.Final = "delete_providers"
 
 # The outcome of a change that was made, by its action, and of a change that was not made.
-OUTCOME_BY_ACTION = {
+OUTCOME_BY_ACTION: dict[str, str] = {
     "remove": "removed",
     "reduce": "reduced",
     "rewrite": "rewritten",
@@ -54,8 +65,8 @@ class Change:
 
     consumer: str
     generation: int | None
-    before: t.Mapping[str, t.Any]
-    after: t.Mapping[str, t.Any]
+    before: AllocationBody
+    after: AllocationBody
     partner: Change | None = None
 
     @property
@@ -66,8 +77,8 @@ class Change:
         return (self, self.partner)
 
     @property
-    def action(self) -> str:
-        """`remove`, `reduce`, `rewrite` or `create`."""
+    def action(self) -> Action:
+        """What the change does to the allocations of its consumer."""
         if not self.after["allocations"]:
             return "remove"
         if not self.before["allocations"]:
@@ -89,30 +100,39 @@ class Change:
         """The amounts that are allocated after the change and not before it."""
         return _subtract_amounts(self._sum_amounts("after"), self._sum_amounts("before"))
 
-    def get_side(self, side: str) -> dict[str, t.Any]:
+    def get_side(self, side: Side) -> dict[str, AllocationBody]:
         """Return the documents `before` or `after`, by consumer."""
-        return {part.consumer: getattr(part, side) for part in self.parts}
+        return {part.consumer: part._get_body(side) for part in self.parts}
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> ChangeDocument:
         """Return the change as JSON's types."""
-        partner = self.partner and self.partner.as_dict()
+        partner = None
+        if self.partner is not None:
+            partner = self.partner.as_dict()
         return {
-            **d.asdict(self),
+            "consumer": self.consumer,
+            "generation": self.generation,
+            # Copies: who edits the document must not edit the change.
+            "before": copy.deepcopy(self.before),
+            "after": copy.deepcopy(self.after),
             "partner": partner,
             "action": self.action,
             "frees": self.frees,
             "claims": self.allocates,
         }
 
-    def _sum_amounts(self, side: str) -> Amounts:
+    def _get_body(self, side: Side) -> AllocationBody:
+        if side == "before":
+            return self.before
+        return self.after
+
+    def _sum_amounts(self, side: Side) -> Amounts:
         """Return the amounts of this consumer and its partner together, `before` or `after`."""
         sums: Amounts = {}
         if self.partner is not None:
             sums = self.partner._sum_amounts(side)
-        for provider, allocation in getattr(self, side)["allocations"].items():
-            amounts = sums.setdefault(provider, {})
-            for cls, amount in allocation["resources"].items():
-                amounts[cls] = amounts.get(cls, 0) + amount
+        for provider, allocation in self._get_body(side)["allocations"].items():
+            add_amounts(sums.setdefault(provider, {}), allocation["resources"])
         return sums
 
 
@@ -122,17 +142,17 @@ class ProviderRemoval:
 
     providers: tuple[Provider, ...]
 
-    action: t.ClassVar[str] = DELETE_PROVIDERS
+    action: t.ClassVar[t.Literal["delete_providers"]] = DELETE_PROVIDERS
     frees: t.ClassVar[Amounts] = {}
     allocates: t.ClassVar[Amounts] = {}
 
-    def get_side(self, side: str) -> dict[str, t.Any]:
+    def get_side(self, side: Side) -> dict[str, str]:
         """Return the names of the providers `before`, and nothing `after`, by uuid."""
         if side != "before":
             return {}
         return {provider.uuid: provider.name for provider in self.providers}
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> RemovalDocument:
         """Return the removal as JSON's types."""
         return {
             "action": self.action,
@@ -140,7 +160,7 @@ class ProviderRemoval:
         }
 
 
-def _describe_provider(provider: Provider) -> dict[str, t.Any]:
+def _describe_provider(provider: Provider) -> ProviderDocument:
     return {
         "uuid": provider.uuid,
         "name": provider.name,
@@ -149,15 +169,15 @@ def _describe_provider(provider: Provider) -> dict[str, t.Any]:
     }
 
 
-def build_body(allocation: Allocation) -> dict[str, t.Any]:
+def build_body(allocation: Allocation) -> AllocationBody:
     """Return the body that would write `allocation`, guarded by its generation.
 
     The body of a consumer without a type has no type in it.
     """
-    allocations = {}
+    allocations: dict[str, ProviderAmounts] = {}
     for provider, amounts in sorted(allocation.resources.items()):
         allocations[provider] = {"resources": dict(sorted(amounts.items()))}
-    body: dict[str, t.Any] = {
+    body: AllocationBody = {
         "allocations": allocations,
         "consumer_generation": allocation.generation,
         "project_id": allocation.project,
@@ -171,19 +191,19 @@ def build_body(allocation: Allocation) -> dict[str, t.Any]:
 class Diffable(t.Protocol):
     """A change that `--diff` can show."""
 
-    def get_side(self, side: str) -> dict[str, t.Any]: ...
+    def get_side(self, side: Side) -> Mapping[str, object]: ...
 
 
-def build_diff(changes: Iterable[Diffable]) -> dict[str, dict[str, t.Any]]:
+def build_diff(changes: Iterable[Diffable]) -> dict[Side, dict[str, object]]:
     """Return what Ansible shows with `--diff`."""
-    sides: dict[str, dict[str, t.Any]] = {"before": {}, "after": {}}
+    sides: dict[Side, dict[str, object]] = {"before": {}, "after": {}}
     for change in changes:
         for side, shown in sides.items():
             shown.update(change.get_side(side))
     return sides
 
 
-def is_same_allocation(one: Mapping[str, t.Any], other: Mapping[str, t.Any]) -> bool:
+def is_same_allocation(one: AllocationBody, other: AllocationBody) -> bool:
     """Return whether two documents give a consumer the same allocations and owner.
 
     Their generations do not matter; nor does the owner when there are no allocations.
@@ -201,7 +221,7 @@ def build_reduction(allocation: Allocation, removed: AbstractSet[str]) -> Change
     The amounts of all other providers stay as they are.
     """
     if allocation.generation is None:
-        raise ValueError(f"{allocation.consumer} holds nothing that could be changed")
+        raise ValueError(f"{allocation.consumer} has no allocation that could be changed")
     kept = {
         provider: amounts
         for provider, amounts in allocation.resources.items()
@@ -215,7 +235,8 @@ def build_change(allocation: Allocation, partner: Change | None = None, **fields
     after = build_body(d.replace(allocation, **fields))
     before = build_body(allocation)
     if not allocation.resources:
-        before |= {"project_id": after["project_id"], "user_id": after["user_id"]}
+        before["project_id"] = after["project_id"]
+        before["user_id"] = after["user_id"]
     return Change(allocation.consumer, allocation.generation, before, after, partner)
 
 
@@ -234,7 +255,7 @@ def sort_children_first(root: str, providers: Iterable[Provider]) -> tuple[Provi
     return tuple(sorted(tree.values(), key=sort_key))
 
 
-def _get_owner(document: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _get_owner(document: AllocationBody) -> dict[str, object]:
     """Return all of a document but its allocations."""
     return {key: value for key, value in document.items() if key != "allocations"}
 

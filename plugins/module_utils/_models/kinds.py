@@ -171,6 +171,11 @@ def rename_kind(kind: str) -> str:
     return RENAMED_KINDS.get(kind, kind)
 
 
+def get_finding_subject(identity: str) -> str:
+    """Return the subject in the id (`kind/subject`) of a finding."""
+    return identity.partition("/")[2]
+
+
 def rename_finding(identity: str) -> str:
     """Return today's id (`kind/subject`) of a finding, whose kind may have an older name."""
     kind, slash, subject = identity.partition("/")

@@ -154,6 +154,11 @@ class Migration:
     updated_at: str | None
 
     @property
+    def changed_at(self) -> str | None:
+        """When Nova last changed the record; a record that was never updated has its creation."""
+        return self.updated_at or self.created_at
+
+    @property
     def ended(self) -> bool:
         """Whether the migration is over, with success or without."""
         return self.status in ENDED_MIGRATION_STATUSES

@@ -13,7 +13,6 @@ The classes are frozen, and made of JSON's types.
 
 from __future__ import annotations
 
-import collections
 import dataclasses as d
 import typing as t
 
@@ -133,9 +132,23 @@ def list_compute_classes(allocations: Allocations, root: str | None) -> frozense
     return frozenset(allocations.get(root or "", {})) - {"DISK_GB"}
 
 
-def totals(amounts: Iterable[Resources]) -> dict[str, int]:
-    """Return the sums of the amounts by resource class."""
-    sums: collections.Counter[str] = collections.Counter()
+def add_amounts(sums: dict[str, int], amounts: Resources) -> None:
+    """Add `amounts` to `sums`, each to that of its own resource class."""
+    for cls, amount in amounts.items():
+        sums[cls] = sums.get(cls, 0) + amount
+
+
+def sum_amounts(amounts: Iterable[Resources]) -> dict[str, int]:
+    """Return the sums of the amounts, sorted by resource class."""
+    sums: dict[str, int] = {}
     for resources in amounts:
-        sums.update(resources)
+        add_amounts(sums, resources)
     return dict(sorted(sums.items()))
+
+
+def sum_amounts_by_key(amounts: Iterable[tuple[str, Resources]]) -> dict[str, dict[str, int]]:
+    """Return the sums of the amounts for each key, such as a provider or a project."""
+    sums: dict[str, dict[str, int]] = {}
+    for key, resources in amounts:
+        add_amounts(sums.setdefault(key, {}), resources)
+    return sums

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
 # time. Do not use this from other collections or standalone plugins/modules!
 
-"""A plan without its documents, small enough to be handed from job to job. Pure.
+"""A plan without its documents, small enough to be passed from job to job. Pure.
 
 The files of a job are gone with its container. The compact plan that a second job gets has for each
 change its finding and the digest of the whole change. The documents come from a detection of the
@@ -27,12 +27,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
     FORMAT,
-    Entry,
     iterate_entries,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
+    get_finding_subject,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
@@ -40,7 +40,17 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.steps import
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
-# About 260 bytes each. A plan with more changes is handed on without them, and cannot be applied.
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        CompactChangeDocument,
+        CompactPlanDocument,
+        Unchecked,
+    )
+
+# About 260 bytes each. A plan with more changes is passed on without them, and cannot be applied.
 MAX_COMPACT_CHANGES = 1000
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -72,6 +82,15 @@ class ApprovedChange:
             return cls(step.finding, step.kind, change.consumer, change.generation, checksum)
         return cls(step.finding, step.kind, None, None, checksum)
 
+    def as_dict(self) -> CompactChangeDocument:
+        return {
+            "finding": self.finding,
+            "kind": self.kind,
+            "consumer": self.consumer,
+            "generation": self.generation,
+            "digest": self.digest,
+        }
+
 
 @d.dataclass(frozen=True)
 class Approval:
@@ -79,7 +98,7 @@ class Approval:
 
     consumers: how many were read; None after a reading of named hosts or consumers.
     count: the number of changes.
-    changes: None when there are too many to be handed on.
+    changes: None when there are too many to be passed on.
     """
 
     placement_endpoint: str
@@ -106,42 +125,43 @@ class Approval:
         )
 
     @classmethod
-    def parse(cls, told: Mapping[str, t.Any]) -> Approval:
+    def parse(cls, document: Unchecked) -> Approval:
         """Return the compact plan that `as_dict` returned.
 
         Raises InvalidInput for anything else, even if only one character differs.
         """
-        if told.get("format") != FORMAT:
+        if document.get("format") != FORMAT:
             raise InvalidInput(
-                f"The compact plan has format {told.get('format')!r}; this version of the "
+                f"The compact plan has format {document.get('format')!r}; this version of the "
                 f"collection reads format {FORMAT}."
             )
-        if told.get("changes") is None:
+        # A plan that is too long to be passed on must not pass for one without changes.
+        if document.get("changes") is None:
             raise InvalidInput(
-                f"The compact plan has {told.get('count')!r} changes, more than the "
-                f"{MAX_COMPACT_CHANGES} that are handed from job to job, and therefore none of "
-                "them: give the path of plan.json, kept where both jobs can read it."
+                f"The compact plan has {document.get('count')!r} changes, more than the "
+                f"{MAX_COMPACT_CHANGES} that can be passed from job to job, so it does not "
+                "contain them: keep plan.json where both jobs can read it, and set its path."
             )
         try:
             approval = cls(
-                placement_endpoint=told["placement_endpoint"],
-                region=told["region"],
-                detected_at=told["detected_at"],
-                consumers=told["consumers"],
-                count=told["count"],
-                changes=tuple(map(_parse_change, told["changes"])),
+                placement_endpoint=document["placement_endpoint"],
+                region=document["region"],
+                detected_at=document["detected_at"],
+                consumers=document["consumers"],
+                count=document["count"],
+                changes=tuple(map(_parse_change, document["changes"])),
             )
-            unedited = _dump_canonical(approval.as_dict()) == _dump_canonical(told)
+            unedited = _dump_canonical(approval.as_dict()) == _dump_canonical(document)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
-                "The compact plan is not as orphan_plan tells it "
+                "The compact plan does not have the form that orphan_plan returns "
                 f"({type(error).__name__}: {error})."
             ) from error
         _check_consumers(approval.consumers)
         if not unedited:
             raise InvalidInput(
-                "The compact plan was edited or cut short: its digest is another. Only what was "
-                "approved, whole, is applied."
+                "The compact plan was edited or cut short: its digest does not match. Only the "
+                "complete plan that was approved is applied."
             )
         approval._check_findings()
         return approval
@@ -151,14 +171,27 @@ class Approval:
         changes = self.changes or ()
         finding_ids = {change.finding for change in changes}
         if len(changes) != self.count or len(finding_ids) < len(changes):
-            raise InvalidInput("The compact plan does not name each of its changes once.")
+            raise InvalidInput("The compact plan does not list each of its changes exactly once.")
 
-    def as_dict(self) -> dict[str, t.Any]:
-        document = {**d.asdict(self), "format": FORMAT, "compact": True}
+    def as_dict(self) -> CompactPlanDocument:
+        changes = None
         if self.changes is not None:
-            # A list, as it is after JSON.
-            document["changes"] = [d.asdict(change) for change in self.changes]
-        return {**document, "digest": digest(document)}
+            changes = [change.as_dict() for change in self.changes]
+        document: CompactPlanDocument = {
+            "format": FORMAT,
+            "compact": True,
+            "placement_endpoint": self.placement_endpoint,
+            "region": self.region,
+            "detected_at": self.detected_at,
+            "consumers": self.consumers,
+            "count": self.count,
+            "changes": changes,
+            "digest": "",
+        }
+        # The digest is that of all other keys.
+        others = {key: value for key, value in document.items() if key != "digest"}
+        document["digest"] = digest(others)
+        return document
 
     @property
     def scope(self) -> dict[str, list[str]]:
@@ -182,7 +215,7 @@ class Approval:
         if others:
             raise InvalidInput(
                 f"The compact plan changes {', '.join(others)}, which kinds "
-                "(orphan_cleanup_remediate_kinds) does not name here: nothing was changed."
+                "(orphan_cleanup_remediate_kinds) does not include here: nothing was changed."
             )
 
     def rebuild_plan(self, findings: t.Any) -> tuple[Plan, list[str]]:
@@ -192,6 +225,7 @@ class Approval:
         Raises NotApproved when any other change differs from what was approved, and UnsoundReading
         and InvalidInput as `Plan.from_findings` does.
         """
+        # New findings of the same consumers were not approved, and are left out.
         approved = {change.finding: change for change in self.changes or ()}
         kinds = {change.kind for change in approved.values()}
         plan = Plan.from_findings(findings, kinds, approved=True)
@@ -206,7 +240,9 @@ class Approval:
         # The limits are those of the approved plan: this detection may have read only a part.
         return d.replace(plan, consumers=self.consumers, steps=steps, removals=removals), gone
 
-    def _compare(self, current: Mapping[str, ApprovedChange], findings: t.Any) -> list[str]:
+    def _compare(
+        self, current: Mapping[str, ApprovedChange], findings: FindingsDocument
+    ) -> list[str]:
         """Return the ids of the findings whose consumers have no allocations any more.
 
         Raises NotApproved when any other change is not in `current` just as it was approved.
@@ -225,15 +261,16 @@ class Approval:
                 differences.append(f"{change.finding}: {difference}")
         if differences:
             raise NotApproved(
-                f"{len(differences)} of {len(approved)} changes are not what was approved any "
-                f"more: nothing was changed. {_join_reasons(differences)} Detect again, and have "
-                "the new plan approved."
+                f"{len(differences)} of {len(approved)} changes no longer match what was "
+                f"approved: nothing was changed. {_join_reasons(differences)} Run detection "
+                "again, and have the new plan approved."
             )
         return gone
 
 
 def digest(document: t.Any) -> str:
     """Return the SHA-256 of the canonical JSON of `document`, in hexadecimal."""
+    # Every job must compute the same digest, whatever its Python and its locale.
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -251,7 +288,7 @@ def _check_consumers(consumers: t.Any) -> None:
     number = isinstance(consumers, int) and not isinstance(consumers, bool)
     if not number or consumers < 0:
         raise InvalidInput(
-            f"The compact plan was made for {consumers!r} consumers, which is no number of them."
+            f"The compact plan was made for {consumers!r} consumers, which is not a valid number."
         )
 
 
@@ -262,12 +299,12 @@ def _join_reasons(reasons: list[str]) -> str:
     return shown
 
 
-def _parse_change(entry: Mapping[str, t.Any]) -> ApprovedChange:
+def _parse_change(entry: Unchecked) -> ApprovedChange:
     change = ApprovedChange(**entry)
     if not _can_resolve(change):
         raise InvalidInput(
             f"The compact plan has a change for the finding {change.finding!r} of kind "
-            f"{change.kind!r}, which it cannot settle."
+            f"{change.kind!r}, which it cannot resolve."
         )
     if not isinstance(change.digest, str) or not _DIGEST.fullmatch(change.digest):
         raise InvalidInput(f"The compact plan has no digest of the change for {change.finding}.")
@@ -279,7 +316,7 @@ def _can_resolve(change: ApprovedChange) -> bool:
     if change.kind in {kind.name for kind in CONSUMER_KINDS}:
         subject = change.consumer
     else:
-        subject = _get_subject(change)
+        subject = get_finding_subject(change.finding)
     if change.kind not in {kind.name for kind in CHANGEABLE_KINDS}:
         return False
     if change.finding != f"{change.kind}/{subject}":
@@ -289,12 +326,9 @@ def _can_resolve(change: ApprovedChange) -> bool:
     return normalize_uuid(subject) == subject
 
 
-def _get_subject(change: ApprovedChange) -> str:
-    return change.finding.partition("/")[2]
-
-
-def _has_no_allocation(change: ApprovedChange, findings: t.Any) -> bool:
+def _has_no_allocation(change: ApprovedChange, findings: FindingsDocument) -> bool:
     """Return whether the consumer was asked about by name and has no allocations."""
+    # A detection that did not ask about the consumer says nothing about its allocations.
     if change.consumer not in findings["scope"]["consumers"]:
         return False
     if change.consumer in findings["held"]:
@@ -303,30 +337,33 @@ def _has_no_allocation(change: ApprovedChange, findings: t.Any) -> bool:
 
 
 def _describe_difference(
-    change: ApprovedChange, now: ApprovedChange | None, findings: t.Any
+    change: ApprovedChange, now: ApprovedChange | None, findings: FindingsDocument
 ) -> str:
     """Return in what the change differs `now` from what was approved.
 
     now: the same change by the new detection, None when it has none for the finding.
     """
     if now and now.generation != change.generation:
-        return f"it changed since, generation {change.generation} then, {now.generation} now."
+        return (
+            f"it has changed since: its generation was {change.generation} then and is "
+            f"{now.generation} now."
+        )
     if now:
-        return "what would be written is another document than then."
+        return "the document to be written is no longer the one that was approved."
     entries = _find_entries(change, findings)
     if entries:
         entry = entries[0]
         return f"it is {entry['verdict']} now ({entry['kind']}): {entry['reason']}"
     if change.consumer in findings["scope"]["consumers"]:
         return "it is healthy now."
-    return "it is not found any more."
+    return "it is no longer found."
 
 
-def _find_entries(change: ApprovedChange, findings: t.Any) -> list[Entry]:
+def _find_entries(change: ApprovedChange, findings: FindingsDocument) -> list[Entry]:
     """Return all entries about the subject of a change, whatever their kinds."""
-    subject = _get_subject(change)
+    subject = get_finding_subject(change.finding)
     entries = []
     for entry in iterate_entries(findings):
-        if subject in (entry["consumer"], entry["id"].partition("/")[2]):
+        if subject in (entry["consumer"], get_finding_subject(entry["id"])):
             entries.append(entry)
     return entries

@@ -68,20 +68,21 @@ class Limits:
         if count > allowed:
             raise BreakerTripped(
                 f"{count} changes are planned and max_changes is {self.max_changes}{scope}: "
-                "nothing was changed. Read the findings, and if they are right set max_changes "
+                "nothing was changed. Review the findings, and if they are right, set max_changes "
                 "(orphan_cleanup_max_changes, or host_decommission_max_changes for a host that is "
-                f"retired) to {needed} or more."
+                f"being decommissioned) to {needed} or more."
             )
 
     def _check_share(self, count: int, consumers: int) -> None:
+        # A cloud without consumers must not end in a division by zero.
         fraction = count / max(consumers, 1)
         if count > _MAX_SHARE_APPLIES_ABOVE and fraction > self.max_share:
             # Rounded up: rounded down the option would still be exceeded.
             needed = math.ceil(fraction * 1000) / 1000
             raise BreakerTripped(
                 f"{count} of {consumers} consumers would be changed and max_share is "
-                f"{self.max_share:g}: nothing was changed. Read the findings, and if they are "
-                f"right set max_share (orphan_cleanup_max_share) to {needed:g} or more."
+                f"{self.max_share:g}: nothing was changed. Review the findings, and if they are "
+                f"right, set max_share (orphan_cleanup_max_share) to {needed:g} or more."
             )
 
 

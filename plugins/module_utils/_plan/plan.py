@@ -29,8 +29,19 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.steps import
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        PlanDocument,
+        ShardDocument,
+        StepDocument,
+        TreeStepDocument,
+        Unchecked,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits
 
 # Changes that free capacity come before changes that take it.
@@ -56,7 +67,7 @@ class Plan:
 
     removals: the deletions of provider trees, which come after all `steps`.
     consumers: how many were read to find them; None after a reading of named hosts or consumers,
-        because on a dead host every allocation may rightly be an orphan.
+        because on a dead host every allocation may really be an orphan.
     shard: the part of the cloud that was read; None for all of it, or for what was named.
     """
 
@@ -78,65 +89,75 @@ class Plan:
         Raises UnsoundReading when the reading behind the findings was not sound, and InvalidInput
         when the findings are not a document of this collection.
         """
-        with _validate_findings(findings):
-            changes = []
-            for entry in _select_entries(findings, kinds, approved):
+        with _validate_findings(findings) as document:
+            changes: list[tuple[str, str, Unchecked]] = []
+            for entry in _select_entries(document, kinds, approved):
+                # A finding of a changeable kind may still have no change that is known to be right.
                 if entry["change"]:
                     changes.append((entry["id"], entry["kind"], entry["change"]))
             steps, removals = parse_steps(changes)
             return cls(
-                placement_endpoint=findings["cloud"]["placement_endpoint"],
-                region=findings["cloud"]["region"],
-                detected_at=findings["finished_at"],
-                consumers=_count_consumers(findings),
+                placement_endpoint=document["cloud"]["placement_endpoint"],
+                region=document["cloud"]["region"],
+                detected_at=document["finished_at"],
+                consumers=_count_consumers(document),
                 steps=_check_unique(sorted(steps, key=_get_rank)),
                 removals=removals,
-                shard=_parse_shard(findings["scope"]["shard"]),
+                shard=_parse_shard(document["scope"]["shard"]),
             )
 
     @classmethod
-    def parse(cls, told: t.Any) -> Plan:
+    def parse(cls, document: t.Any) -> Plan:
         """Return the plan that `as_dict` wrote.
 
         Raises InvalidInput for anything else, even if only one change is wrong.
         """
-        if is_compact(told):
+        if is_compact(document):
             raise InvalidInput(
-                "The plan is a compact one, without its documents: give it to orphan_plan, with "
-                "findings of its consumers."
+                "The plan is a compact plan, without its documents: pass it to orphan_plan, "
+                "together with findings of its consumers."
             )
-        _check_format(told, "plan", "orphan_plan")
+        _check_format(document, "plan", "orphan_plan")
         try:
             changes = []
-            for entry in told["changes"]:
-                document = _omit_keys(entry, "finding", "kind")
-                changes.append((entry["finding"], entry["kind"], document))
+            for entry in document["changes"]:
+                change = _omit_keys(entry, "finding", "kind")
+                changes.append((entry["finding"], entry["kind"], change))
             steps, removals = parse_steps(changes)
             plan = cls(
-                placement_endpoint=told["placement_endpoint"],
-                region=told["region"],
-                detected_at=told["detected_at"],
-                consumers=None if told["consumers"] is None else parse_count(told["consumers"]),
+                placement_endpoint=document["placement_endpoint"],
+                region=document["region"],
+                detected_at=document["detected_at"],
+                consumers=None
+                if document["consumers"] is None
+                else parse_count(document["consumers"]),
+                # As they are in the file: who reviewed the plan has seen them in this order.
                 steps=_check_unique(steps),
                 removals=removals,
-                shard=_parse_shard(told["shard"]),
+                shard=_parse_shard(document["shard"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
-                f"The plan is not as orphan_plan writes it ({_format_error(error)}): plan again."
+                "The plan does not have the form that orphan_plan writes "
+                f"({_format_error(error)}): plan again."
             ) from error
         return plan
 
-    def as_dict(self) -> dict[str, t.Any]:
-        steps: tuple[Step | TreeStep, ...] = (*self.steps, *self.removals)
+    def as_dict(self) -> PlanDocument:
+        shard: ShardDocument | None = None
+        if self.shard:
+            shard = {"number": self.shard.number, "count": self.shard.count}
+        changes: list[StepDocument | TreeStepDocument] = []
+        changes += [step.as_dict() for step in self.steps]
+        changes += [step.as_dict() for step in self.removals]
         return {
             "format": FORMAT,
             "placement_endpoint": self.placement_endpoint,
             "region": self.region,
             "detected_at": self.detected_at,
             "consumers": self.consumers,
-            "shard": d.asdict(self.shard) if self.shard else None,
-            "changes": [step.as_dict() for step in steps],
+            "shard": shard,
+            "changes": changes,
         }
 
     def check_limits(self, limits: Limits) -> None:
@@ -144,7 +165,7 @@ class Plan:
         limits.check_count(len(self.steps) + len(self.removals), self.consumers, self.shard)
 
 
-def is_compact(document: t.Any) -> t.TypeGuard[Mapping[str, t.Any]]:
+def is_compact(document: t.Any) -> t.TypeGuard[Unchecked]:
     """Return whether `document` is a plan without its documents, or is marked as one."""
     return isinstance(document, dict) and bool(document.get("compact"))
 
@@ -155,8 +176,8 @@ def check_cloud(planned: HasCloud, here: HasCloud) -> None:
         there = getattr(planned, field)
         if there != getattr(here, field):
             raise InvalidInput(
-                f"The plan is for another cloud: {field} is {there} there and "
-                f"{getattr(here, field)} here."
+                f"The plan is for another cloud: its {field} is {there}, and this cloud's is "
+                f"{getattr(here, field)}."
             )
 
 
@@ -168,53 +189,67 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
     Raises UnsoundReading and InvalidInput as `Plan.from_findings` does, and BreakerTripped as
     `Plan.check_limits` does.
     """
-    with _validate_findings(findings):
-        servers = sorted(entry["consumer"] for entry in _select_entries(findings, [HEALED_KIND]))
-        consumers = _count_consumers(findings)
-        shard = _parse_shard(findings["scope"]["shard"])
-        for server in servers:
-            if normalize_uuid(server) != server:
-                raise InvalidInput(f"The findings name the server {server!r}, which is no UUID.")
+    with _validate_findings(findings) as document:
+        entries = _select_entries(document, [HEALED_KIND])
+        servers = []
+        for entry in entries:
+            # It becomes an argument of nova-manage: nothing but a UUID may.
+            server = entry["consumer"]
+            if server is None or normalize_uuid(server) != server:
+                raise InvalidInput(f"The findings name the server {server!r}, which is not a UUID.")
+            servers.append(server)
+        consumers = _count_consumers(document)
+        shard = _parse_shard(document["scope"]["shard"])
     limits.check_count(len(servers), consumers, shard)
-    return servers
+    return sorted(servers)
 
 
 def _get_rank(step: Step) -> tuple[int, str]:
     return _ACTION_ORDER.index(step.change.action), step.change.consumer
 
 
-def _parse_shard(document: t.Any) -> Shard | None:
+def _parse_consumers(consumers: t.Any) -> int | None:
+    if consumers is None:
+        return None
+    return parse_count(consumers)
+
+
+def _parse_shard(document: Unchecked | ShardDocument | None) -> Shard | None:
     if document is None:
         return None
     number, count = parse_count(document["number"]), parse_count(document["count"])
     if not 1 <= number <= count:
-        raise InvalidInput(f"There is no shard {number} of {count}.")
+        raise InvalidInput(f"Shard {number} of {count} does not exist.")
     return Shard(number, count)
 
 
 @contextlib.contextmanager
-def _validate_findings(findings: t.Any) -> Iterator[None]:
-    """Raise UnsoundReading when the reading behind the findings was not sound.
+def _validate_findings(findings: t.Any) -> Iterator[FindingsDocument]:
+    """Yield the findings, to be read within the context.
 
-    Raises InvalidInput when the findings, or what is read of them, are not a document of this
-    collection.
+    Raises UnsoundReading when the reading behind them was not sound, and InvalidInput when they, or
+    what is read of them, are not a document of this collection.
     """
     _check_format(findings, "findings", "orphan_detect")
+    document: FindingsDocument = findings
     try:
-        failed_checks = findings["summary"]["coverage"]["failed_checks"]
+        failed_checks = document["summary"]["coverage"]["failed_checks"]
+        # Every finding of an unsound reading may be wrong, also one that is proven by itself.
         if failed_checks:
             raise UnsoundReading(
                 f"Nothing may be changed after this reading. {' '.join(failed_checks)}"
             )
-        yield
+        yield document
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
-            f"The findings are not as orphan_detect writes them ({_format_error(error)}): "
-            "detect again."
+            "The findings do not have the form that orphan_detect writes "
+            f"({_format_error(error)}): run detection again."
         ) from error
 
 
-def _select_entries(findings: t.Any, kinds: Collection[str], approved: bool = False) -> list[t.Any]:
+def _select_entries(
+    findings: FindingsDocument, kinds: Collection[str], approved: bool = False
+) -> list[Entry]:
     selected = []
     for entry in findings["findings"]:
         if entry["kind"] not in kinds or not entry["selected"]:
@@ -225,9 +260,10 @@ def _select_entries(findings: t.Any, kinds: Collection[str], approved: bool = Fa
     return selected
 
 
-def _count_consumers(findings: t.Any) -> int | None:
+def _count_consumers(findings: FindingsDocument) -> int | None:
     """Return how many consumers were read; None after a reading of named hosts or consumers."""
     scope, coverage = findings["scope"], findings["summary"]["coverage"]
+    # On a dead host every allocation may really be an orphan: a fraction says nothing there.
     if scope["hosts"] or scope["consumers"]:
         return None
     # A triage reads only few of the consumers: the servers that the hosts report stand for all.
@@ -238,10 +274,10 @@ def _count_consumers(findings: t.Any) -> int | None:
 
 def _check_format(document: t.Any, what: str, writer: str) -> None:
     if not isinstance(document, dict) or "format" not in document:
-        raise InvalidInput(f"The {what} given is not as {writer} writes it: it has no format.")
+        raise InvalidInput(f"{what} does not have the form that {writer} writes: it has no format.")
     if document["format"] != FORMAT:
         raise InvalidInput(
-            f"The {what} given has format {document['format']!r} and this version of the "
+            f"{what} has format {document['format']!r}, and this version of the "
             f"collection reads format {FORMAT}."
         )
 
@@ -253,11 +289,11 @@ def _check_unique(steps: list[Step]) -> tuple[Step, ...]:
         counts.update(part.consumer for part in step.change.parts)
     for consumer, count in sorted(counts.items()):
         if count > 1:
-            raise InvalidInput(f"Consumer {consumer} is changed twice in one plan.")
+            raise InvalidInput(f"The plan changes consumer {consumer} twice.")
     return tuple(steps)
 
 
-def _omit_keys(entry: Mapping[str, t.Any], *names: str) -> dict[str, t.Any]:
+def _omit_keys(entry: Unchecked, *names: str) -> Unchecked:
     return {key: value for key, value in entry.items() if key not in names}
 
 

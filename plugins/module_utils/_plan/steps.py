@@ -30,7 +30,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        StepDocument,
+        TreeStepDocument,
+        Unchecked,
+    )
 
 
 @d.dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Step:
         """The consumer that the finding is about."""
         return self.change.consumer
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> StepDocument:
         return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
 
 
@@ -63,7 +69,7 @@ class TreeStep:
         """The root provider that the finding is about."""
         return self.change.providers[-1].uuid
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> TreeStepDocument:
         return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
 
 
@@ -71,7 +77,7 @@ AnyStep = t.TypeVar("AnyStep", Step, TreeStep)
 
 
 def parse_steps(
-    changes: Iterable[tuple[str, str, Mapping[str, t.Any]]],
+    changes: Iterable[tuple[str, str, Unchecked]],
 ) -> tuple[list[Step], tuple[TreeStep, ...]]:
     """Return the steps that change allocations, and those that delete trees of providers.
 
@@ -85,11 +91,11 @@ def parse_steps(
         else:
             steps.append(parse_step(finding, kind, document))
     if len({step.subject for step in removals}) < len(removals):
-        raise InvalidInput("A provider is deleted twice in one plan.")
+        raise InvalidInput("The plan deletes a provider twice.")
     return steps, tuple(sorted(removals, key=lambda step: step.subject))
 
 
-def parse_step(finding: str, kind: str, document: Mapping[str, t.Any]) -> Step:
+def parse_step(finding: str, kind: str, document: Unchecked) -> Step:
     """Return the step whose change `Change.as_dict` returned.
 
     Raises InvalidInput also when the change cannot resolve the finding.
@@ -97,7 +103,7 @@ def parse_step(finding: str, kind: str, document: Mapping[str, t.Any]) -> Step:
     return _check_finding(Step(finding, kind, parse_change(document)), of_consumers=True)
 
 
-def parse_tree_step(finding: str, kind: str, document: Mapping[str, t.Any]) -> TreeStep:
+def parse_tree_step(finding: str, kind: str, document: Unchecked) -> TreeStep:
     """Return the step whose deletion `ProviderRemoval.as_dict` returned.
 
     Raises InvalidInput also when the deletion cannot resolve the finding.
@@ -114,12 +120,12 @@ def _check_finding(step: AnyStep, of_consumers: bool) -> AnyStep:
     if step.kind not in kinds or step.finding != f"{step.kind}/{step.subject}":
         raise InvalidInput(
             f"The change of {step.subject} is for the finding {step.finding!r} of kind "
-            f"{step.kind!r}, which it cannot settle."
+            f"{step.kind!r}, which it cannot resolve."
         )
     return step
 
 
-def parse_change(document: Mapping[str, t.Any]) -> Change:
+def parse_change(document: Unchecked) -> Change:
     """Return the change that `Change.as_dict` returned.
 
     Raises InvalidInput when parts of it contradict each other, and what Python raises (KeyError,
@@ -128,15 +134,17 @@ def parse_change(document: Mapping[str, t.Any]) -> Change:
     partner = document["partner"]
     consumer, generation = document["consumer"], document["generation"]
     if normalize_uuid(consumer) != consumer:
-        raise InvalidInput(f"A change names the consumer {consumer!r}, which is no UUID.")
+        raise InvalidInput(f"A change names the consumer {consumer!r}, which is not a UUID.")
+    # Both sides carry the generation that guards the write.
     for side in ("before", "after"):
         _check_document(f"The document {side} the change of {consumer}", document[side], generation)
     # A consumer has a generation exactly while it has allocations.
     if (generation is None) != (not document["before"]["allocations"]):
         raise InvalidInput(
-            f"The change of {consumer} starts from generation {generation}, which does not go with "
-            "what it holds before."
+            f"The change of {consumer} starts from generation {generation}, which contradicts "
+            "its allocations before the change."
         )
+    # A partner goes into the same request, so it is checked as strictly.
     partner_change = None
     if partner:
         _check_partner(consumer, partner)
@@ -146,7 +154,7 @@ def parse_change(document: Mapping[str, t.Any]) -> Change:
     return change
 
 
-def _check_partner(consumer: str, partner: Mapping[str, t.Any]) -> None:
+def _check_partner(consumer: str, partner: Unchecked) -> None:
     if partner["partner"] or partner["consumer"] == consumer:
         raise InvalidInput(
             f"The partner in the change of {consumer} must be one other consumer, without a "
@@ -154,8 +162,9 @@ def _check_partner(consumer: str, partner: Mapping[str, t.Any]) -> None:
         )
 
 
-def _check_consistency(change: Change, document: Mapping[str, t.Any]) -> None:
+def _check_consistency(change: Change, document: Unchecked) -> None:
     """Raise InvalidInput when the document has anything else than its change would write."""
+    # What people review, such as the freed amounts, must be what the documents would do.
     expected = change.as_dict()
     if expected == document:
         return
@@ -163,12 +172,12 @@ def _check_consistency(change: Change, document: Mapping[str, t.Any]) -> None:
     if not wrong:
         wrong = list(set(document) - set(expected))
     raise InvalidInput(
-        f"The change of {change.consumer} does not agree with itself: {', '.join(sorted(wrong))} "
-        "must follow from its documents."
+        f"The change of {change.consumer} contradicts itself: {', '.join(sorted(wrong))} "
+        "must match its documents."
     )
 
 
-def _parse_removal(document: Mapping[str, t.Any]) -> ProviderRemoval:
+def _parse_removal(document: Unchecked) -> ProviderRemoval:
     """Return the deletion that `ProviderRemoval.as_dict` returned, or raise InvalidInput."""
     entries = document["providers"]
     uuids = [entry["uuid"] for entry in entries]
@@ -185,12 +194,12 @@ def _parse_removal(document: Mapping[str, t.Any]) -> ProviderRemoval:
         or sort_children_first(root, tree) != tree
     ):
         raise InvalidInput(
-            f"The deletion of provider {root!r} does not name a whole tree, children first."
+            f"The deletion of provider {root!r} does not list a whole tree, children first."
         )
     return removal
 
 
-def _is_children_first(entries: Sequence[Mapping[str, t.Any]], uuids: list[str]) -> bool:
+def _is_children_first(entries: Sequence[Unchecked], uuids: list[str]) -> bool:
     """Return whether the last provider has no parent, and each other one has its parent later."""
     if not entries or entries[-1]["parent"] is not None:
         return False
@@ -200,7 +209,7 @@ def _is_children_first(entries: Sequence[Mapping[str, t.Any]], uuids: list[str])
     return True
 
 
-def _parse_provider(entry: Mapping[str, t.Any], root: str) -> Provider:
+def _parse_provider(entry: Unchecked, root: str) -> Provider:
     generation = parse_count(entry["generation"])
     return Provider(entry["uuid"], str(entry["name"]), generation, root, entry["parent"])
 
@@ -220,10 +229,13 @@ def _check_generation(what: str, of_document: t.Any, of_change: t.Any) -> None:
     # To Python 1.0 and True are 1; Placement would be sent what the document has.
     whole = all(number is None or _is_integer(number) for number in (of_document, of_change))
     if of_document != of_change or not whole:
-        raise InvalidInput(f"{what} has generation {of_document!r}, and the change {of_change!r}.")
+        raise InvalidInput(
+            f"{what} has generation {of_document!r}, and the change has {of_change!r}."
+        )
 
 
-def _check_owners(what: str, body: Mapping[str, t.Any]) -> None:
+def _check_owners(what: str, body: Unchecked) -> None:
+    # Placement refuses a document without an owner, and takes anything that is text for one.
     owners = set(body) - {"allocations", "consumer_generation"}
     names = ", ".join(sorted(owners))
     required = {"project_id", "user_id"}
@@ -233,10 +245,10 @@ def _check_owners(what: str, body: Mapping[str, t.Any]) -> None:
         )
     for owner in owners:
         if not isinstance(body[owner], str) or not body[owner]:
-            raise InvalidInput(f"{what} must name its {names} as text.")
+            raise InvalidInput(f"{what} must have {names}, each as text that is not empty.")
 
 
-def _check_allocation(what: str, provider: str, allocation: Mapping[str, t.Any]) -> None:
+def _check_allocation(what: str, provider: str, allocation: Unchecked) -> None:
     amounts = allocation["resources"]
     whole = all(_is_integer(amount) and amount > 0 for amount in amounts.values())
     if (
@@ -246,15 +258,15 @@ def _check_allocation(what: str, provider: str, allocation: Mapping[str, t.Any])
         or not whole
     ):
         raise InvalidInput(
-            f"{what} must give whole amounts above zero of providers by UUID: it has "
-            f"{allocation!r} of {provider!r}."
+            f"{what} must have whole amounts above zero on providers named by UUID: it has "
+            f"{allocation!r} on {provider!r}."
         )
 
 
 def parse_count(value: t.Any) -> int:
     """Return `value`. Raises ValueError when it is not a whole number from zero on."""
     if not _is_integer(value) or value < 0:
-        raise ValueError(f"{value!r} is no count")
+        raise ValueError(f"{value!r} is not a count")
     return int(value)
 
 

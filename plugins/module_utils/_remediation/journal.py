@@ -22,6 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     JournalError,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     rename_finding,
     rename_kind,
@@ -40,14 +41,19 @@ FORMAT = 1
 PLANNED, BEFORE, AFTER = "planned", "before", "after"
 
 
+# A record of a journal. Its keys depend on the version that wrote it, on its event and on its
+# action: `parse_record` checks those that are needed.
+JournalRecord = Unchecked
+
+
 class RecordableStep(t.Protocol):
     """A write that the journal can record."""
 
-    def as_dict(self) -> dict[str, t.Any]: ...
+    def as_dict(self) -> Mapping[str, object]: ...
 
 
 class RecordableOutcome(t.Protocol):
-    """What became of a write."""
+    """The outcome of a write."""
 
     @property
     def step(self) -> StepReference: ...
@@ -94,7 +100,7 @@ class Journal:
         self._append({**build_record(BEFORE, step, self._endpoint), **facts} for step in steps)
 
     def record_after(self, outcomes: Iterable[RecordableOutcome]) -> None:
-        """Record what became of the writes. Raises JournalError when it cannot be recorded."""
+        """Record the outcomes of the writes. Raises JournalError when it cannot be recorded."""
         self._append(
             _add_header(
                 AFTER,
@@ -106,7 +112,7 @@ class Journal:
             for outcome in outcomes
         )
 
-    def _append(self, records: Iterable[dict[str, t.Any]]) -> None:
+    def _append(self, records: Iterable[JournalRecord]) -> None:
         lines = "".join(json.dumps(record, sort_keys=True) + "\n" for record in records)
         if self.broken:
             raise JournalError(
@@ -139,12 +145,12 @@ class Journal:
         return created
 
 
-def build_record(event: str, step: RecordableStep, placement_endpoint: str) -> dict[str, t.Any]:
+def build_record(event: str, step: RecordableStep, placement_endpoint: str) -> JournalRecord:
     """Return the record of `step` from before it is made."""
     return _add_header(event, placement_endpoint=placement_endpoint, **step.as_dict())
 
 
-def read_journal(journal: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
+def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
     """Return the records of a journal, and whether its last line is torn.
 
     The write that a torn record was to precede was never sent.
@@ -156,10 +162,10 @@ def read_journal(journal: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
         numbered = enumerate(journal, 1)
         return [_check_record(entry, f"Record {number}") for number, entry in numbered], False
     if not isinstance(journal, str) or not journal.strip():
-        raise InvalidInput("The journal must be the path of one, or a list of its records.")
+        raise InvalidInput("journal must be the path of a journal, or a list of its records.")
     lines = read_bytes(journal).split(b"\n")
     last = len(lines) - 1
-    records: list[dict[str, t.Any]] = []
+    records: list[JournalRecord] = []
     for number, line in enumerate(lines):
         # Every record ends with a line break, so nothing comes after the last of them.
         if not line and number == last:
@@ -170,17 +176,17 @@ def read_journal(journal: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
             if number == last:
                 return records, True
             raise InvalidInput(
-                f"Line {number + 1} of {journal} is no record of a journal ({error}): "
-                "it was edited, or is another file."
+                f"Line {number + 1} of {journal} is not a record of a journal ({error}): "
+                "it was edited, or it is another file."
             ) from error
         records.append(_check_record(entry, f"Line {number + 1} of {journal}"))
     return records, False
 
 
 def parse_record(
-    record: Mapping[str, t.Any],
+    record: JournalRecord,
     placement_endpoint: str,
-    parse: Callable[[Mapping[str, t.Any]], _Parsed],
+    parse: Callable[[JournalRecord], _Parsed],
 ) -> _Parsed:
     """Return what `parse` makes of a record of a run that changed this Placement.
 
@@ -193,20 +199,20 @@ def parse_record(
         recorded_endpoint = record["placement_endpoint"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
-            "A record of the journal is not as orphan_remediate writes it "
+            "A record of the journal does not have the form that orphan_remediate writes "
             f"({type(error).__name__}: {error})."
         ) from error
     if recorded_endpoint != placement_endpoint:
         raise InvalidInput(
-            f"The journal is of another cloud: its Placement is {recorded_endpoint}, "
-            f"and that of this connection {placement_endpoint}."
+            f"The journal is from another cloud: its Placement is {recorded_endpoint}, "
+            f"and that of this connection is {placement_endpoint}."
         )
     return parsed
 
 
-def _check_record(entry: t.Any, where: str) -> dict[str, t.Any]:
+def _check_record(entry: t.Any, where: str) -> JournalRecord:
     if not isinstance(entry, dict) or entry.get("event") not in (PLANNED, BEFORE, AFTER):
-        raise InvalidInput(f"{where} is no record of a journal.")
+        raise InvalidInput(f"{where} is not a record of a journal.")
     if entry.get("format") != FORMAT:
         raise InvalidInput(
             f"{where} has format {entry.get('format')!r} "
@@ -220,7 +226,7 @@ def _check_record(entry: t.Any, where: str) -> dict[str, t.Any]:
     return renamed
 
 
-def _add_header(event: str, **facts: t.Any) -> dict[str, t.Any]:
+def _add_header(event: str, **facts: t.Any) -> JournalRecord:
     return {"format": FORMAT, "at": get_utc_now(), "event": event, **facts}
 
 

@@ -56,9 +56,9 @@ def acquire_lock(
                 )
             if time.monotonic() >= deadline:
                 raise InvalidInput(
-                    f"Another run changes {placement_endpoint} and has not ended in "
+                    f"Another run is changing {placement_endpoint} and did not end within "
                     f"{patience} seconds (lock {path}): nothing was changed. "
-                    "Wait for it, or raise lock_timeout."
+                    "Wait until it has ended, or raise lock_timeout."
                 )
             time.sleep(_PAUSE)
         yield
@@ -88,7 +88,7 @@ def _open_lock(path: str) -> int:
     except OSError as error:
         raise InvalidInput(
             f"The lock {path} cannot be opened: {error.strerror}. "
-            "Remove it or set TMPDIR to another folder."
+            "Remove it or set TMPDIR to another directory."
         ) from error
 
 

@@ -8,7 +8,7 @@
 
 """The deletion of provider trees without a compute node.
 
-Each is proven again, journaled and read back.
+Each is verified again, journaled and read back.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     MAX_FAILURES,
     explain_abort,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
     Outcome,
+    count_outcomes,
+    run_steps,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     add_reason,
-    complete_outcomes,
-    count_failed,
-    describe_unexpected,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
@@ -52,6 +53,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
@@ -90,28 +92,19 @@ class TreeRemover:
 
         failed_before: how many changes of the run have failed already.
         """
-        outcomes: list[Outcome] = []
-        for step in steps:
-            failed = failed_before + count_failed(outcomes)
-            why = stopped() or explain_abort(failed, self._max_failures)
-            if why:
-                return complete_outcomes(outcomes, steps, SKIPPED, why)
-            try:
-                outcomes.append(self._remove_tree(step))
-            except (UnsoundReading, JournalError) as error:
-                return complete_outcomes(outcomes, steps, FAILED, str(error))
-            except CloudError as error:
-                outcomes.append(Outcome(step, FAILED, str(error)))
-            except Exception as error:
-                # The result must have all earlier outcomes, even after a fault of our own.
-                outcomes.append(Outcome(step, FAILED, describe_unexpected(error)))
-        return outcomes
+
+        def explain_end(outcomes: list[Outcome]) -> str:
+            failed = failed_before + count_outcomes(outcomes, FAILED)
+            return stopped() or explain_abort(failed, self._max_failures)
+
+        return run_steps(steps, self._remove_tree, Outcome, explain_end)
 
     def _remove_tree(self, step: TreeStep) -> Outcome:
         if reason := self._find_mismatch(step):
             return Outcome(step, SKIPPED, reason)
         if self._journal is None:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+        # The journal must have them before the first provider is deleted.
         details, reason = self._read_states(step)
         if reason:
             return Outcome(step, SKIPPED, reason)
@@ -124,14 +117,14 @@ class TreeRemover:
             return add_reason(outcome, error)
         return outcome
 
-    def _read_states(self, step: TreeStep) -> tuple[dict[str, t.Any], str]:
+    def _read_states(self, step: TreeStep) -> tuple[dict[str, Unchecked], str]:
         """Return all that the providers of the tree have, or why the tree is not deleted.
 
         The states go into the journal, and are enough to restore what the providers had.
         Each must be what the proof has seen: Placement does not guard a deletion by the
         generation, so this is the last reading before it.
         """
-        details = {}
+        details: dict[str, Unchecked] = {}
         for provider in step.change.providers:
             state = self._states.read(provider.uuid)
             if state is None or state.generation != provider.generation:
@@ -147,9 +140,10 @@ class TreeRemover:
             return Outcome(step, FAILED, str(error), partly=True)
         if not refusal:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+        # Nothing of the tree is gone yet, so the run has changed nothing.
         if not deleted:
             return Outcome(step, FAILED, refusal)
-        progress = f" {len(deleted)} of its {len(providers)} providers are deleted."
+        progress = f" {len(deleted)} of its {len(providers)} providers were deleted."
         return Outcome(step, FAILED, refusal + progress, partly=True)
 
     def _find_mismatch(self, step: TreeStep) -> str:
@@ -159,7 +153,7 @@ class TreeRemover:
             index = SnapshotIndex(self._reading.collect(scope))
         # A scope that names what the cloud does not have is not valid.
         except InvalidInput:
-            return "It is gone."
+            return "It no longer exists."
         if index.failed_absence_checks:
             sentences = " ".join(index.failed_absence_checks)
             raise UnsoundReading(f"Nothing may be deleted now. {sentences}")

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The planned changes of allocations, each proven again, journalled, written and read back.
+"""The planned changes of allocations, each verified again, journaled, written and read back.
 
 This is the only way from a plan to the allocations in Placement.
 """
@@ -38,6 +38,12 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     MAX_FAILURES,
     explain_abort,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
+    Outcome,
+    complete_outcomes,
+    count_outcomes,
+    describe_unexpected,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
@@ -48,7 +54,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (  # noqa: E501
         AllocationWriter,
@@ -59,7 +65,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
-    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
+    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
         Journal,
     )
@@ -77,45 +83,8 @@ _MAX_PROOF_AGE = 60
 _UNKNOWN_CONSUMER = "unknown_consumer"
 
 
-@d.dataclass(frozen=True)
-class Outcome:
-    """What became of one step (one of `OUTCOMES`), and why where it was not made."""
-
-    step: Step | TreeStep
-    outcome: str
-    reason: str = ""
-    # A part of the step was made, or may have been, before the rest failed.
-    partly: bool = False
-
-    @property
-    def changed(self) -> bool:
-        """Whether Placement was changed, or would be in check mode."""
-        return self.outcome in OUTCOME_BY_ACTION.values()
-
-    def as_dict(self) -> dict[str, t.Any]:
-        return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
-
-
-def count_failed(outcomes: Iterable[Outcome]) -> int:
-    """Return how many of `outcomes` failed."""
-    return sum(outcome.outcome == FAILED for outcome in outcomes)
-
-
-def complete_outcomes(
-    outcomes: list[Outcome], steps: Sequence[Step | TreeStep], outcome: str, reason: str
-) -> list[Outcome]:
-    """Return `outcomes`, and after them one for each of `steps` that has none yet."""
-    left = steps[len(outcomes) :]
-    return outcomes + [Outcome(step, outcome, reason) for step in left]
-
-
-def describe_unexpected(error: Exception) -> str:
-    """Return an error that is not one of our own as a reason."""
-    return f"An unexpected {type(error).__name__}: {error}"
-
-
 class _Unproven(Exception):
-    """Some of a batch could not be proven again, and nothing of it was written."""
+    """A part of a batch could not be verified again, and nothing of the batch was written."""
 
 
 class Remediation:
@@ -146,6 +115,7 @@ class Remediation:
         anything that `stopped` returns.
         Raises UnsoundReading before the first step when the cloud as a whole is not sound.
         """
+        # To list the servers of every host takes long: only this proof rests on it.
         needs_servers = any(step.kind == _UNKNOWN_CONSUMER for step in steps)
         listings = self._reading.collect_listings(with_servers=needs_servers)
         if failed_checks := list_failed_checks(listings):
@@ -154,14 +124,14 @@ class Remediation:
         outcomes: list[Outcome] = []
         batches = _split_into_batches(steps)
         while batches:
-            why = stopped() or explain_abort(count_failed(outcomes), self._max_failures)
+            why = stopped() or explain_abort(count_outcomes(outcomes, FAILED), self._max_failures)
             if why:
-                return complete_outcomes(outcomes, steps, SKIPPED, why)
+                return complete_outcomes(outcomes, steps, Outcome, SKIPPED, why)
             batch = batches.popleft()
             try:
                 outcomes += self._remediate_batch(batch, index, stopped)
             except (UnsoundReading, JournalError) as error:
-                return complete_outcomes(outcomes, steps, FAILED, str(error))
+                return complete_outcomes(outcomes, steps, Outcome, FAILED, str(error))
             except _Unproven as error:
                 if len(batch) > 1:
                     # One step must not keep the others of its batch from being made.
@@ -199,14 +169,14 @@ class Remediation:
         except UnsoundReading:
             raise
         except CloudError as error:
-            raise _Unproven(f"It could not be proven anew. {error}") from error
+            raise _Unproven(f"It could not be verified again. {error}") from error
         except Exception as error:
             reason = describe_unexpected(error)
-            raise _Unproven(f"It could not be proven anew. {reason}") from error
+            raise _Unproven(f"It could not be verified again. {reason}") from error
         if read_monotonic_clock() - began > _MAX_PROOF_AGE:
             raise _Unproven(
                 f"Its proof took longer than {_MAX_PROOF_AGE} seconds, "
-                "and was too old at its end to rely on."
+                "and was then too old to rely on."
             )
         return proven
 
@@ -271,13 +241,13 @@ def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Find
     evidence = now.evidence.get(change.consumer)
     allocation = evidence.allocation.value if evidence else None
     if allocation is None or (change.before["allocations"] and not allocation.resources):
-        return "It holds nothing any more."
+        return "It no longer has any allocations."
     if is_same_allocation(build_body(allocation), change.after):
-        return "Nothing is left to change: it holds what it should."
+        return "There is nothing left to change: its allocations are right."
     if allocation.generation != change.generation:
         return (
-            f"It changed since detection: generation {change.generation} then, "
-            f"{allocation.generation} now."
+            f"It has changed since detection: its generation was {change.generation} then and "
+            f"is {allocation.generation} now."
         )
     finding = findings.get(change.consumer)
     if finding is None:

@@ -41,9 +41,12 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     AFTER,
     parse_record,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import run_steps
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
     RESTORE_PROVIDERS,
     TreeAddition,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
     TreeRecord,
     find_deleted_trees,
     select_trees,
@@ -58,9 +61,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        AllocationBody,
+        NameDocument,
+        RestoredOutcomeDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
         Journal,
+        JournalRecord,
     )
     from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
         TreeRestorer,
@@ -83,7 +92,7 @@ _CHANGE_KEYS = (
 
 @d.dataclass(frozen=True)
 class Restoration:
-    """What became of one change that was to be restored.
+    """The outcome of one change to restore.
 
     It has the write if there was one, and else the reason why there was none.
     """
@@ -97,9 +106,14 @@ class Restoration:
     # It cannot be restored, and no request was sent for it.
     hopeless: bool = False
 
-    def as_dict(self) -> dict[str, t.Any]:
+    @property
+    def changed(self) -> bool:
+        """Whether Placement was changed, or would be in check mode."""
+        return self.outcome == RESTORED
+
+    def as_dict(self) -> RestoredOutcomeDocument:
         consumer: str | None = self.step.subject
-        provider = None
+        provider: NameDocument | None = None
         if isinstance(self.step, TreeRecord):
             root = self.step.root
             consumer = None
@@ -116,12 +130,12 @@ class Restoration:
 
 
 def find_restore_steps(
-    records: Sequence[Mapping[str, t.Any]],
+    records: Sequence[JournalRecord],
     placement_endpoint: str,
     consumers: Collection[str],
     providers: Collection[str],
 ) -> list[Step | TreeRecord]:
-    """Return what of a journal is to be restored.
+    """Return the changes of a journal to restore.
 
     Deleted trees come first, then changes of allocations, both the newest first.
     Raises InvalidInput for a journal of another cloud, and for names that are not in it.
@@ -129,6 +143,7 @@ def find_restore_steps(
     consumers, providers: UUIDs of consumers, and roots by name or UUID. Without any, everything is
     restored; with only consumers no trees are, and with only providers no consumers.
     """
+    # Both parts of the journal are checked, also when only one of them is restored.
     trees = select_trees(find_deleted_trees(records, placement_endpoint), providers)
     changes = find_changes(records, placement_endpoint, consumers)
     if consumers and not providers:
@@ -138,19 +153,8 @@ def find_restore_steps(
     return [*trees, *changes]
 
 
-def find_deleted_providers(
-    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str
-) -> dict[str, str]:
-    """Return the names of the providers that a journal says were deleted, by uuid."""
-    return {
-        provider.uuid: provider.name
-        for tree in find_deleted_trees(records, placement_endpoint)
-        for provider in tree.providers
-    }
-
-
 def find_changes(
-    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]
+    records: Iterable[JournalRecord], placement_endpoint: str, consumers: Collection[str]
 ) -> list[Step]:
     """Return the changes of the `consumers` in a journal, of all without any, the newest first.
 
@@ -168,15 +172,13 @@ def find_changes(
             _drop_last_step(steps, record.get("finding"))
     recorded = {part.consumer for step in steps for part in step.change.parts}
     if unknown := sorted(set(consumers) - recorded):
-        raise InvalidInput(
-            f"The journal tells of nothing that was taken from consumer {', '.join(unknown)}."
-        )
+        raise InvalidInput(f"The journal has no change of consumer {', '.join(unknown)}.")
     if not consumers:
         return steps[::-1]
     return [step for step in reversed(steps) if _changes_any(step, consumers)]
 
 
-def _parse_change(record: Mapping[str, t.Any]) -> Step:
+def _parse_change(record: JournalRecord) -> Step:
     return parse_step(record["finding"], record["kind"], {key: record[key] for key in _CHANGE_KEYS})
 
 
@@ -211,34 +213,17 @@ def restore(
     deleted: the names of the providers that the journal says were deleted, by uuid.
     journal: None in check mode, where nothing is written.
     """
-    done: list[Restoration] = []
     providers = reader.list_providers() if steps else {}
-    for step in steps:
-        why = stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
-        if why:
-            return _complete(done, steps, SKIPPED, why)
-        try:
-            if isinstance(step, TreeRecord):
-                done.append(_restore_tree(step, providers, trees, journal))
-            else:
-                done.append(_restore_step(step, providers, deleted, reader, writer, journal))
-        except JournalError as error:
-            return _complete(done, steps, FAILED, str(error))
-        except CloudError as error:
-            done.append(Restoration(step, FAILED, str(error)))
-        except Exception as error:
-            # The result must have all earlier outcomes, even after a fault of our own.
-            reason = f"An unexpected {type(error).__name__}: {error}"
-            done.append(Restoration(step, FAILED, reason))
-    return done
 
+    def restore_step(step: Step | TreeRecord) -> Restoration:
+        if isinstance(step, TreeRecord):
+            return _restore_tree(step, providers, trees, journal)
+        return _restore_step(step, providers, deleted, reader, writer, journal)
 
-def _complete(
-    done: list[Restoration], steps: Sequence[Step | TreeRecord], outcome: str, reason: str
-) -> list[Restoration]:
-    """Return `done`, and after them a restoration for each of `steps` that has none yet."""
-    left = steps[len(done) :]
-    return done + [Restoration(step, outcome, reason) for step in left]
+    def explain_end(done: list[Restoration]) -> str:
+        return stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
+
+    return run_steps(steps, restore_step, Restoration, explain_end)
 
 
 def _restore_tree(
@@ -277,7 +262,7 @@ def _restore_step(
     if inverse is None:
         return Restoration(step, SKIPPED, why)
     # Sent all the same, the write would leave an empty record of the consumer in Placement, which
-    # is in the way of every later allocation.
+    # prevents every later allocation.
     if missing := sorted(set(inverse.allocates) - set(providers)):
         return _refuse_without_providers(step, missing, providers, deleted)
     if journal is None:
@@ -291,7 +276,7 @@ def _restore_step(
     return restoration
 
 
-def _read_current(step: Step, reader: PlacementReader) -> dict[str, dict[str, t.Any]]:
+def _read_current(step: Step, reader: PlacementReader) -> dict[str, AllocationBody]:
     """Return the documents that the consumers of `step` have now."""
     current = {}
     for part in step.change.parts:
@@ -309,12 +294,12 @@ def _refuse_without_providers(
 ) -> Restoration:
     """Return the restoration of a step whose providers are `missing` in Placement.
 
-    Those that the journal says were deleted may be made again, and then it can be restored.
+    Those that the journal says were deleted may be created again, and then it can be restored.
     """
     if set(missing) <= set(deleted):
         reason = _explain_missing_providers(missing, providers, deleted)
         return Restoration(step, SKIPPED, reason)
-    reason = f"Provider {', '.join(missing)}, of which it held a share, is gone."
+    reason = f"Provider {', '.join(missing)}, on which it had an allocation, no longer exists."
     return Restoration(step, FAILED, reason, hopeless=True)
 
 
@@ -337,21 +322,21 @@ def _explain_missing_providers(
         name = deleted[uuid]
         if name in by_name:
             reasons.append(
-                f"Provider {name} ({uuid}), of which it held a part, was deleted; "
-                f"the one of that name is {by_name[name]} now, "
-                "and an allocation of the old one is not moved to it."
+                f"Provider {name} ({uuid}), on which it had an allocation, was deleted. "
+                f"The provider with that name is now {by_name[name]}, "
+                "and an allocation on the old provider is not moved to the new one."
             )
         else:
             reasons.append(
-                f"Provider {name} ({uuid}), of which it held a part, was deleted "
-                "and does not exist: nova-compute makes it again when it "
-                "starts; run this again then."
+                f"Provider {name} ({uuid}), on which it had an allocation, was deleted "
+                "and does not exist: nova-compute creates it again when it "
+                "starts; restore again after that."
             )
     return " ".join(reasons)
 
 
 def invert_change(
-    change: Change, current: Mapping[str, Mapping[str, t.Any]]
+    change: Change, current: Mapping[str, AllocationBody]
 ) -> tuple[Change | None, str]:
     """Return the write that restores what was before `change`, or None and why there is none.
 
@@ -365,31 +350,36 @@ def invert_change(
     for part in reversed(change.parts):
         now = current[part.consumer]
         if is_same_allocation(now, part.before):
-            return None, f"{part.consumer} holds what it held before: there is nothing to put back."
+            return None, (
+                f"{part.consumer} has the allocations that it had before: "
+                "there is nothing to restore."
+            )
         if not is_same_allocation(now, part.after):
             providers = ", ".join(sorted(now["allocations"])) or "no provider"
-            return None, f"{part.consumer} meanwhile holds something else, on {providers}."
+            return None, f"{part.consumer} now has other allocations, on {providers}."
         inverses.append(_invert_part(part, now))
+    # The first change was inverted last; its partner goes into the same request.
     inverse = inverses.pop()
     if inverses:
         inverse = d.replace(inverse, partner=inverses.pop())
     if inverse.frees:
         freed = ", ".join(sorted(inverse.frees))
         return None, (
-            f"To take it back, {change.consumer} would lose what it holds on {freed}, "
+            f"To restore it, {change.consumer} would lose its allocations on {freed}, "
             "which its server may need: "
-            "change that with placement_allocation, if it must be."
+            "change them with placement_allocation if you have to."
         )
     return inverse, ""
 
 
-def _invert_part(part: Change, now: Mapping[str, t.Any]) -> Change:
+def _invert_part(part: Change, now: AllocationBody) -> Change:
     """Return the change of one consumer from `now`, its document, to what it had before `part`."""
     generation = now["consumer_generation"]
-    before = now
-    # A consumer that holds nothing has no project and no user.
+    before = now.copy()
+    # Placement shows neither project nor user of a consumer without allocations.
     if generation is None:
-        owner = {key: part.before[key] for key in ("project_id", "user_id")}
-        before = {**now, **owner}
-    after = {**part.before, "consumer_generation": generation}
+        before["project_id"] = part.before["project_id"]
+        before["user_id"] = part.before["user_id"]
+    after = part.before.copy()
+    after["consumer_generation"] = generation
     return Change(part.consumer, generation, before, after)

@@ -64,7 +64,7 @@ def _is_ignored_hangup(number: signal.Signals) -> bool:
 def _describe_abandonment(workers: Mapping[int, int]) -> str:
     """Return why the task's result would not be read: Ansible is gone, or its end of our output."""
     if _is_output_closed() or _have_lost_parent(workers):
-        return "The run was stopped: Ansible, which started it, is gone."
+        return "The run was stopped: Ansible, which started it, is no longer running."
     return ""
 
 

@@ -9,24 +9,32 @@
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    convert_to_json,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        MigrationDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        HostMigrationDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
 
 
-def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:
-    """Return a migration with its age in seconds and advice.
+def describe_migration(migration: Migration, at: str) -> HostMigrationDocument:
+    """Return a migration with its age in seconds and what can be done about it.
 
     at: the time of Nova's answer, by Nova's own clock.
     """
+    fields: MigrationDocument = convert_to_json(migration)
     return {
-        # A migration that was never updated has only the time at which it began.
-        **d.asdict(migration),
-        "age_seconds": seconds_between(migration.updated_at or migration.created_at, at),
+        **fields,
+        "age_seconds": seconds_between(migration.changed_at, at),
         "advice": get_advice(migration),
     }
 

@@ -143,7 +143,7 @@ def unconfirmed_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
         # Nova calls a resize that waits for its confirmation `finished`.
         if migration.status != "finished":
             continue
-        age = seconds_between(migration.updated_at or migration.created_at, listing.at)
+        age = seconds_between(migration.changed_at, listing.at)
         if age is None or age < policy.unconfirmed_min_age:
             continue
         yield Finding(
@@ -175,7 +175,7 @@ def stuck_migration(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         # A `finished` migration waits for the user, and is of the kind unconfirmed_resize.
         if migration.ended or migration.status == "finished":
             continue
-        age = seconds_between(migration.updated_at or migration.created_at, listing.at)
+        age = seconds_between(migration.changed_at, listing.at)
         if age is None or age < policy.stuck_min_age:
             continue
         yield Finding(

@@ -95,7 +95,7 @@ def _find_current_migration(view: ConsumerView) -> Migration | None:
 
 
 def _describe_ending(migration: Migration) -> str:
-    changed_at = migration.updated_at or migration.created_at
+    changed_at = migration.changed_at
     return (
         f"Migration {migration.uuid} ({migration.type}) ended with status {migration.status} at "
         f"{changed_at}."

@@ -152,7 +152,7 @@ def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
 
 
 def _describe_evacuation_from(view: ConsumerView, root: str, evacuation: Migration) -> str:
-    changed_at = evacuation.updated_at or evacuation.created_at
+    changed_at = evacuation.changed_at
     return (
         f"{view.index.get_name(root)}, by evacuation {evacuation.uuid} "
         f"({evacuation.status} at {changed_at})"

@@ -199,15 +199,13 @@ def _was_started_since(view: ConsumerView, move: Migration, newer: list[Action])
     if view.server is None:
         return False
     host = view.server.host
-    # A row that was never updated has only the time at which the move began.
-    ended_at = move.updated_at or move.created_at
     for action in newer:
         for event in action.events:
             is_start = event.event == STARTING_ACTIONS.get(action.action)
             # A start that failed does not prove that the guest is there.
             if not is_start or event.result != "Success":
                 continue
-            if event.host == host and _is_later(event.start_time, ended_at):
+            if event.host == host and _is_later(event.start_time, move.changed_at):
                 return True
     return False
 

@@ -13,7 +13,9 @@ import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import NOVA_TRAITS
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    NOVA_TRAITS,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     list_host_names,
 )

@@ -169,9 +169,7 @@ class ServerView:
             return False
         # A row that changed later may be of a move that ended later: an evacuation is `done` before
         # the server's new host is saved.
-        return all(
-            is_earlier(move.updated_at or move.created_at, unshelve.start_time) for move in moves
-        )
+        return all(is_earlier(move.changed_at, unshelve.start_time) for move in moves)
 
     def _find_last_unshelve(self) -> Action | None:
         for answer in self.subject.last_actions:

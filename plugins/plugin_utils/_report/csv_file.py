@@ -52,32 +52,37 @@ def render(report: Report) -> str:
     return text.getvalue()
 
 
-def _build_row(entry: Entry, outcome: str) -> dict[str, t.Any]:
+def _build_row(entry: Entry, outcome: str) -> dict[str, str | int | None]:
     frees = sum_freed(entry)
+    # Any other class has no column, for which ones there are differs from cloud to cloud.
     others = {cls: amount for cls, amount in frees.items() if cls not in COMMON_CLASSES}
-    server = entry["server"] or {}
-    change = entry["change"] or {}
-    return {
+    server, change = entry["server"], entry["change"]
+    row: dict[str, str | int | None] = {
         "verdict": entry["verdict"],
         "kind": entry["kind"],
         "new": _YES_OR_NO[entry["new"]],
         "first_seen": entry["first_seen"],
         "subject": get_subject(entry),
-        "server": server.get("uuid"),
+        "server": server["uuid"] if server else None,
         "server_name": get_server_name(entry),
-        "server_status": server.get("status"),
+        "server_status": server["status"] if server else None,
         "hosts": ", ".join(list_hosts(entry)),
         "project": entry["project"],
         "user": entry["user"],
         "age_seconds": entry["age_seconds"],
-        **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in COMMON_CLASSES},
         "frees_others": format_amounts(others),
-        "change": change.get("action"),
-        "selected": _YES_OR_NO.get(entry.get("selected", ""), ""),
+        "change": change["action"] if change else None,
+        "selected": None,
         "waiting": entry.get("waiting"),
         "outcome": outcome,
         "reason": entry["reason"],
     }
+    # Only findings can be selected.
+    if "selected" in entry:
+        row["selected"] = _YES_OR_NO[entry["selected"]]
+    for cls in COMMON_CLASSES:
+        row[f"frees_{cls.lower()}"] = frees.get(cls, 0)
+    return row
 
 
 COLUMNS = (
@@ -100,7 +105,7 @@ COLUMNS = (
 )
 
 
-def _escape_cell(value: t.Any) -> str:
+def _escape_cell(value: str | int | None) -> str:
     """Return a cell as text that no spreadsheet calculates: an apostrophe precedes a formula."""
     text = "" if value is None else str(value)
     shown = make_printable(text)

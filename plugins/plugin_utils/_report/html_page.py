@@ -34,9 +34,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.rows impor
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+    from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import Row
 
 _FOLDER = Path(__file__).with_name("_html_page")
 
@@ -80,7 +81,7 @@ def render(report: Report) -> str:
     )
 
 
-def _encode_chunks(report: Report, rows: t.Sequence[t.Any]) -> Iterator[Markup]:
+def _encode_chunks(report: Report, rows: Sequence[Row]) -> Iterator[Markup]:
     build_details = make_details_builder(report)
     for start in range(0, len(rows), _CHUNK_SIZE):
         chunk = rows[start : start + _CHUNK_SIZE]

@@ -84,6 +84,7 @@ def _build_run_cases(report: Report) -> list[ET.Element]:
         test_case = _create_test_case(_RUN, f"trouble {number}")
         ET.SubElement(test_case, "error", {"type": "trouble", "message": make_printable(trouble)})
         cases.append(test_case)
+    # With a test that passed, a run without findings is not an empty report.
     if not cases:
         cases.append(_create_test_case(_RUN, "sound reading"))
     if unjudged := describe_unjudged_hosts(report.findings["summary"]["coverage"]):
@@ -144,6 +145,7 @@ def _format_times(report: Report, whole: bool) -> dict[str, str]:
     seconds = 0
     if whole:
         seconds = seconds_between(started, finished) or 0
+    # The schema knows no time zone.
     return {"timestamp": started.removesuffix("Z"), "time": str(seconds)}
 
 

@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
     describe_unjudged_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     get_server_name,
     list_hosts,
@@ -32,9 +35,17 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        FindingsDocument,
+        Stranded,
+        Summary,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        RemediationDocument,
+    )
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 # A comment on GitHub has room for 65 536 characters.
@@ -47,10 +58,10 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 # put behind these characters.
 _REFERENCE = re.compile(r"[@#!%^&](?=\S)|:(?=[^\s\d])|/(?=/)|(?<=www)\.")
 
-_TITLES = {
+_TITLES: dict[t.Literal["findings", "undecided", "protected"], str] = {
     "findings": "Findings",
-    "undecided": "Undecided, and left alone",
-    "protected": "Protected, and left alone",
+    "undecided": "Undecided, not changed",
+    "protected": "Protected, not changed",
 }
 
 
@@ -70,7 +81,7 @@ def render(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _render_origin(findings: Mapping[str, t.Any]) -> str:
+def _render_origin(findings: FindingsDocument) -> str:
     """Return which cloud was read, and when."""
     cloud = findings["cloud"]
     origin = format_code_span(cloud["placement_endpoint"])
@@ -80,13 +91,15 @@ def _render_origin(findings: Mapping[str, t.Any]) -> str:
 
 
 def format_code_span(text: t.Any, limit: int = _MAX_NAME) -> str:
-    """Return `text` as a code span that is safe in a table as well; nothing for no text."""
+    """Return `text` as a code span that is safe in a table as well; an empty text for none."""
     shown = make_printable(text, limit) if text else ""
     if not shown.strip():
         return ""
     shown = re.sub(r"(\\*)\|", _escape_bar, shown)
+    # A code span ends with as many ticks as it begins with: more than any in the name.
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     ticks = "`" * (longest + 1)
+    # A tick at the edge of a name would become part of the fence.
     edge = ""
     if shown.startswith(("`", " ")) or shown.endswith(("`", " ")):
         edge = " "
@@ -118,13 +131,13 @@ def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _render_summary(summary: Mapping[str, t.Any]) -> str:
+def _render_summary(summary: Summary) -> str:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     new = sum(summary["new"].values())
     counts = {
         "orphaned": verdicts["orphaned"],
-        "not as it should be": verdicts["drifted"],
-        "of these new": new,
+        "drifted": verdicts["drifted"],
+        "new": new,
         "undecided": verdicts["undecided"],
         "protected": verdicts["protected"],
         "consumers": coverage["consumers"],
@@ -133,7 +146,7 @@ def _render_summary(summary: Mapping[str, t.Any]) -> str:
     return format_table(list(counts), [[str(count) for count in counts.values()]])
 
 
-def _render_stranded(stranded: Mapping[str, t.Any]) -> list[str]:
+def _render_stranded(stranded: Stranded) -> list[str]:
     if not stranded["resource_classes"]:
         return []
     fractions = stranded["share_of_claimed"]
@@ -141,7 +154,7 @@ def _render_stranded(stranded: Mapping[str, t.Any]) -> list[str]:
     for cls, amount in sorted(stranded["resource_classes"].items()):
         fraction = f"{fractions[cls]:.1%}" if cls in fractions else ""
         rows.append([format_code_span(cls), str(amount), fraction])
-    head = ["resource class", "amount", "of all that is claimed"]
+    head = ["resource class", "amount", "of all allocations"]
     return ["## Stranded", format_table(head, rows)]
 
 
@@ -168,7 +181,7 @@ def _build_row(entry: Entry) -> list[str]:
     since = f"**new**, {entry['first_seen']}" if entry["new"] else entry["first_seen"]
     reason = escape_text(entry["reason"])
     if entry.get("waiting"):
-        reason += f" Not now, for {escape_text(entry['waiting'])}."
+        reason += f" Not now: {escape_text(entry['waiting'])}."
     return [
         entry["kind"],
         since,
@@ -187,7 +200,7 @@ def _render_plan(report: Report) -> list[str]:
     parts = [f"## Planned changes: {len(changes)}"]
     rows = []
     for change in changes[:MAX_ROWS]:
-        subject = change["finding"].partition("/")[2]
+        subject = get_finding_subject(change["finding"])
         rows.append([change["kind"], change["action"], format_code_span(subject)])
     if rows:
         parts.append(format_table(["kind", "action", "about"], rows))
@@ -199,10 +212,11 @@ def _render_remediation(report: Report) -> list[str]:
     if remediation is None:
         return []
     parts = ["## Outcome", _render_tally(remediation)]
+    # What was made as planned is in the tally.
     explained = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
     rows = []
     for outcome in explained[:MAX_ROWS]:
-        subject = format_code_span(outcome["finding"].partition("/")[2])
+        subject = format_code_span(get_finding_subject(outcome["finding"]))
         reason = escape_text(outcome["reason"])
         rows.append([outcome["outcome"], outcome["kind"], subject, reason])
     if rows:
@@ -213,12 +227,12 @@ def _render_remediation(report: Report) -> list[str]:
     return parts
 
 
-def _render_tally(remediation: Mapping[str, t.Any]) -> str:
+def _render_tally(remediation: RemediationDocument) -> str:
     tally = remediation["tally"]
     counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
     text = f"{counts or 'nothing to do'}."
     if remediation["check_mode"]:
-        return f"Check mode, nothing was written. Without it: {text}"
+        return f"Check mode: nothing was written. Without check mode: {text}"
     return text
 
 

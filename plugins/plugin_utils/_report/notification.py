@@ -35,8 +35,17 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        Summary,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        RemediationDocument,
+    )
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+
+# What is sent. Its shape is that of the service that gets it.
+Payload = dict[str, t.Any]
 
 MAX_NEW_FINDINGS = 20
 _MAX_REASON = 300
@@ -60,7 +69,7 @@ class Notice:
     troubles: tuple[str, ...]
     new: tuple[Entry, ...]
     count: int
-    summary: Mapping[str, t.Any] | None
+    summary: Summary | None
     tally: Mapping[str, int]
     check_mode: bool
     reports: Mapping[str, str]
@@ -69,14 +78,16 @@ class Notice:
     def from_report(
         cls,
         report: Report | None,
-        remediation: Mapping[str, t.Any] | None,
+        remediation: RemediationDocument | None,
         failure: str,
         reports: Mapping[str, str],
     ) -> Notice:
         """Return the notice of a run; without a `report`, of a run that has no findings."""
-        done = remediation or {}
-        tally = {name: count for name, count in done.get("tally", {}).items() if count}
-        check_mode = bool(done.get("check_mode"))
+        tally: dict[str, int] = {}
+        check_mode = False
+        if remediation is not None:
+            tally = {name: count for name, count in remediation["tally"].items() if count}
+            check_mode = remediation["check_mode"]
         if report is None:
             troubles = (failure,) if failure else ()
             return cls("", "", troubles, (), 0, None, tally, check_mode, reports)
@@ -121,6 +132,7 @@ class Notice:
             facts.append((label, _join_counts(self.tally)))
         if self.summary:
             facts.append(("not judged", describe_unjudged_hosts(self.summary["coverage"])))
+        # The first format that the user named; more paths would only be longer.
         for path in list(self.reports.values())[:1]:
             facts.append(("report", path))
         return [(label, text) for label, text in facts if text]
@@ -138,7 +150,7 @@ def _join_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _format_slack(notice: Notice) -> dict[str, t.Any]:
+def _format_slack(notice: Notice) -> Payload:
     """Return text in Slack's own markup: all of it begins with three characters, mentions too."""
     lines = [f"*{notice.title}*"]
     for trouble in notice.troubles:
@@ -153,6 +165,7 @@ def _format_slack(notice: Notice) -> dict[str, t.Any]:
     return {
         "text": "\n".join(filter(None, lines)),
         "mrkdwn": True,
+        # Without these Slack makes links and mentions of names by itself.
         "parse": "none",
         "link_names": False,
         "unfurl_links": False,
@@ -160,6 +173,7 @@ def _format_slack(notice: Notice) -> dict[str, t.Any]:
 
 
 def _format_slack_name(text: t.Any, limit: int = 80) -> str:
+    # Slack has no escape for a tick within code: a typographic apostrophe looks most like it.
     plain = _escape_slack_text(text, limit).replace("`", chr(0x2019))
     return f"`{plain}`"
 
@@ -180,7 +194,7 @@ def _escape_slack_markup(text: str) -> str:
     return text
 
 
-def _format_mattermost(notice: Notice) -> dict[str, t.Any]:
+def _format_mattermost(notice: Notice) -> Payload:
     lines = [f"#### {notice.title}"]
     for trouble in notice.troubles:
         lines.append(f"> {escape_text(trouble, 1000)}")
@@ -194,7 +208,7 @@ def _format_mattermost(notice: Notice) -> dict[str, t.Any]:
     return {"text": "\n".join(filter(None, lines))}
 
 
-def _format_teams(notice: Notice) -> dict[str, t.Any]:
+def _format_teams(notice: Notice) -> Payload:
     """Return an Adaptive Card. Its text runs, other than its text blocks, have no markup."""
     title = {
         "type": "TextBlock",
@@ -203,7 +217,7 @@ def _format_teams(notice: Notice) -> dict[str, t.Any]:
         "size": "Medium",
         "wrap": True,
     }
-    body: list[dict[str, t.Any]] = [title]
+    body: list[Payload] = [title]
     for trouble in notice.troubles:
         body.append(_build_teams_line(bold=make_printable(trouble, 1000)))
     for fact, text in notice.facts:
@@ -228,8 +242,8 @@ def _format_teams(notice: Notice) -> dict[str, t.Any]:
     return {"type": "message", "attachments": [attachment]}
 
 
-def _build_teams_line(bold: str | None = None, plain: str | None = None) -> dict[str, t.Any]:
-    """Return a block with a bold run and a plain one, of which one may be missing."""
+def _build_teams_line(bold: str | None = None, plain: str | None = None) -> Payload:
+    """Return a block with a bold run and a plain one, either of which may be missing."""
     runs = []
     if bold is not None:
         runs.append({"type": "TextRun", "text": bold, "weight": "Bolder"})
@@ -238,7 +252,7 @@ def _build_teams_line(bold: str | None = None, plain: str | None = None) -> dict
     return {"type": "RichTextBlock", "inlines": runs}
 
 
-def _format_json(notice: Notice) -> dict[str, t.Any]:
+def _format_json(notice: Notice) -> Payload:
     """Return everything as data, as the cloud has it."""
     return {
         "title": notice.title,
@@ -254,10 +268,14 @@ def _format_json(notice: Notice) -> dict[str, t.Any]:
     }
 
 
-def _convert_entry(entry: Entry) -> dict[str, t.Any]:
-    keys = ("id", "kind", "verdict", "consumer", "first_seen", "reason")
+def _convert_entry(entry: Entry) -> Payload:
     return {
-        **{key: entry[key] for key in keys},
+        "id": entry["id"],
+        "kind": entry["kind"],
+        "verdict": entry["verdict"],
+        "consumer": entry["consumer"],
+        "first_seen": entry["first_seen"],
+        "reason": entry["reason"],
         "server": get_server_name(entry),
         "hosts": ", ".join(list_hosts(entry)),
     }

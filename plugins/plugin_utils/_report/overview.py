@@ -13,7 +13,6 @@ Data only: nothing here is escaped yet.
 
 from __future__ import annotations
 
-import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
@@ -22,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
     iterate_entries,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import add_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
     get_record_subject,
@@ -44,6 +44,27 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping, Sequence
 
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+        Summary,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        ScopeDocument,
+    )
+    from ansible_collections.osops.placement.plugins.plugin_utils._report.page_view import (
+        Cell,
+        ClassLine,
+        ComplaintLine,
+        KindCount,
+        Line,
+        Lines,
+        NewCount,
+        OutcomeCount,
+        Overview,
+        RemediationOverview,
+        Unexplained,
+        VerdictCount,
+    )
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
     # A name, the amounts that are stranded, and all amounts that are allocated, by resource class.
@@ -52,16 +73,19 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _SHOWN_LINES = 8
 _MAX_LINES = 200
 
-_READ_COUNTS = ("providers", "consumers", "hypervisors", "servers", "looked_at_closely")
+_ReadCount = t.Literal["providers", "consumers", "hypervisors", "servers", "looked_at_closely"]
+_READ_COUNTS: tuple[_ReadCount, ...] = t.get_args(_ReadCount)
+_ScopeList = t.Literal["hosts", "consumers", "projects", "kinds"]
+_SCOPE_LISTS: tuple[_ScopeList, ...] = t.get_args(_ScopeList)
 _MEANING = {
-    "orphaned": "claims that nobody needs",
-    "drifted": "not as they should be",
-    "undecided": "an answer leaves it open; left alone",
-    "protected": "for a reason; left alone",
+    "orphaned": "allocations that nothing needs",
+    "drifted": "not as it should be",
+    "undecided": "neither proven nor refuted; not changed",
+    "protected": "must not be changed",
 }
 
 
-def build_overview(report: Report) -> dict[str, t.Any]:
+def build_overview(report: Report) -> Overview:
     """Return everything above the table."""
     findings, summary = report.findings, report.findings["summary"]
     coverage = summary["coverage"]
@@ -70,7 +94,7 @@ def build_overview(report: Report) -> dict[str, t.Any]:
         "finished_at": findings["finished_at"],
         "scope": _describe_scope(findings["scope"]),
         "complete": coverage["complete"],
-        "gates": coverage["failed_checks"],
+        "failed_checks": coverage["failed_checks"],
         "unjudged": describe_unjudged_hosts(coverage),
         "left_out": _format_positive(coverage["left_out"]),
         "verdicts": _summarize_verdicts(summary["verdicts"]),
@@ -91,17 +115,17 @@ def _format_positive(number: int) -> str:
     return format_number(number) if number > 0 else ""
 
 
-def _summarize_verdicts(counts: Mapping[str, int]) -> list[dict[str, str]]:
+def _summarize_verdicts(counts: Mapping[str, int]) -> list[VerdictCount]:
     return [
         {"name": verdict, "count": format_number(counts[verdict]), "meaning": _MEANING[verdict]}
         for verdict in VERDICTS
     ]
 
 
-def _describe_scope(scope: Mapping[str, t.Any]) -> list[tuple[str, str]]:
+def _describe_scope(scope: ScopeDocument) -> list[tuple[str, str]]:
     """Return what a reading was narrowed to."""
-    narrowed = []
-    for key in ("hosts", "consumers", "projects", "kinds"):
+    narrowed: list[tuple[str, str]] = []
+    for key in _SCOPE_LISTS:
         if scope[key]:
             narrowed.append((key, ", ".join(scope[key])))
     if scope["mode"] != "full":
@@ -109,7 +133,7 @@ def _describe_scope(scope: Mapping[str, t.Any]) -> list[tuple[str, str]]:
     return narrowed
 
 
-def _count_new(findings: Mapping[str, t.Any]) -> dict[str, str] | None:
+def _count_new(findings: FindingsDocument) -> NewCount | None:
     """Return how many entries the previous run did not have; None where no entry says so."""
     flags = [entry["new"] for entry in iterate_entries(findings) if "new" in entry]
     if not flags:
@@ -117,7 +141,7 @@ def _count_new(findings: Mapping[str, t.Any]) -> dict[str, str] | None:
     return {"count": format_number(sum(flags)), "of": format_number(len(flags))}
 
 
-def _summarize_classes(summary: Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+def _summarize_classes(summary: Summary) -> list[ClassLine]:
     """Return for each resource class what is stranded.
 
     Each has its fractions of all that is allocated and of all capacity.
@@ -126,21 +150,22 @@ def _summarize_classes(summary: Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     fractions = summary["stranded"]["share_of_claimed"]
     lines = []
     for cls in sort_resource_classes(stranded):
+        # A class whose inventory was not read has no capacity to compare with.
         stock = summary["capacity"].get(cls)
-        line = {
+        line: ClassLine = {
             "label": get_class_label(cls),
             "name": cls,
             "stranded": humanize_amount(cls, stranded[cls]),
-            "share": fractions.get(cls),
-            "share_told": "",
-            "claimed": "",
+            "fraction": fractions.get(cls),
+            "percentage": "",
+            "allocated": "",
             "capacity": "",
             "of_capacity": "",
         }
         if cls in fractions:
-            line["share_told"] = _format_percentage(fractions[cls])
+            line["percentage"] = _format_percentage(fractions[cls])
         if stock:
-            line["claimed"] = humanize_amount(cls, stock["used"])
+            line["allocated"] = humanize_amount(cls, stock["used"])
             line["capacity"] = humanize_amount(cls, stock["capacity"])
         if stock and stock["capacity"]:
             line["of_capacity"] = _format_percentage(stranded[cls] / stock["capacity"])
@@ -148,16 +173,17 @@ def _summarize_classes(summary: Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     return lines
 
 
-def _summarize_kinds(kinds: Mapping[str, int]) -> list[dict[str, t.Any]]:
+def _summarize_kinds(kinds: Mapping[str, int]) -> list[KindCount]:
+    # Bars compare the kinds with each other: the most frequent one has the longest.
     most = max(kinds.values(), default=1)
     ordered = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))
     return [
-        {"name": kind, "count": format_number(count), "share": count / most}
+        {"name": kind, "count": format_number(count), "fraction": count / most}
         for kind, count in ordered
     ]
 
 
-def _summarize_hosts(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _summarize_hosts(findings: FindingsDocument) -> Lines:
     """Return what is stranded on each host with its whole tree, with its fraction of all there."""
     roots = {
         provider["uuid"]: (provider["root"] or provider["uuid"], provider["root_name"])
@@ -165,31 +191,31 @@ def _summarize_hosts(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
         for provider in entry["providers"]
     }
     names: dict[str, str] = {}
-    stranded: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    used: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    stranded: dict[str, dict[str, int]] = {}
+    used: dict[str, dict[str, int]] = {}
     for provider in findings["capacity"]:
         # A provider that no entry is about stands for itself.
         itself = (provider["uuid"], provider["name"])
         root, name = roots.get(provider["uuid"], itself)
         names[root] = name
         for cls, stock in provider["resource_classes"].items():
-            stranded[root][cls] += stock["stranded"]
-            used[root][cls] += stock["used"] or 0
-    totals = []
+            add_amounts(stranded.setdefault(root, {}), {cls: stock["stranded"]})
+            add_amounts(used.setdefault(root, {}), {cls: stock["used"] or 0})
+    hosts: list[_Total] = []
     for root, amounts in stranded.items():
         if any(amounts.values()):
-            totals.append((names[root], amounts, used[root]))
-    return _build_lines(totals)
+            hosts.append((names[root], amounts, used[root]))
+    return _build_lines(hosts)
 
 
-def _summarize_projects(projects: Mapping[str, Mapping[str, int]]) -> dict[str, t.Any]:
+def _summarize_projects(projects: Mapping[str, Mapping[str, int]]) -> Lines:
     """Return what is stranded of each project."""
     nothing: Mapping[str, int] = {}
     totals = [(project or "no project", amounts, nothing) for project, amounts in projects.items()]
     return _build_lines(totals)
 
 
-def _build_lines(totals: Sequence[_Total]) -> dict[str, t.Any]:
+def _build_lines(totals: Sequence[_Total]) -> Lines:
     """Return a line for each of `totals`, those with the largest amounts first.
 
     The first lines are shown, the rest is folded, and those after them are only counted.
@@ -199,7 +225,7 @@ def _build_lines(totals: Sequence[_Total]) -> dict[str, t.Any]:
     return {
         "first": lines[:_SHOWN_LINES],
         "rest": lines[_SHOWN_LINES:],
-        "shares": any(used for _name, _stranded, used in ordered),
+        "fractions": any(used for _name, _stranded, used in ordered),
         "more": _format_positive(len(ordered) - _MAX_LINES),
     }
 
@@ -209,7 +235,7 @@ def _make_sort_key(total: _Total) -> tuple[list[int], str]:
     return [-stranded.get(cls, 0) for cls in RESOURCE_COLUMNS], name
 
 
-def _build_line(total: _Total) -> dict[str, t.Any]:
+def _build_line(total: _Total) -> Line:
     name, stranded, used = total
     others = {}
     for cls, amount in stranded.items():
@@ -222,30 +248,29 @@ def _build_line(total: _Total) -> dict[str, t.Any]:
     }
 
 
-def _build_cell(
-    resource_class: str, stranded: Mapping[str, int], used: Mapping[str, int]
-) -> dict[str, t.Any]:
-    cell: dict[str, t.Any] = {
+def _build_cell(resource_class: str, stranded: Mapping[str, int], used: Mapping[str, int]) -> Cell:
+    cell: Cell = {
         "label": get_class_label(resource_class),
         "amount": "",
-        "share": None,
-        "share_told": "",
+        "fraction": None,
+        "percentage": "",
     }
     amount = stranded.get(resource_class, 0)
     if amount:
         cell["amount"] = humanize_amount(resource_class, amount)
     if used.get(resource_class):
         fraction = amount / used[resource_class]
-        cell["share"] = min(1.0, fraction)
-        cell["share_told"] = _format_percentage(fraction)
+        # Of a host that gave up allocations meanwhile more may be stranded than is allocated.
+        cell["fraction"] = min(1.0, fraction)
+        cell["percentage"] = _format_percentage(fraction)
     return cell
 
 
-def _summarize_remediation(report: Report) -> dict[str, t.Any] | None:
+def _summarize_remediation(report: Report) -> RemediationOverview | None:
     """Return what a run changed, or in check mode would have changed."""
     if report.remediation is None:
         return None
-    tally = [
+    tally: list[OutcomeCount] = [
         {"name": name, "count": format_number(count)}
         for name, count in report.remediation["tally"].items()
         if count
@@ -257,10 +282,10 @@ def _summarize_remediation(report: Report) -> dict[str, t.Any] | None:
     }
 
 
-def _list_unexplained(report: Report) -> dict[str, t.Any]:
+def _list_unexplained(report: Report) -> Unexplained:
     """Return the complaints of hosts that no entry explains."""
     records = correlate_records(report.findings, report.complaints)["unexplained"]
-    shown = [
+    shown: list[ComplaintLine] = [
         {
             "kind": record["kind"],
             "about": get_record_subject(record),
@@ -268,7 +293,7 @@ def _list_unexplained(report: Report) -> dict[str, t.Any]:
         }
         for record in records[:_MAX_LINES]
     ]
-    return {"told": shown, "more": _format_positive(len(records) - len(shown))}
+    return {"complaints": shown, "more": _format_positive(len(records) - len(shown))}
 
 
 def _format_percentage(fraction: float) -> str:

@@ -10,17 +10,22 @@
 
 from __future__ import annotations
 
-import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    DELETE_PROVIDERS,
+    FAILED,
+    SKIPPED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import Complaint
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 # The longest name that is shown whole.
@@ -33,7 +38,7 @@ _COMPLAINT_TEXTS = {
     "moved_away": "it has moved to <to>",
     "power_state_counts": "servers in the database: <database>, on the hypervisor: <hypervisor>",
     "provider_conflict": "another resource provider has this name",
-    "rpc_version_cap": "version <requested> was requested where <cap> is the cap",
+    "rpc_version_cap": "version <requested> was requested, and the cap is <cap>",
 }
 
 
@@ -55,11 +60,10 @@ def list_hosts(entry: Entry) -> list[str]:
 
 def sum_freed(entry: Entry) -> dict[str, int]:
     """Return the amounts that the change of an entry would free, by resource class."""
-    change = entry["change"] or {}
-    sums: collections.Counter[str] = collections.Counter()
-    for resources in (change.get("frees") or {}).values():
-        sums.update(resources)
-    return dict(sums)
+    change = entry["change"]
+    if change is None or change["action"] == DELETE_PROVIDERS:
+        return {}
+    return sum_amounts(change["frees"].values())
 
 
 def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:
@@ -72,10 +76,10 @@ def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:
     if not entry["selected"]:
         return "it is not selected"
     # What version 1.0 wrote does not wait.
-    return str(entry.get("waiting") or "")
+    return entry.get("waiting", "")
 
 
-def describe_complaint(record: Mapping[str, t.Any]) -> str:
+def describe_complaint(record: Complaint) -> str:
     """Return who complained of what, how often and until when."""
     text = _COMPLAINT_TEXTS.get(record["kind"], record["kind"])
     facts = {
@@ -85,47 +89,47 @@ def describe_complaint(record: Mapping[str, t.Any]) -> str:
     }
     for name, fact in facts.items():
         text = text.replace(f"<{name}>", str(fact))
-    if record.get("amounts"):
-        text += f", holding {format_amounts(record['amounts'])}"
-    times = f"{record.get('count', 1)} times"
+    amounts = record.get("amounts")
+    if amounts:
+        text += f", with an allocation of {format_amounts(amounts)}"
+    count = record.get("count", 1)
+    times = "once" if count == 1 else f"{count} times"
     if record.get("last_seen"):
         times += f", last at {record['last_seen']}"
     return f"{make_printable(record['host'], MAX_NAME)} says: {text} ({times})"
 
 
 def map_outcomes(report: Report) -> dict[str, str]:
-    """Return what became of the change of each finding, or would without check mode, by its id."""
-    would = "would be " if _is_check_mode(report) else ""
-    return {
-        outcome["finding"]: f"{would}{outcome['outcome']}" for outcome in _list_outcomes(report)
-    }
+    """Return the outcome of each change, or in check mode the expected one, by the finding's id."""
+    if report.remediation is None:
+        return {}
+    would = "would be " if report.remediation["check_mode"] else ""
+    outcomes = {}
+    for outcome in report.remediation["outcomes"]:
+        outcomes[outcome["finding"]] = f"{would}{outcome['outcome']}"
+    return outcomes
 
 
 def list_remediated_findings(report: Report) -> set[str]:
     """Return the ids of the findings whose change was made; none in check mode."""
-    if _is_check_mode(report):
-        return set()
-    return {
-        outcome["finding"]
-        for outcome in _list_outcomes(report)
-        if outcome["outcome"] not in (SKIPPED, FAILED)
-    }
+    remediated: set[str] = set()
+    if report.remediation is None or report.remediation["check_mode"]:
+        return remediated
+    for outcome in report.remediation["outcomes"]:
+        if outcome["outcome"] not in (SKIPPED, FAILED):
+            remediated.add(outcome["finding"])
+    return remediated
 
 
 def list_troubles(report: Report) -> list[str]:
     """Return a sentence for everything that went wrong, and why nothing may be changed."""
     troubles = [*report.findings["summary"]["coverage"]["failed_checks"]]
-    failed = (report.remediation or {}).get("tally", {}).get(FAILED)
+    failed = 0
+    if report.remediation is not None:
+        failed = report.remediation["tally"].get(FAILED, 0)
+    # The failure of a run counts its failed changes already.
     if report.failure:
         troubles.append(report.failure)
     elif failed:
         troubles.append(f"{failed} changes failed.")
     return troubles
-
-
-def _list_outcomes(report: Report) -> t.Any:
-    return (report.remediation or {}).get("outcomes", [])
-
-
-def _is_check_mode(report: Report) -> bool:
-    return bool((report.remediation or {}).get("check_mode"))

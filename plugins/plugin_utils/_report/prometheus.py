@@ -92,30 +92,30 @@ def _collect_findings(report: Report) -> dict[str, _Metric]:
         fractions.append(({"resource_class": cls}, fraction))
     return {
         "findings": (
-            "What is orphaned or not as it should be, by kind.",
+            "Orphaned and drifted findings, by kind.",
             _build_kind_samples(summary["kinds"]),
         ),
         "findings_left": (
-            "Those of them that the last run has not put right.",
+            "Findings that the last run has not remediated, by kind.",
             _build_kind_samples(_count_remaining(report)),
         ),
         "new_findings": (
-            "Those of them that the run before did not know.",
+            "Findings that the run before did not have, by kind.",
             _build_kind_samples(summary["new"]),
         ),
         "protected": (
-            "What looked like an orphan and is never changed.",
+            "Entries that look like orphans and are never changed.",
             _build_single_sample(verdicts["protected"]),
         ),
         "undecided": (
-            "What could not be proven either way.",
+            "Entries that could not be proven either way.",
             _build_single_sample(verdicts["undecided"]),
         ),
         "stranded": (
-            "What orphans hold of a provider, in the units of the resource class.",
+            "Stranded amounts on a provider, in the unit of the resource class.",
             amounts,
         ),
-        "stranded_ratio": ("What orphans hold of all that is claimed in the cloud.", fractions),
+        "stranded_ratio": ("Stranded fraction of all allocations in the cloud.", fractions),
     }
 
 
@@ -127,7 +127,7 @@ def _collect_coverage(report: Report) -> dict[str, _Metric]:
             _build_single_sample(coverage["complete"]),
         ),
         "failed_checks": (
-            "For how many reasons the reading was not sound.",
+            "Soundness checks that failed.",
             _build_single_sample(len(coverage["failed_checks"])),
         ),
         "silent_hosts": (
@@ -162,7 +162,7 @@ def _collect_changes(report: Report) -> dict[str, _Metric]:
     if report.remediation is not None and not report.remediation["check_mode"]:
         tally = report.remediation["tally"]
         metrics["changes"] = (
-            "Changes of the last run by what became of them.",
+            "Changes of the last run, by outcome.",
             [({"outcome": name}, count) for name, count in tally.items()],
         )
     return metrics
@@ -184,7 +184,7 @@ def _collect_times(report: Report, cloud: str) -> dict[str, _Metric]:
             _build_single_sample(ended),
         ),
         _LAST_SUCCESS: (
-            "When the last sound reading ended after which nothing failed.",
+            "When the last sound reading ended that was followed by no failure.",
             successes,
         ),
         "duration_seconds": (
@@ -205,7 +205,7 @@ def _count_remaining(report: Report) -> dict[str, int]:
 
 
 def _build_kind_samples(counts: Mapping[str, int]) -> list[Sample]:
-    """Return a sample for every kind: zero for a kind of which nothing is left."""
+    """Return a sample for every kind: zero for a kind without findings."""
     samples: list[Sample] = []
     for kind in KINDS:
         verdict = ORPHANED if kind in ORPHAN_KINDS else DRIFTED

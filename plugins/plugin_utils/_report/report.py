@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a run has to report, in whatever format."""
+"""The contents of a report, in any format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ import dataclasses as d
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        PlanDocument,
+        RemediationDocument,
+    )
+    from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import Complaint
 
 
 @d.dataclass(frozen=True)
@@ -29,12 +38,12 @@ class Report:
     metrics: the Prometheus textfile of the run before, None where there is none.
     """
 
-    findings: Mapping[str, t.Any]
+    findings: FindingsDocument
     kinds: Collection[str] | None = None
-    plan: Mapping[str, t.Any] | None = None
-    remediation: Mapping[str, t.Any] | None = None
+    plan: PlanDocument | None = None
+    remediation: RemediationDocument | None = None
     journal: str | None = None
-    complaints: Sequence[Mapping[str, t.Any]] = ()
+    complaints: Sequence[Complaint] = ()
     failure: str = ""
     metrics: str | None = None
 

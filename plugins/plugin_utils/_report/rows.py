@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
     iterate_entries,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    DELETE_PROVIDERS,
     FAILED,
     OUTCOME_BY_ACTION,
     SKIPPED,
@@ -45,7 +46,21 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        EntryProvider,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        AllocationBody,
+        AnswerDocument,
+        ChangeDocument,
+        MigrationDocument,
+        OutcomeDocument,
+        ProviderDocument,
+        RemovalDocument,
+        ServerDocument,
+        ServiceDocument,
+    )
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 VERDICTS = ("orphaned", "drifted", "undecided", "protected")
@@ -53,17 +68,88 @@ VERDICTS = ("orphaned", "drifted", "undecided", "protected")
 RESOURCE_COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
+class RowIndex(t.TypedDict):
+    """What the page has of every row at once: it shows, sorts, searches and filters by these."""
+
+    id: str
+    kind: str
+    verdict: str
+    # The uuid or the name of what the entry is about.
+    about: str
+    # The name of the server, empty for none.
+    server: str
+    hosts: list[str]
+    # The uuid of the project, empty for none.
+    project: str
+    # What the change frees of each of `RESOURCE_COLUMNS`, and the same as text, empty for none.
+    frees: list[int]
+    amounts: list[str]
+    # What it frees of other resource classes, as text.
+    others: str
+    # Seconds, and the same as text, empty where it is not known.
+    age: int | None
+    age_text: str
+    reason: str
+    # The state of the entry, and the style in which the page shows it.
+    state: str
+    look: str
+    new: bool
+
+
+class ProviderDetails(t.TypedDict):
+    """A provider that an entry is about."""
+
+    name: str
+    uuid: str
+    root_name: str
+    # Whether what the consumer has there is an orphan.
+    dropped: bool
+    # What the consumer has there, as text.
+    allocated: str
+
+
+class AllocationDetails(t.TypedDict):
+    """The documents of one consumer before and after a change."""
+
+    title: str
+    before: AllocationBody
+    after: AllocationBody
+    # The names of the providers in both, by uuid.
+    names: dict[str, str]
+
+
+class RemovalDetails(t.TypedDict):
+    """The providers that a change deletes."""
+
+    title: str
+    providers: list[ProviderDocument]
+
+
+class RowDetails(t.TypedDict):
+    """What the page has of a row that is unfolded."""
+
+    # Facts about the subject, as labels and texts.
+    known: list[tuple[str, str]]
+    # Why the change was not made, empty when it was.
+    why: str
+    providers: list[ProviderDetails]
+    changes: list[AllocationDetails | RemovalDetails]
+    evidence: list[AnswerDocument]
+    # Sentences.
+    complaints: list[str]
+
+
 @d.dataclass(frozen=True)
 class Row:
     """One entry: as it is in the files, and as the table shows and sorts it."""
 
     entry: Entry
-    index: dict[str, t.Any]
+    index: RowIndex
 
 
 @d.dataclass(frozen=True)
 class State:
-    """What became of an entry, and why.
+    """The state of an entry, and the reason.
 
     style: `done`, `planned`, `failed`, `skipped` or `left`.
     """
@@ -87,7 +173,7 @@ def _make_sort_key(row: Row) -> tuple[int, str, list[str], str]:
     return VERDICTS.index(index["verdict"]), index["kind"], index["hosts"], index["id"]
 
 
-def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
+def make_details_builder(report: Report) -> Callable[[Entry], RowDetails]:
     """Return a function that returns the details of an entry."""
     get_state = _make_state_getter(report)
     complaints: dict[str, list[str]] = collections.defaultdict(list)
@@ -99,7 +185,7 @@ def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
         for provider in entry["providers"]
     }
 
-    def build_details(entry: Entry) -> dict[str, t.Any]:
+    def build_details(entry: Entry) -> RowDetails:
         return {
             "known": _describe_subject(entry),
             "why": get_state(entry).reason,
@@ -112,17 +198,17 @@ def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     return build_details
 
 
-def _describe_provider(provider: Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _describe_provider(provider: EntryProvider) -> ProviderDetails:
     return {
         "name": provider["name"],
         "uuid": provider["uuid"],
         "root_name": provider["root_name"],
         "dropped": provider["dropped"],
-        "holds": format_amounts(provider["resources"]) or "nothing",
+        "allocated": format_amounts(provider["resources"]) or "nothing",
     }
 
 
-def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
+def _build_index(entry: Entry, state: State) -> RowIndex:
     frees = sum_freed(entry)
     others = {cls: amount for cls, amount in frees.items() if cls not in RESOURCE_COLUMNS}
     age = entry["age_seconds"]
@@ -138,7 +224,7 @@ def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
         "amounts": [_format_freed(cls, frees) for cls in RESOURCE_COLUMNS],
         "others": format_amounts(others),
         "age": age,
-        "age_told": "" if age is None else format_duration(age),
+        "age_text": "" if age is None else format_duration(age),
         "reason": entry["reason"],
         "state": state.text,
         "look": state.style,
@@ -157,9 +243,11 @@ def _make_state_getter(report: Report) -> Callable[[Entry], State]:
     planned = None
     if report.plan is not None:
         planned = {change["finding"] for change in report.plan["changes"]}
-    remediation = report.remediation or {}
-    outcomes = {outcome["finding"]: outcome for outcome in remediation.get("outcomes", ())}
-    check_mode = bool(remediation and remediation["check_mode"])
+    outcomes: dict[str, OutcomeDocument] = {}
+    check_mode = False
+    if report.remediation is not None:
+        check_mode = report.remediation["check_mode"]
+        outcomes = {outcome["finding"]: outcome for outcome in report.remediation["outcomes"]}
 
     def get_state(entry: Entry) -> State:
         if outcome := outcomes.get(entry["id"]):
@@ -169,7 +257,7 @@ def _make_state_getter(report: Report) -> Callable[[Entry], State]:
     return get_state
 
 
-def _build_outcome_state(outcome: Mapping[str, t.Any], check_mode: bool) -> State:
+def _build_outcome_state(outcome: OutcomeDocument, check_mode: bool) -> State:
     """Return the state of an entry whose change was made or tried."""
     name, reason = outcome["outcome"], outcome["reason"]
     if name in (SKIPPED, FAILED):
@@ -188,15 +276,16 @@ def _build_plan_state(
     """
     change = entry["change"]
     if not change:
-        return State("left alone", "left")
+        return State("not changed", "left")
     done = OUTCOME_BY_ACTION[change["action"]]
     if planned is not None and entry["id"] in planned:
         return State(f"would be {done}", "planned")
     left = explain_unchanged(entry, kinds)
+    # A reviewed plan may leave out what these options would change.
     if not left and planned is not None:
         left = "it is not in the plan"
     if left:
-        return State(f"could be {done}", "left", f"Not now, for {left}.")
+        return State(f"could be {done}", "left", f"Not now: {left}.")
     return State(f"would be {done}", "planned")
 
 
@@ -219,20 +308,20 @@ def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
         facts.append(("Migration", _describe_migration(entry["migration"])))
     if entry["service"]:
         facts.append(("Service", _describe_service(entry["service"])))
-        facts.append(("Disabled, for", entry["service"]["disabled_reason"]))
+        facts.append(("Disabled because", entry["service"]["disabled_reason"]))
     return [(label, str(text)) for label, text in facts if text not in (None, "")]
 
 
-def _describe_server(server: Mapping[str, t.Any]) -> list[tuple[str, t.Any]]:
+def _describe_server(server: ServerDocument) -> list[tuple[str, t.Any]]:
     state = None
     if server["status"]:
         task = f", task {server['task_state']}" if server["task_state"] else ""
         host = server["host"] or "no host"
         state = f"{server['status']}{task}, on {host}"
-    return [("Server", server["name"]), ("Its uuid", server["uuid"]), ("Its state", state)]
+    return [("Server", server["name"]), ("Server UUID", server["uuid"]), ("Server state", state)]
 
 
-def _describe_migration(migration: Mapping[str, t.Any]) -> str:
+def _describe_migration(migration: MigrationDocument) -> str:
     source = migration["source_compute"] or "nowhere"
     destination = migration["dest_compute"] or "nowhere"
     return (
@@ -240,28 +329,29 @@ def _describe_migration(migration: Mapping[str, t.Any]) -> str:
     )
 
 
-def _describe_service(service: Mapping[str, t.Any]) -> str:
+def _describe_service(service: ServiceDocument) -> str:
     state = service["state"] or "state unknown"
     return f"{service['binary']} on {service['host']}, {service['status']}, {state}"
 
 
 def _describe_changes(
-    change: Mapping[str, t.Any] | None, names: Mapping[str, str]
-) -> list[dict[str, t.Any]]:
+    change: ChangeDocument | RemovalDocument | None, names: Mapping[str, str]
+) -> list[AllocationDetails | RemovalDetails]:
     """Return the documents of a change and of its partner, or the providers that it deletes."""
     if not change:
         return []
-    if change["action"] == "delete_providers":
+    if change["action"] == DELETE_PROVIDERS:
         return [{"title": "Providers to delete, children first", "providers": change["providers"]}]
-    changes = [_describe_allocation_change(change, names)]
+    changes: list[AllocationDetails | RemovalDetails] = []
+    changes.append(_describe_allocation_change(change, names))
     if change["partner"]:
         changes.append(_describe_allocation_change(change["partner"], names))
     return changes
 
 
 def _describe_allocation_change(
-    change: Mapping[str, t.Any], names: Mapping[str, str]
-) -> dict[str, t.Any]:
+    change: ChangeDocument, names: Mapping[str, str]
+) -> AllocationDetails:
     """Return the documents before and after a change, with the names of their providers."""
     providers = [*change["before"]["allocations"], *change["after"]["allocations"]]
     return {

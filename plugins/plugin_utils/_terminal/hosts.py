@@ -19,10 +19,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     MAX_UNCHANGED_ROWS,
     OK,
     Line,
-    format_coverage,
+    format_failed_checks,
     format_field,
     format_omitted,
     format_row,
+    format_second_column,
     format_server,
     format_third_column,
     format_write,
@@ -30,37 +31,65 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        ServiceDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        AggregateDocument,
+        BlockerDocument,
+        GuestEntry,
+        GuestsDocument,
+        HostDocument,
+        HostLeftoverDocument,
+        HostProviderDocument,
+        NodeDocument,
+    )
 
 
-def format_host(host: Mapping[str, t.Any], width: int) -> list[str]:
+def format_host(host: HostDocument, width: int) -> list[str]:
     """Return what Nova and Placement have of a host, and what blocks its decommissioning."""
     name = make_printable(host["name"], MAX_NAME)
+    # Nothing else was read about it.
     if not host["known"]:
         return ["", f"{name}: neither Nova nor Placement knows it."]
-    lines = ["", name, *format_field("service", _describe_service(host["service"]), width)]
-    for label, key in (("nodes", "nodes"), ("tree", "providers"), ("in", "aggregates")):
-        lines += format_field(label, _list_names(host[key]), width)
-    for title, key, subject in (
-        ("Held back by:", "blockers", "subject"),
-        ("Left over, and no hindrance:", "left_over", "consumer"),
-    ):
-        if host[key]:
-            lines += ["", title]
-        for entry in host[key][:MAX_ROWS]:
-            about = make_printable(entry[subject], 37)
-            server = format_third_column(entry.get("name", ""), width)
-            lines.append(format_row(entry["kind"], about, server))
-            lines += format_field("why", entry["reason"], width)
-        lines += format_omitted(host[key], MAX_ROWS, "host.json", width)
+    lines = ["", name]
+    lines += format_field("service", _describe_service(host["service"]), width)
+    lines += format_field("nodes", _list_names(host["nodes"]), width)
+    lines += format_field("tree", _list_names(host["providers"]), width)
+    lines += format_field("in", _list_names(host["aggregates"]), width)
+    lines += _format_blockers(host["blockers"], width)
+    lines += _format_leftovers(host["left_over"], width)
     if not host["blockers"]:
-        lines += ["", Line("Nothing holds it back.", OK)]
+        lines += ["", Line("Ready to decommission.", OK)]
     return lines
 
 
-def _describe_service(service: Mapping[str, t.Any] | None) -> str:
+def _format_blockers(blockers: Sequence[BlockerDocument], width: int) -> list[str]:
+    lines: list[str] = []
+    if blockers:
+        lines += ["", "Blocked by:"]
+    for blocker in blockers[:MAX_ROWS]:
+        about = format_second_column(blocker["subject"])
+        name = format_third_column(blocker["name"], width)
+        lines.append(format_row(blocker["kind"], about, name))
+        lines += format_field("why", blocker["reason"], width)
+    return lines + format_omitted(blockers, MAX_ROWS, "host.json", width)
+
+
+def _format_leftovers(leftovers: Sequence[HostLeftoverDocument], width: int) -> list[str]:
+    lines: list[str] = []
+    if leftovers:
+        lines += ["", "Removable leftovers:"]
+    for leftover in leftovers[:MAX_ROWS]:
+        about = format_second_column(leftover["consumer"])
+        lines.append(format_row(leftover["kind"], about, ""))
+        lines += format_field("why", leftover["reason"], width)
+    return lines + format_omitted(leftovers, MAX_ROWS, "host.json", width)
+
+
+def _describe_service(service: ServiceDocument | None) -> str:
     if not service:
         return "none"
     state = f"{service['status']}, {service['state']}"
@@ -69,39 +98,46 @@ def _describe_service(service: Mapping[str, t.Any] | None) -> str:
     return state
 
 
-def _list_names(parts: Iterable[Mapping[str, t.Any]]) -> str:
+def _list_names(
+    parts: Iterable[NodeDocument | HostProviderDocument | AggregateDocument],
+) -> str:
     return ", ".join(f"{make_printable(part['name'], MAX_NAME)} ({part['uuid']})" for part in parts)
 
 
 def format_guests(
-    document: Mapping[str, t.Any], path: str, kinds: Collection[str], width: int
+    document: GuestsDocument, path: str, kinds: Collection[str], width: int
 ) -> list[str]:
     """Return what hypervisors have of servers that are not there, and what only looks like it.
 
     kinds: those of the findings that may be changed.
     """
     coverage = document["summary"]["coverage"]
-    lines = ["", f"Left over on {coverage['hosts']} hypervisors at {document['finished_at']}"]
+    lines = ["", f"Leftovers on {coverage['hosts']} hypervisors at {document['finished_at']}"]
     for entry in document["findings"][:MAX_ROWS]:
         lines += ["", *_format_guest(entry, width), *_format_guest_write(entry, kinds, width)]
     lines += format_omitted(document["findings"], MAX_ROWS, path, width)
-    for title, key in (
-        ("Undecided, and left alone:", "undecided"),
-        ("Protected, and left alone:", "protected"),
-    ):
-        if document[key]:
-            lines += ["", title]
-            for entry in document[key][:MAX_UNCHANGED_ROWS]:
-                lines += _format_guest(entry, width)
-            lines += format_omitted(document[key], MAX_UNCHANGED_ROWS, path, width)
+    lines += _format_unchanged("Undecided, not changed:", document["undecided"], path, width)
+    lines += _format_unchanged("Protected, not changed:", document["protected"], path, width)
     verdicts = document["summary"]["verdicts"]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     domains, directories = coverage["domains"], coverage["directories"]
-    total = f"Of {domains} domains and {directories} directories: {counts}."
-    return [*lines, "", *wrap_text(total, width), *format_coverage(coverage, width)]
+    lines.append("")
+    lines += wrap_text(f"Of {domains} domains and {directories} directories: {counts}.", width)
+    return lines + format_failed_checks(coverage["failed_checks"], width)
 
 
-def _format_guest_write(entry: Entry, kinds: Collection[str], width: int) -> list[str]:
+def _format_unchanged(
+    title: str, entries: Sequence[GuestEntry], path: str, width: int
+) -> list[str]:
+    lines: list[str] = []
+    if entries:
+        lines += ["", title]
+    for entry in entries[:MAX_UNCHANGED_ROWS]:
+        lines += _format_guest(entry, width)
+    return lines + format_omitted(entries, MAX_UNCHANGED_ROWS, path, width)
+
+
+def _format_guest_write(entry: GuestEntry, kinds: Collection[str], width: int) -> list[str]:
     action = "move the directory to the quarantine"
     if entry["kind"] == "leftover_domain":
         action = "undefine the domain"
@@ -111,8 +147,9 @@ def _format_guest_write(entry: Entry, kinds: Collection[str], width: int) -> lis
     return format_write(action, left, width)
 
 
-def _format_guest(entry: Entry, width: int) -> list[str]:
+def _format_guest(entry: GuestEntry, width: int) -> list[str]:
     place = f"{entry['host']}, {entry['name']}"
+    # A domain has no size, and that of a directory may not have been measured.
     size = entry["guest"].get("size_bytes")
     if size is not None:
         place += f", {size / 1024**3:.1f} GiB"

@@ -14,28 +14,31 @@ import itertools
 import textwrap
 import typing as t
 
+from ansible.utils.display import get_text_width
+
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    describe_unjudged_hosts,
-)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sized
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        GuestEntry,
+    )
 
 # The longest kind has 21 characters, and a UUID has 36.
 KIND_COLUMN = 23
 SUBJECT_COLUMN = 38
 
-# How many entries are shown that would be changed, and how many of those that are left alone.
+# How many entries are shown that would be changed, and how many of those that are not changed.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
+# The longest label has 7 characters.
 _LABEL_WIDTH = 9
 
 # What a line is about. The action that prints it chooses one of Ansible's own colours for it.
-CHANGED, SKIPPED, WARNING, ERROR, OK = "changed", "spared", "doubtful", "wrong", "fine"
+CHANGED, SKIPPED, WARNING, ERROR, OK = "changed", "skipped", "warning", "error", "ok"
 
 
 class Line(str):
@@ -58,11 +61,12 @@ def group_by_tone(lines: Iterable[str]) -> list[tuple[str | None, str]]:
 def format_write(text: str, left: str, width: int) -> list[str]:
     """Return what would be written, or could be but for the reason `left`."""
     if left:
-        return format_field("could", f"{text}; not now, for {left}", width)
+        return format_field("could", f"{text}; not now: {left}", width)
     return format_field("write", text, width)
 
 
-def format_server(entry: Entry, width: int) -> str:
+def format_server(entry: Entry | GuestEntry, width: int) -> str:
+    """Return the name of the server as the third column, empty for none."""
     if not entry["server"]:
         return ""
     return format_third_column(entry["server"]["name"], width)
@@ -70,23 +74,45 @@ def format_server(entry: Entry, width: int) -> str:
 
 def format_row(kind: str, subject: str, name: str) -> str:
     """Return the first line about something; `name` fits already (`format_third_column`)."""
-    return f"{kind:{KIND_COLUMN}}{subject:{SUBJECT_COLUMN}}{name}".rstrip()
+    padding = " " * (SUBJECT_COLUMN - measure_width(subject))
+    return f"{kind:{KIND_COLUMN}}{subject}{padding}{name}".rstrip()
+
+
+def format_second_column(name: t.Any) -> str:
+    """Return a name as the second column, with a space left before the third."""
+    return cut_to_width(name, SUBJECT_COLUMN - 1)
 
 
 def format_third_column(name: t.Any, width: int) -> str:
     """Return a name as the third column, cut to the room that is left for it."""
     room = max(width - KIND_COLUMN - SUBJECT_COLUMN, 8)
-    return make_printable(name, min(MAX_NAME, room))
+    return cut_to_width(name, min(MAX_NAME, room))
 
 
-def format_coverage(coverage: Mapping[str, t.Any], width: int) -> list[str]:
-    """Return why nothing may be changed, and what was not judged."""
+def cut_to_width(name: t.Any, room: int) -> str:
+    """Return a name that takes no more than `room` columns."""
+    shown = make_printable(name, room)
+    # A wide character, as in a Chinese name, takes two columns.
+    while measure_width(shown) > room:
+        shown = f"{shown.removesuffix('…')[:-1]}…"
+    return shown
+
+
+def measure_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    try:
+        return get_text_width(text)
+    except OSError:
+        # The locale of this process does not know any of the characters.
+        return len(text)
+
+
+def format_failed_checks(reasons: Iterable[str], width: int) -> list[str]:
+    """Return why nothing may be changed."""
     lines: list[str] = []
-    for reason in coverage["failed_checks"]:
+    for reason in reasons:
         text = f"NOTHING MAY BE CHANGED: {make_printable(reason)}"
         lines += [Line(line, ERROR) for line in wrap_text(text, width)]
-    unjudged = make_printable(describe_unjudged_hosts(coverage))
-    lines += [Line(line, WARNING) for line in wrap_text(unjudged, width)]
     return lines
 
 
@@ -109,9 +135,9 @@ def wrap_path(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
-def format_omitted(entries: Iterable[Entry], shown: int, path: str, width: int) -> list[str]:
+def format_omitted(entries: Sized, shown: int, path: str, width: int) -> list[str]:
     """Return how many of `entries` are not shown, and which file has them."""
-    left = len(list(entries)) - shown
+    left = len(entries) - shown
     if left <= 0:
         return []
     return wrap_path(f"… and {left} more in {make_printable(path)}", width)

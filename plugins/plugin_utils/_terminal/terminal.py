@@ -14,6 +14,17 @@ import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    DELETE_PROVIDERS,
+    FAILED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
     get_record_subject,
@@ -27,16 +38,19 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     CHANGED,
     ERROR,
+    KIND_COLUMN,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
     OK,
     SKIPPED,
     WARNING,
     Line,
-    format_coverage,
+    cut_to_width,
+    format_failed_checks,
     format_field,
     format_omitted,
     format_row,
+    format_second_column,
     format_server,
     format_write,
     wrap_path,
@@ -46,21 +60,36 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        FindingsDocument,
+        Summary,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        ChangeDocument,
+        OutcomeDocument,
+        ProviderDocument,
+        RemediationDocument,
+        RestorationDocument,
+        RestoredOutcomeDocument,
+    )
+    from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+        Complaint,
+        Explanation,
+    )
 
 _MAX_COMPLAINTS = 3
 
 # What a change does to its consumer; what the consumer has after it follows.
 _VERBS = {"remove": "keeping", "reduce": "keeping", "rewrite": "giving it", "create": "giving it"}
-_DELETE_PROVIDERS = "delete_providers"
 
 
 def format_findings(
-    findings: Mapping[str, t.Any],
+    findings: FindingsDocument,
     path: str,
     kinds: Collection[str] | None,
     width: int,
-    complaints: Iterable[Entry] = (),
+    complaints: Iterable[Complaint] = (),
 ) -> list[str]:
     """Return the table of a detection: orphans, drift, what is protected and undecided, and totals.
 
@@ -69,35 +98,39 @@ def format_findings(
     """
     correlated = correlate_records(findings, complaints)
     log = _make_log_formatter(correlated["explained"], width)
-    orphans: list[Entry] = []
-    drifted: list[Entry] = []
+    with_write: list[Entry] = []
+    others: list[Entry] = []
     for entry in sorted(findings["findings"], key=_make_sort_key):
         if _is_shown_with_write(entry, kinds):
-            orphans.append(entry)
+            with_write.append(entry)
         else:
-            drifted.append(entry)
+            others.append(entry)
     endpoint = make_printable(findings["cloud"]["placement_endpoint"])
     title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
     lines = ["", *wrap_text(title, width)]
-    if orphans:
+    if with_write:
         lines += ["", format_row("KIND", "CONSUMER", "SERVER")]
-    for entry in orphans[:MAX_ROWS]:
-        lines += [*_format_with_write(entry, kinds, width), *log(entry)]
-    lines += format_omitted(orphans, MAX_ROWS, path, width)
-    if drifted:
-        lines += ["", "Not as it should be, and left alone:"]
-    for entry in drifted[:MAX_ROWS]:
+    for entry in with_write[:MAX_ROWS]:
+        lines += _format_with_write(entry, kinds, width)
+        lines += log(entry)
+    lines += format_omitted(with_write, MAX_ROWS, path, width)
+    if others:
+        lines += ["", "Drifted, not changed:"]
+    for entry in others[:MAX_ROWS]:
         lines += _format_drifted(entry, width, log)
-    lines += format_omitted(drifted, MAX_ROWS, path, width)
-    for title, key, tone in (
-        ("Undecided, and left alone:", "undecided", WARNING),
-        ("Protected, and left alone:", "protected", SKIPPED),
-    ):
-        if findings[key]:
-            lines += ["", title]
-            for entry in findings[key][:MAX_UNCHANGED_ROWS]:
-                lines += [*_format_entry(entry, width, tone), *log(entry)]
-            lines += format_omitted(findings[key], MAX_UNCHANGED_ROWS, path, width)
+    lines += format_omitted(others, MAX_ROWS, path, width)
+
+    def format_unchanged(title: str, entries: Sequence[Entry], tone: str) -> list[str]:
+        unchanged: list[str] = []
+        if entries:
+            unchanged += ["", title]
+        for entry in entries[:MAX_UNCHANGED_ROWS]:
+            unchanged += _format_entry(entry, width, tone)
+            unchanged += log(entry)
+        return unchanged + format_omitted(entries, MAX_UNCHANGED_ROWS, path, width)
+
+    lines += format_unchanged("Undecided, not changed:", findings["undecided"], WARNING)
+    lines += format_unchanged("Protected, not changed:", findings["protected"], SKIPPED)
     lines += _format_unexplained(correlated["unexplained"], width)
     return [*lines, "", *_format_totals(findings["summary"], width)]
 
@@ -122,18 +155,19 @@ def _format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]])
     lines = [*_format_entry(entry, width, CHANGED), *log(entry)]
     if _has_change(entry):
         reason = f"{entry['kind']} is not among the kinds to remediate"
-        lines += format_field("could", f"be put right; not now, for {reason}", width)
+        lines += format_field("could", f"be corrected; not now: {reason}", width)
     return lines
 
 
-def _format_unexplained(records: Sequence[Entry], width: int) -> list[str]:
+def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
     """Return the complaints that no finding explains."""
     lines: list[str] = []
     if records:
-        lines += ["", "Complaints of hosts without a finding:"]
+        lines += ["", "Complaints of hosts that no finding explains:"]
     for record in records[:MAX_ROWS]:
-        kind = make_printable(record["kind"], 19)
-        subject = make_printable(get_record_subject(record), min(MAX_NAME, width - 20))
+        kind = make_printable(record["kind"], KIND_COLUMN - 1)
+        # No third column follows, so the name may be longer than the second.
+        subject = cut_to_width(get_record_subject(record), min(MAX_NAME, width - KIND_COLUMN))
         lines.append(format_row(kind, subject, ""))
         lines += format_field("log", describe_complaint(record), width)
     if len(records) > MAX_ROWS:
@@ -142,11 +176,15 @@ def _format_unexplained(records: Sequence[Entry], width: int) -> list[str]:
 
 
 def format_remediation(
-    remediation: Mapping[str, t.Any], journal: str | None, width: int
+    remediation: RemediationDocument | RestorationDocument, journal: str | None, width: int
 ) -> list[str]:
     """Return the outcomes that have a reason, and the tally."""
     lines = [""]
-    explained = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
+    # Changes that were made as planned are only counted: there may be thousands.
+    explained: list[OutcomeDocument | RestoredOutcomeDocument] = []
+    for outcome in remediation["outcomes"]:
+        if outcome["reason"]:
+            explained.append(outcome)
     for outcome in explained[:MAX_ROWS]:
         lines += _format_outcome(outcome, width)
     lines += format_omitted(explained, MAX_ROWS, "remediation.json", width)
@@ -156,57 +194,58 @@ def format_remediation(
     return lines
 
 
-def _format_outcome(outcome: Mapping[str, t.Any], width: int) -> list[str]:
-    # A deletion of providers has no consumer: its finding has the root of the tree.
-    subject = outcome.get("consumer")
-    if not subject:
-        provider = outcome.get("provider") or {}
-        name = provider.get("name") or outcome["finding"].partition("/")[2]
-        subject = make_printable(name, MAX_NAME)
-    tone = ERROR if outcome["outcome"] == "failed" else SKIPPED
+def _format_outcome(outcome: OutcomeDocument | RestoredOutcomeDocument, width: int) -> list[str]:
+    subject = get_finding_subject(outcome["finding"])
+    # Of a tree that was restored, the name says more than the uuid of its root.
+    if _is_of_restoration(outcome) and outcome["provider"]:
+        subject = outcome["provider"]["name"]
+    about = make_printable(subject, MAX_NAME)
+    tone = ERROR if outcome["outcome"] == FAILED else SKIPPED
     return [
-        Line(f"{outcome['outcome']:9} {subject}  {outcome['kind']}", tone),
+        Line(f"{outcome['outcome']:9} {about}  {outcome['kind']}", tone),
         *format_field("why", outcome["reason"], width),
     ]
 
 
-def _format_tally(remediation: Mapping[str, t.Any], width: int) -> list[str]:
+def _is_of_restoration(
+    outcome: OutcomeDocument | RestoredOutcomeDocument,
+) -> t.TypeGuard[RestoredOutcomeDocument]:
+    return "provider" in outcome
+
+
+def _format_tally(remediation: RemediationDocument | RestorationDocument, width: int) -> list[str]:
     tally = remediation["tally"]
     counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
     if not counts:
         return ["Nothing to remediate."]
     if remediation["check_mode"]:
-        return wrap_text(f"Check mode, nothing was written. Without it: {counts}.", width)
+        return wrap_text(f"Check mode: nothing was written. Without check mode: {counts}.", width)
     tone = ERROR if tally.get("failed") else OK
     return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
 
 
 def _format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
+    """Return an entry with the write that would be made."""
     change, left = entry["change"], explain_unchanged(entry, kinds)
-    if change["action"] == _DELETE_PROVIDERS:
-        deletion = f"DELETE /resource_providers of {_list_providers(change['providers'])}"
-        return [
-            "",
-            *_format_entry(entry, width, CHANGED),
-            *format_write(deletion, left, width),
-        ]
-    names = {
-        provider["uuid"]: make_printable(provider["name"], MAX_NAME)
-        for provider in entry["providers"]
-    }
-    return [
-        "",
-        Line(_format_heading(entry, width), CHANGED),
-        *_format_first_seen(entry, width),
-        *format_field("host", _format_dropped_hosts(entry), width),
-        *format_field("frees", _format_allocations(change["frees"], names), width),
-        *format_field("claims", _format_allocations(change["claims"], names), width),
-        *format_field("why", entry["reason"], width),
-        *format_write(_format_post(change, names), left, width),
-    ]
+    # Some orphans have no change that is known to be right.
+    if change is None:
+        return ["", *_format_entry(entry, width, CHANGED)]
+    if change["action"] == DELETE_PROVIDERS:
+        deletion = f"DELETE /resource_providers for {_list_providers(change['providers'])}"
+        return ["", *_format_entry(entry, width, CHANGED), *format_write(deletion, left, width)]
+    names: dict[str, str] = {}
+    for provider in entry["providers"]:
+        names[provider["uuid"]] = make_printable(provider["name"], MAX_NAME)
+    lines = ["", Line(_format_heading(entry, width), CHANGED)]
+    lines += _format_first_seen(entry, width)
+    lines += format_field("host", _format_dropped_hosts(entry), width)
+    lines += format_field("frees", _format_allocations(change["frees"], names), width)
+    lines += format_field("adds", _format_allocations(change["claims"], names), width)
+    lines += format_field("why", entry["reason"], width)
+    return lines + format_write(_format_post(change, names), left, width)
 
 
-def _list_providers(providers: Iterable[Mapping[str, t.Any]]) -> str:
+def _list_providers(providers: Iterable[ProviderDocument]) -> str:
     return ", ".join(
         f"{make_printable(provider['name'], MAX_NAME)} ({provider['uuid']})"
         for provider in providers
@@ -222,21 +261,21 @@ def _format_allocations(
     return "; ".join(parts)
 
 
-def _format_post(change: Mapping[str, t.Any], names: Mapping[str, str]) -> str:
+def _format_post(change: ChangeDocument, names: Mapping[str, str]) -> str:
     """Return the request that makes a change, and what its consumer has then."""
     consumers = _format_consumer_generation(change)
     if change["partner"]:
         consumers += f" and {_format_consumer_generation(change['partner'])}"
     after = change["after"]["allocations"]
     kept = ", ".join(names.get(provider, provider) for provider in after) or "nothing"
-    return f"POST /allocations of {consumers}, {_VERBS[change['action']]} {kept}"
+    return f"POST /allocations for {consumers}, {_VERBS[change['action']]} {kept}"
 
 
 def _make_log_formatter(
-    explained: Iterable[Mapping[str, t.Any]], width: int
+    explained: Iterable[Explanation], width: int
 ) -> Callable[[Entry], list[str]]:
     """Return a function that returns the lines with what hosts said of an entry."""
-    records: dict[str, list[Entry]] = collections.defaultdict(list)
+    records: dict[str, list[Complaint]] = collections.defaultdict(list)
     for pair in explained:
         records[pair["finding"]].append(pair["record"])
 
@@ -252,11 +291,11 @@ def _make_log_formatter(
     return format_log
 
 
-def _format_consumer_generation(change: Mapping[str, t.Any]) -> str:
+def _format_consumer_generation(change: ChangeDocument) -> str:
     generation = change["generation"]
     if generation is None:
-        return f"{change['consumer']}, new"
-    return f"{change['consumer']}, at generation {generation}"
+        return f"{change['consumer']} (new)"
+    return f"{change['consumer']} (generation {generation})"
 
 
 def _has_change(entry: Entry) -> bool:
@@ -281,7 +320,7 @@ def _format_first_seen(entry: Entry, width: int) -> list[str]:
 
 def _format_heading(entry: Entry, width: int) -> str:
     """Return the kind, what it is about, and the server's name where there is one."""
-    about = entry["consumer"] or make_printable(entry["id"].partition("/")[2], 37)
+    about = format_second_column(get_subject(entry))
     return format_row(entry["kind"], about, format_server(entry, width))
 
 
@@ -294,16 +333,18 @@ def _format_dropped_hosts(entry: Entry) -> str:
     return ", ".join(sorted(dropped))
 
 
-def _format_totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
+def _format_totals(summary: Summary, width: int) -> list[str]:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     stranded = summary["stranded"]["resource_classes"]
     fractions = summary["stranded"]["share_of_claimed"]
-    counts = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} not as they should be"
+    counts = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} drifted"
+    # "0 of them new" would be no news.
     if verdicts["orphaned"] + verdicts["drifted"]:
         counts += f" ({sum(summary['new'].values())} of them new)"
     if stranded:
-        amounts = format_amounts(stranded, fractions)
-        counts += f"; {amounts} of all that is claimed are stranded"
+        counts += f"; stranded: {format_amounts(stranded, fractions)}"
+    if fractions:
+        counts += " of all allocations"
     lines = wrap_text(
         f"Total: {counts}; {verdicts['protected']} protected; "
         f"{verdicts['undecided']} undecided; "
@@ -313,8 +354,11 @@ def _format_totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
     )
     if coverage["left_out"]:
         lines += wrap_text(
-            f"{coverage['left_out']} more consumers look wrong and were not looked at closely, "
-            "for nothing may be changed.",
+            f"{coverage['left_out']} more candidates were not looked up, "
+            "because nothing may be changed.",
             width,
         )
-    return [*lines, *format_coverage(coverage, width)]
+    lines += format_failed_checks(coverage["failed_checks"], width)
+    unjudged = make_printable(describe_unjudged_hosts(coverage))
+    lines += [Line(line, WARNING) for line in wrap_text(unjudged, width)]
+    return lines

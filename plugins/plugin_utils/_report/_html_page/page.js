@@ -49,7 +49,7 @@
       .toLowerCase();
   });
 
-  /** An element with attributes and children; a child that is no element becomes text. */
+  /** An element with attributes and children; a child that is not an element becomes text. */
   function make(tag, attributes = {}, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -177,7 +177,7 @@
       );
     }
     cells.push(
-      make("td", { role: "cell", class: row.age_told ? "age" : "age void", "data-title": "Age" }, row.age_told || make("span", { class: "none" }, "–")),
+      make("td", { role: "cell", class: row.age_text ? "age" : "age void", "data-title": "Age" }, row.age_text || make("span", { class: "none" }, "–")),
       make("td", { role: "cell", class: "state" }, make("span", { class: `chip ${row.look}` }, row.state)),
     );
     const line = make("tr", { role: "row", class: opened.has(row.place) ? "row open" : "row" }, ...cells);
@@ -204,8 +204,8 @@
 
   function drawDetail(row) {
     const cell = make("td", { role: "cell", colspan: COLUMNS.length });
-    const told = detailOf(row);
-    if (told) cell.append(...drawParts(row, told));
+    const details = detailOf(row);
+    if (details) cell.append(...drawParts(row, details));
     else {
       cell.append(make("p", { class: "hint" }, "Still being read …"));
       document.addEventListener("DOMContentLoaded", () => cell.replaceChildren(...drawParts(row, detailOf(row))), { once: true });
@@ -213,16 +213,16 @@
     return make("tr", { role: "row", class: "detail", id: `detail-${row.place}` }, cell);
   }
 
-  function drawParts(row, told) {
+  function drawParts(row, details) {
     const parts = [make("p", { class: "reason" }, name(row.reason, { title: null }))];
-    if (told.why) parts.push(make("p", { class: `became ${row.look}` }, make("b", {}, `${row.state}: `), make("bdi", {}, told.why)));
-    if (told.providers.length) parts.push(section("Holds", drawProviders(told.providers)));
-    if (told.changes.length) parts.push(section("Change", ...told.changes.map(drawChange)));
-    if (told.complaints.length) {
-      parts.push(section("What hosts complained of", make("ul", {}, ...told.complaints.map((text) => make("li", {}, make("bdi", {}, text))))));
+    if (details.why) parts.push(make("p", { class: `became ${row.look}` }, make("b", {}, `${row.state}: `), make("bdi", {}, details.why)));
+    if (details.providers.length) parts.push(section("Allocations", drawProviders(details.providers)));
+    if (details.changes.length) parts.push(section("Change", ...details.changes.map(drawChange)));
+    if (details.complaints.length) {
+      parts.push(section("Complaints of hosts", make("ul", {}, ...details.complaints.map((text) => make("li", {}, make("bdi", {}, text))))));
     }
-    parts.push(section("Evidence", ...told.evidence.map((answer, place) => drawAnswer(answer, told.evidence.length <= ROWS_WITHOUT_FOLD && place === 0))));
-    parts.push(section("What is known", make("dl", {}, ...told.known.map(([label, text]) => make("div", {}, make("dt", {}, label), make("dd", {}, make("bdi", {}, text)))))));
+    parts.push(section("Evidence", ...details.evidence.map((answer, place) => drawAnswer(answer, details.evidence.length <= ROWS_WITHOUT_FOLD && place === 0))));
+    parts.push(section("Details", make("dl", {}, ...details.known.map(([label, text]) => make("div", {}, make("dt", {}, label), make("dd", {}, make("bdi", {}, text)))))));
     return parts;
   }
 
@@ -236,11 +236,11 @@
         "tr",
         { class: provider.dropped ? "dropped" : null },
         make("td", {}, name(provider.name), make("bdi", { class: "name uuid" }, provider.uuid)),
-        make("td", {}, provider.holds),
-        make("td", {}, make("span", { class: provider.dropped ? "chip orphaned" : "chip left" }, provider.dropped ? "orphaned share" : "kept")),
+        make("td", {}, provider.allocated),
+        make("td", {}, make("span", { class: provider.dropped ? "chip orphaned" : "chip left" }, provider.dropped ? "orphaned" : "kept")),
       ),
     );
-    const head = make("tr", {}, ...["Provider", "Resources", "Share"].map((title) => make("th", { scope: "col" }, title)));
+    const head = make("tr", {}, ...["Provider", "Resources", "Verdict"].map((title) => make("th", { scope: "col" }, title)));
     return make("div", { class: "scroll" }, make("table", { class: "providers" }, make("thead", {}, head), make("tbody", {}, ...lines)));
   }
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,3 +76,22 @@ def ended_migration(cloud: Cloud) -> str:
     return cloud.migration(
         cloud.server(cloud.there, cloud.there), cloud.here, cloud.there, "confirmed", cloud.here
     )
+
+
+def build_world_of_every_action() -> tuple[World, dict[str, t.Any]]:
+    """Return a world with a finding for each action, and what its snapshot has besides."""
+    world = World()
+    here, there, third = (world.host(f"compute-{number}") for number in (1, 2, 3))
+    world.delete(world.server(here, here))
+    world.stranger(here, type="INSTANCE")
+    world.server(there, here, there)
+    world.migration(world.server(here, there), here, there, "reverted", here)
+    world.server(here, there)
+    world.server(third, third, project="theirs")
+    world.server(third)
+    bare, full = world.provider("ghost-1"), world.provider("ghost-2")
+    world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
+    owned = ProviderDetails(
+        {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
+    )
+    return world, {"details": dict.fromkeys((bare, full), owned)}

@@ -99,18 +99,18 @@ def _outcome(
 @pytest.mark.parametrize(
     ("now", "outcome", "changed", "left"),
     [
-        (NOTHING, FAILED, False, "It holds nothing."),
-        (GONE, FAILED, False, "It holds nothing."),
-        (ITS_OWN, HEALED, True, "It holds its own host now."),
+        (NOTHING, FAILED, False, "It has no allocations."),
+        (GONE, FAILED, False, "It has no allocations."),
+        (ITS_OWN, HEALED, True, "It now has an allocation on its own host, and no other."),
         (ANOTHERS, FAILED, True, ANOTHERS[1]["findings"][0]["reason"]),
-        (UNVERIFIED, FAILED, True, "It holds something that could not be verified."),
-        (UNVERIFIED_BY_FAILURE, FAILED, True, "It holds something that could not be verified."),
-        (UNKNOWN, FAILED, False, "What it holds now is not known: Placement cannot be reached."),
+        (UNVERIFIED, FAILED, True, "It has allocations that could not be verified."),
+        (UNVERIFIED_BY_FAILURE, FAILED, True, "It has allocations that could not be verified."),
+        (UNKNOWN, FAILED, False, "Its allocations are not known: Placement cannot be reached."),
         (
             UNKNOWN_AND_UNJUDGED,
             FAILED,
             False,
-            "What it holds now is not known: Placement cannot be reached.",
+            "Its allocations are not known: Placement cannot be reached.",
         ),
     ],
 )
@@ -121,7 +121,9 @@ def test_allocations_decide_the_outcome_and_not_the_exit_code(
 
     assert (healed["outcome"], healed["changed"]) == (outcome, changed)
     meaning = (
-        "nova-manage was stopped: see why, and heal again." if code in STOPPED else EXIT_CODES[code]
+        "nova-manage was stopped: find out why, and heal again."
+        if code in STOPPED
+        else EXIT_CODES[code]
     )
     assert healed["reason"] == f"{meaning} {left} nova-manage ended with {code} and said: out"
 
@@ -130,15 +132,15 @@ def test_allocations_decide_the_outcome_and_not_the_exit_code(
     ("now", "outcome", "left"),
     [
         (NOTHING, FAILED, BARE["findings"][0]["reason"]),
-        (GONE, SKIPPED, "It holds nothing."),
-        (ITS_OWN, SKIPPED, "It holds its own host now."),
+        (GONE, SKIPPED, "It has no allocations."),
+        (ITS_OWN, SKIPPED, "It now has an allocation on its own host, and no other."),
         (ANOTHERS, SKIPPED, ANOTHERS[1]["findings"][0]["reason"]),
-        (UNVERIFIED_BY_FAILURE, FAILED, "It holds something that could not be verified."),
-        (UNKNOWN, SKIPPED, "What it holds now is not known: Placement cannot be reached."),
+        (UNVERIFIED_BY_FAILURE, FAILED, "It has allocations that could not be verified."),
+        (UNKNOWN, SKIPPED, "Its allocations are not known: Placement cannot be reached."),
         (
             UNKNOWN_AND_UNJUDGED,
             FAILED,
-            "What it holds now is not known: Placement cannot be reached.",
+            "Its allocations are not known: Placement cannot be reached.",
         ),
     ],
 )
@@ -184,8 +186,7 @@ def test_lost_controller_may_have_healed_the_server(
 
     assert (healed["outcome"], healed["changed"]) == (outcome, changed)
     assert healed["reason"].startswith(
-        "nova-manage was not reached: see that there is a connection to "
-        "orphan_cleanup_nova_manage_host. "
+        "nova-manage was not reached: check the connection to orphan_cleanup_nova_manage_host. "
     )
     assert healed["reason"].endswith(" Ansible says: Failed to connect to the host via ssh.")
 
@@ -203,7 +204,7 @@ def test_only_a_completed_dry_run_predicts_healing(code: int) -> None:
         assert written == {
             "outcome": WOULD_BE_HEALED,
             "changed": True,
-            "reason": "Nova would write its claim: [dry-run] Create allocations",
+            "reason": "Nova would write its allocation: [dry-run] Create allocations",
         }
     else:
         assert (written["outcome"], written["changed"]) == (FAILED, False)
@@ -244,10 +245,10 @@ def test_output_that_only_looks_like_a_dry_run_predicts_nothing() -> None:
             (
                 before,
                 SKIPPED,
-                f"It changed since it was detected, and nova-manage was not called. {why}",
+                f"It has changed since detection, and nova-manage was not called. {why}",
             )
             for before, why in [
-                (_detected("home"), "It holds what it should, or is gone."),
+                (_detected("home"), "Its allocations are right, or the server no longer exists."),
                 (MOVED, MOVED["findings"][0]["reason"]),
                 (BUSY, BUSY["protected"][0]["reason"]),
             ]

@@ -30,7 +30,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.notificati
     Notice,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import format_coverage
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
+    format_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     hostile,
     told,
@@ -57,7 +59,7 @@ def _findings(**coverage: t.Any) -> dict[str, t.Any]:
         ({"unjudged_hosts": None}, ""),
         (
             {"partial": True, "unjudged_hosts": []},
-            "A part of the cloud was not judged, because a cell does not answer.",
+            "Part of the cloud was not judged, because a cell does not answer.",
         ),
         (
             {"unjudged_hosts": ["a"]},
@@ -82,7 +84,7 @@ def test_files_of_an_older_version_name_no_hosts() -> None:
 def test_every_report_lists_hosts_not_judged(name: str) -> None:
     def shown(report: Report) -> str:
         if name == "terminal":
-            return " ".join(format_coverage(report.findings["summary"]["coverage"], 1000))
+            return " ".join(format_findings(report.findings, "findings.json", None, 1000))
         if name in NOTICE_FORMATTERS:
             return str(NOTICE_FORMATTERS[name](Notice.from_report(report, None, "", {})))
         return {"html": html_page, "markdown": markdown, "junit": junit}[name].render(report)

@@ -16,7 +16,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     build_findings,
@@ -330,7 +330,7 @@ def test_document_is_json_and_keeps_names_from_the_cloud(cloud: Cloud) -> None:
 
 
 def test_totals_are_ordered_by_class() -> None:
-    assert list(totals([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}]).items()) == [
+    assert list(sum_amounts([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}]).items()) == [
         ("DISK_GB", 5),
         ("VCPU", 3),
     ]

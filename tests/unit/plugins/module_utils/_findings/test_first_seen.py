@@ -202,7 +202,7 @@ def test_broken_file_is_set_aside_with_one_warning(tmp_path: Path, contents: str
     assert _read(str(path), warnings) == History()
 
     (warning,) = warnings
-    assert "all of them count as new" in warning and f"It is kept as {path}.broken." in warning
+    assert "every finding counts as new" in warning and f"It is kept as {path}.broken." in warning
     assert (tmp_path / "state.json.broken").read_text() == contents
     assert not path.exists()
 
@@ -223,7 +223,7 @@ def test_silent_hosts_are_counted_once_each() -> None:
 
 def test_file_with_other_contents_is_named() -> None:
     with pytest.raises(
-        Exception, match=r"/there/plan\.json does not tell since when findings are known"
+        Exception, match=r"/there/plan\.json does not say when findings were first seen"
     ):
         parse_first_seen({"format": 1, "changes": []}, "/there/plan.json")
 

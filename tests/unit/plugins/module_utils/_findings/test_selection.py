@@ -55,7 +55,7 @@ def test_selection_returns_matching_findings(expression: str, ids: set[str]) -> 
 
 @pytest.mark.parametrize("expression", ["[?kind==", "[?kind=='a'", "=", "nonesuch("])
 def test_invalid_expression_is_refused_before_the_reading(expression: str) -> None:
-    with pytest.raises(InvalidInput, match="select is no JMESPath expression: "):
+    with pytest.raises(InvalidInput, match="select is not a valid JMESPath expression: "):
         Selection(expression)
 
 
@@ -64,7 +64,7 @@ def test_invalid_expression_is_refused_before_the_reading(expression: str) -> No
     ["[].kind", "[].age_seconds", "length(@)", "'extra_host/d'", "[].providers", "[0].providers"],
 )
 def test_result_without_findings_or_ids_is_refused(expression: str) -> None:
-    with pytest.raises(InvalidInput, match="select must give findings or their ids"):
+    with pytest.raises(InvalidInput, match="select must return findings or their ids"):
         Selection(expression).select_ids(FINDINGS)
 
 
@@ -75,7 +75,7 @@ def test_error_inside_the_library_is_refused(expression: str) -> None:
 
 
 def test_too_deeply_nested_expression_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="select is no JMESPath expression"):
+    with pytest.raises(InvalidInput, match="select is not a valid JMESPath expression"):
         Selection("(" * 20000 + "id" + ")" * 20000)
 
 

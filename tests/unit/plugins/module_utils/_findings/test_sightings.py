@@ -134,7 +134,7 @@ def test_known_for_starts_at_the_first_sighting() -> None:
 
     waiting = [entry["waiting"] for entry in (*runs.run()["findings"], *runs.run()["findings"])]
 
-    assert waiting == ["it is known for 0s of 2h", "it is known for 1h of 2h"]
+    assert waiting == ["it has been known for 0s of 2h", "it has been known for 1h of 2h"]
     assert runs.planned() == [orphan]
 
 
@@ -345,7 +345,7 @@ def test_reports_say_why_a_finding_is_not_changed_yet(name: str) -> None:
     }[name]()
 
     assert "it was seen 1 of 2 times" in shown
-    assert name == "csv" or "ot now, for it was seen 1 of 2 times" in shown
+    assert name == "csv" or "ot now: it was seen 1 of 2 times" in shown
 
 
 def test_option_defaults_require_one_sighting() -> None:
@@ -360,7 +360,7 @@ def test_option_defaults_require_one_sighting() -> None:
 def test_missing_memory_is_refused(options: dict[str, t.Any]) -> None:
     with pytest.raises(
         InvalidInput,
-        match=r"need a file that remembers .*: set state \(orphan_cleanup_state\) or dest",
+        match=r"need a file that keeps .*: set state \(orphan_cleanup_state\) or dest",
     ):
         parse_sighting_policy(options, None)
 

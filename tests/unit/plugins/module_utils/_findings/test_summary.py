@@ -92,7 +92,9 @@ def test_missing_shards_are_named() -> None:
     summary = summarize_runs(runs)
 
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/4", "4/4"]]
-    assert format_table(summary)[-1] == "Shards 2/4, 4/4 of http://placement are not among these."
+    assert (
+        format_table(summary)[-1] == "These runs did not read shards 2/4, 4/4 of http://placement."
+    )
     assert (
         summarize_runs(
             runs[:1]

@@ -54,5 +54,5 @@ OTHERS = [
 def test_each_file_is_accepted_only_as_what_it_is(what: str) -> None:
     assert validate_document(what, FILES[what], "file.json") is FILES[what]
     for other in [*(told for name, told in FILES.items() if name != what), *OTHERS]:
-        with pytest.raises(InvalidInput, match=r"file\.json is not what"):
+        with pytest.raises(InvalidInput, match=r"file\.json is not a file that"):
             validate_document(what, other, "file.json")

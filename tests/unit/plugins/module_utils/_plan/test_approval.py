@@ -202,13 +202,13 @@ def _not_asked(found: t.Any) -> None:
 @pytest.mark.parametrize(
     ("happened", "said"),
     [
-        (_moved, "it changed since, generation 1 then, 2 now."),
-        (_larger, "what would be written is another document than then."),
+        (_moved, "it has changed since: its generation was 1 then and is 2 now."),
+        (_larger, "the document to be written is no longer the one that was approved."),
         (_correct, "it is healthy now."),
         (_protected, "it is protected now (too_young): It is young."),
         (_undecided, "now (deleted_server): Nova answered 500."),
         (_of_another_kind, "it is orphaned now (ended_migration): It ended."),
-        (_not_asked, "it is not found any more."),
+        (_not_asked, "it is no longer found."),
     ],
 )
 def test_one_step_that_differs_refuses_all(
@@ -218,7 +218,7 @@ def test_one_step_that_differs_refuses_all(
     happened(findings)
 
     with pytest.raises(
-        NotApproved, match=r"1 of 3 changes are not what was approved any more: nothing was changed"
+        NotApproved, match=r"1 of 3 changes no longer match what was approved: nothing was changed"
     ) as refused:
         approval.rebuild_plan(findings)
 
@@ -259,7 +259,7 @@ def test_findings_of_another_cloud_are_refused(
     findings["cloud"][what] = "elsewhere"
 
     with pytest.raises(
-        InvalidInput, match=f"for another cloud: {what} is .* there and elsewhere here"
+        InvalidInput, match=f"for another cloud: its {what} is .*, and this cloud's is elsewhere"
     ):
         approval.rebuild_plan(findings)
 
@@ -309,7 +309,7 @@ def test_provider_tree_requires_a_full_reading() -> None:
     assert approval.scope == {"consumers": [], "kinds": ["orphaned_provider"]}
     assert [step.subject for step in approval.rebuild_plan(found)[0].removals] == [orphaned]
     found["findings"] = []
-    with pytest.raises(NotApproved, match="it is not found any more"):
+    with pytest.raises(NotApproved, match="it is no longer found"):
         approval.rebuild_plan(found)
 
 
@@ -390,7 +390,7 @@ def test_signed_plan_of_another_shape_is_refused(told: t.Any, spoil: dict[str, t
 
 
 def test_change_named_twice_is_refused(told: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="does not name each of its changes once"):
+    with pytest.raises(InvalidInput, match="does not list each of its changes exactly once"):
         Approval.parse(_signed({**told, "changes": told["changes"] * 2, "count": 6}))
 
 
@@ -403,7 +403,7 @@ def test_plan_that_is_too_large_exports_only_its_length(
     assert (told["count"], told["changes"]) == (3, None)
     with pytest.raises(
         InvalidInput,
-        match=r"has 3 changes, more than the 2 that are handed .* give the path of plan.json",
+        match=r"has 3 changes, more than the 2 that can be passed .* keep plan.json",
     ):
         Approval.parse(told)
 
@@ -413,7 +413,7 @@ def test_thousand_changes_need_less_than_300_kib(told: t.Any) -> None:
 
 
 def test_compact_plan_is_not_accepted_as_a_plan(told: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="is a compact one"):
+    with pytest.raises(InvalidInput, match="is a compact plan"):
         Plan.parse(told)
 
 

@@ -269,9 +269,7 @@ def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -
 
     with pytest.raises(
         InvalidInput,
-        match=(
-            f"findings given has format {newer!r} and this version of the collection reads format 1"
-        ),
+        match=(f"findings has format {newer!r}, and this version of the collection reads format 1"),
     ):
         Plan.from_findings(findings, ALL_KINDS)
 
@@ -287,7 +285,7 @@ def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -
 def test_findings_without_a_format_are_refused(
     read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any
 ) -> None:
-    with pytest.raises(InvalidInput, match=f"is not as {writer} writes it"):
+    with pytest.raises(InvalidInput, match=f"does not have the form that {writer} writes"):
         read(foreign)
 
 
@@ -304,7 +302,7 @@ def test_findings_without_a_format_are_refused(
 def test_findings_of_another_shape_are_refused(
     read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any
 ) -> None:
-    with pytest.raises(InvalidInput, match=f"not as {writer} writes"):
+    with pytest.raises(InvalidInput, match=f"not have the form that {writer} writes"):
         read(foreign)
 
 
@@ -385,10 +383,10 @@ def test_invalid_number_of_consumers_is_refused(
     findings["summary"]["coverage"]["consumers"] = consumers
     told["consumers"] = consumers
 
-    with pytest.raises(InvalidInput, match="not as orphan_detect writes"):
+    with pytest.raises(InvalidInput, match="not have the form that orphan_detect writes"):
         Plan.from_findings(findings, ALL_KINDS)
     if consumers is not None:
-        with pytest.raises(InvalidInput, match="not as orphan_plan writes"):
+        with pytest.raises(InvalidInput, match="not have the form that orphan_plan writes"):
             Plan.parse(told)
 
 
@@ -422,7 +420,7 @@ def test_change_deleted_from_a_plan_stays_out(told: t.Any) -> None:
 def test_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
     told["format"] = newer
 
-    with pytest.raises(InvalidInput, match=f"plan given has format {newer!r}"):
+    with pytest.raises(InvalidInput, match=f"plan has format {newer!r}"):
         Plan.parse(told)
 
 
@@ -452,7 +450,7 @@ def test_invalid_amount_is_refused(told: t.Any, amount: t.Any) -> None:
     for share in told["changes"][0]["before"]["allocations"].values():
         share["resources"]["VCPU"] = amount
 
-    with pytest.raises(InvalidInput, match="must give whole amounts above zero"):
+    with pytest.raises(InvalidInput, match="must have whole amounts above zero"):
         Plan.parse(told)
 
 
@@ -462,7 +460,7 @@ def test_invalid_amount_is_refused(told: t.Any, amount: t.Any) -> None:
 def test_provider_that_is_not_a_uuid_is_refused(told: t.Any, provider: str) -> None:
     told["changes"][0]["before"]["allocations"] = {provider: {"resources": {"VCPU": 1}}}
 
-    with pytest.raises(InvalidInput, match="of providers by UUID"):
+    with pytest.raises(InvalidInput, match="on providers named by UUID"):
         Plan.parse(told)
 
 
@@ -491,7 +489,7 @@ def test_change_that_differs_from_its_finding_is_refused(
 ) -> None:
     told["changes"][0] |= change
 
-    with pytest.raises(InvalidInput, match="which it cannot settle"):
+    with pytest.raises(InvalidInput, match="which it cannot resolve"):
         Plan.parse(told)
 
 
@@ -499,7 +497,7 @@ def test_change_that_differs_from_its_finding_is_refused(
 def test_kind_that_changes_no_allocation_is_refused(told: t.Any, kind: str) -> None:
     told["changes"][0] |= {"kind": kind, "finding": f"{kind}/{told['changes'][0]['consumer']}"}
 
-    with pytest.raises(InvalidInput, match="which it cannot settle"):
+    with pytest.raises(InvalidInput, match="which it cannot resolve"):
         Plan.parse(told)
 
 
@@ -509,7 +507,7 @@ def test_document_with_another_generation_than_its_change_is_refused(
 ) -> None:
     told["changes"][0][side]["consumer_generation"] = 7
 
-    with pytest.raises(InvalidInput, match="has generation 7, and the change 1"):
+    with pytest.raises(InvalidInput, match="has generation 7, and the change has 1"):
         Plan.parse(told)
 
 
@@ -538,7 +536,7 @@ def test_existing_consumer_without_a_generation_is_refused(told: t.Any) -> None:
 
     with pytest.raises(
         InvalidInput,
-        match="starts from generation None, which does not go with what it holds before",
+        match="starts from generation None, which contradicts its allocations before the change",
     ):
         Plan.parse(told)
 
@@ -547,14 +545,14 @@ def test_existing_consumer_without_a_generation_is_refused(told: t.Any) -> None:
 def test_fields_that_contradict_the_documents_are_refused(told: t.Any, told_by: str) -> None:
     told["changes"][0][told_by] = "create" if told_by == "action" else {ELSEWHERE: {"VCPU": 1}}
 
-    with pytest.raises(InvalidInput, match=f"does not agree with itself: {told_by} must follow"):
+    with pytest.raises(InvalidInput, match=f"contradicts itself: {told_by} must match"):
         Plan.parse(told)
 
 
 def test_change_with_unknown_fields_is_refused(told: t.Any) -> None:
     told["changes"][0]["force"] = True
 
-    with pytest.raises(InvalidInput, match="does not agree with itself: force"):
+    with pytest.raises(InvalidInput, match="contradicts itself: force"):
         Plan.parse(told)
 
 
@@ -563,7 +561,7 @@ def test_change_with_unknown_fields_is_refused(told: t.Any) -> None:
 def test_invalid_owner_is_refused(told: t.Any, owner: str, value: t.Any) -> None:
     told["changes"][0]["before"][owner] = value
 
-    with pytest.raises(InvalidInput, match="must name its"):
+    with pytest.raises(InvalidInput, match="each as text that is not empty"):
         Plan.parse(told)
 
 
@@ -580,7 +578,7 @@ def test_document_with_unknown_fields_is_refused(told: t.Any) -> None:
 def test_consumer_changed_twice_is_refused(told: t.Any) -> None:
     told["changes"].append(told["changes"][0])
 
-    with pytest.raises(InvalidInput, match="is changed twice in one plan"):
+    with pytest.raises(InvalidInput, match="The plan changes consumer"):
         Plan.parse(told)
 
 
@@ -591,7 +589,7 @@ def test_consumer_that_is_also_a_partner_is_refused(told: t.Any) -> None:
     )
 
     with pytest.raises(
-        InvalidInput, match=f"Consumer {partner['consumer']} is changed twice in one plan"
+        InvalidInput, match=f"The plan changes consumer {partner['consumer']} twice"
     ):
         Plan.parse(told)
 
@@ -768,7 +766,7 @@ def test_deletion_of_part_of_a_tree_is_refused(
 def test_tree_deleted_twice_is_refused(told_ruins: t.Any) -> None:
     told_ruins["changes"].append(told_ruins["changes"][-1])
 
-    with pytest.raises(InvalidInput, match="A provider is deleted twice in one plan"):
+    with pytest.raises(InvalidInput, match="The plan deletes a provider twice"):
         Plan.parse(told_ruins)
 
 
@@ -791,9 +789,9 @@ def test_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
 def test_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str | None) -> None:
     told[what] = there
 
+    here = getattr(HERE, what)
     with pytest.raises(
-        InvalidInput,
-        match=f"for another cloud: {what} is {there} there and {getattr(HERE, what)} here",
+        InvalidInput, match=f"for another cloud: its {what} is {there}, and this cloud's is {here}"
     ):
         check_cloud(Plan.parse(told), HERE)
 
@@ -1022,7 +1020,7 @@ def test_shard_above_its_part_of_the_limit_says_what_is_needed() -> None:
         BreakerTripped, match="max_changes is 30, of which shard 2/8 may make 4"
     ) as refusal:
         plan.check_limits(Limits(30, 1.0))
-    found = re.search(r"retired\) to (\d+) or more", str(refusal.value))
+    found = re.search(r"decommissioned\) to (\d+) or more", str(refusal.value))
     assert found and found.group(1) == "34"
     plan.check_limits(Limits(34, 1.0))
     with pytest.raises(BreakerTripped):

@@ -28,15 +28,15 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-    ProviderDetails,
-)
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     build_findings,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    build_world_of_every_action,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 
 if t.TYPE_CHECKING:
@@ -61,29 +61,6 @@ KEYS = (
 )
 
 
-def _of_every_action() -> Plan:
-    world = World()
-    here, there, third = (world.host(f"compute-{number}") for number in (1, 2, 3))
-    world.delete(world.server(here, here))
-    world.stranger(here, type="INSTANCE")
-    world.server(there, here, there)
-    world.migration(world.server(here, there), here, there, "reverted", here)
-    world.server(here, there)
-    world.server(third, third, project="theirs")
-    world.server(third)
-    bare, full = world.provider("ghost-1"), world.provider("ghost-2")
-    world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
-    return _planned(
-        world,
-        details=dict.fromkeys(
-            (bare, full),
-            ProviderDetails(
-                {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
-            ),
-        ),
-    )
-
-
 def _planned(world: World, **snapshot: t.Any) -> Plan:
     return Plan.from_findings(build_findings(world.snapshot(**snapshot), NO_MINIMUM_AGE), KINDS)
 
@@ -96,7 +73,12 @@ def _through_json(told: t.Any) -> t.Any:
     return json.loads(json.dumps(told))
 
 
-EVERY_ACTION = _of_every_action()
+def _plan_every_action() -> Plan:
+    world, changes = build_world_of_every_action()
+    return _planned(world, **changes)
+
+
+EVERY_ACTION = _plan_every_action()
 TOLD = _through_json(EVERY_ACTION.as_dict())
 
 

@@ -34,9 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
-    Outcome,
-)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import Outcome
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -298,7 +296,7 @@ def test_invalid_line_before_the_last_is_refused(path: pathlib.Path, line: bytes
     path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
 
     with pytest.raises(
-        InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal \("
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal \("
     ):
         read_journal(str(path))
 
@@ -325,10 +323,10 @@ def test_json_that_is_not_a_record_is_refused_even_on_the_last_line(
     )
 
     with pytest.raises(
-        InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal\."
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal\."
     ):
         read_journal(str(path))
-    with pytest.raises(InvalidInput, match=r"Record 1 is no record of a journal\."):
+    with pytest.raises(InvalidInput, match=r"Record 1 is not a record of a journal\."):
         read_journal([other])
 
 
@@ -343,7 +341,9 @@ def test_record_of_another_format_is_refused(newer: t.Any) -> None:
 
 @pytest.mark.parametrize("other", [None, "", "  ", 7, {}, {"records": []}, True], ids=repr)
 def test_input_that_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="must be the path of one, or a list of its records"):
+    with pytest.raises(
+        InvalidInput, match="must be the path of a journal, or a list of its records"
+    ):
         read_journal(other)
 
 
@@ -361,5 +361,5 @@ def test_too_deeply_nested_line_is_not_a_record(path: pathlib.Path, last: bool) 
     if last:
         assert read_journal(str(path))[1]
     else:
-        with pytest.raises(InvalidInput, match="is no record of a journal"):
+        with pytest.raises(InvalidInput, match="is not a record of a journal"):
             read_journal(str(path))

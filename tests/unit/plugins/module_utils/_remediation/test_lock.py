@@ -79,7 +79,7 @@ def test_run_that_waited_too_long_fails_and_says_for_what(folder: pathlib.Path) 
             pytest.fail("both are alone")
 
     assert (
-        f"Another run changes {ENDPOINT} and has not ended in 0 seconds (lock "
+        f"Another run is changing {ENDPOINT} and did not end within 0 seconds (lock "
         f"{get_lock_path(ENDPOINT)})"
     ) in str(refusal.value)
 

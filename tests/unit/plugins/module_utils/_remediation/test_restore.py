@@ -44,16 +44,16 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
-    Outcome,
-)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import Outcome
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     Restoration,
     find_changes,
-    find_deleted_providers,
     find_restore_steps,
     invert_change,
     restore,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
+    find_deleted_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     TreeRestorer,
@@ -180,7 +180,7 @@ def test_allocation_given_to_a_server_is_not_taken_back(change: Change) -> None:
 
     assert inverse is None
     assert (
-        f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server "
+        f"{SERVER} would lose its allocations on {B if change is MOVED else A}, which its server "
         "may need"
     ) in why
 
@@ -205,7 +205,7 @@ def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(
         SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}}
     )
 
-    assert inverse is None and f"{moved} meanwhile holds something else" in why
+    assert inverse is None and f"{moved} now has other allocations" in why
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(
 def test_reduced_consumer_with_other_allocations_is_left_alone(held: Allocation) -> None:
     inverse, why = invert_change(REDUCED, _now(held))
 
-    assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on ")
+    assert inverse is None and why.startswith(f"{SERVER} now has other allocations, on ")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_removed_consumer_with_new_allocations_is_left_alone(held: Allocation) -
     inverse, why = invert_change(REMOVED, _now(held))
 
     assert inverse is None and why.startswith(
-        f"{SERVER} meanwhile holds something else, on {next(iter(held.resources))}"
+        f"{SERVER} now has other allocations, on {next(iter(held.resources))}"
     )
 
 
@@ -249,7 +249,7 @@ def test_pair_with_a_changed_consumer_is_left_alone() -> None:
 
     assert invert_change(SWAPPED, held) == (
         None,
-        f"{MIGRATION} meanwhile holds something else, on {C}.",
+        f"{MIGRATION} now has other allocations, on {C}.",
     )
 
 
@@ -260,7 +260,7 @@ def test_consumer_with_its_old_allocations_needs_nothing(change: Change) -> None
     inverse, why = invert_change(change, held)
 
     assert inverse is None and why.endswith(
-        "holds what it held before: there is nothing to put back."
+        "has the allocations that it had before: there is nothing to restore."
     )
 
 
@@ -400,7 +400,7 @@ def test_unnamed_consumers_are_left_alone(
 
 
 def test_unknown_trees_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="does not tell of the deletion of provider compute-1"):
+    with pytest.raises(InvalidInput, match="has no deletion of provider compute-1"):
         find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
 
 
@@ -423,9 +423,7 @@ def test_empty_journal_has_nothing_to_restore() -> None:
 
 
 def test_unknown_consumers_are_refused() -> None:
-    with pytest.raises(
-        InvalidInput, match=f"The journal tells of nothing that was taken from consumer {C}"
-    ):
+    with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {C}"):
         find_changes(_records(REMOVAL), ENDPOINT, [SERVER, C])
 
 
@@ -433,7 +431,7 @@ def test_unknown_consumers_are_refused() -> None:
 def test_journal_of_another_cloud_is_refused_as_a_whole(there: t.Any) -> None:
     records = [*_records(REMOVAL), {**_records(REDUCTION)[0], "placement_endpoint": there}]
 
-    with pytest.raises(InvalidInput, match="is of another cloud"):
+    with pytest.raises(InvalidInput, match="is from another cloud"):
         find_changes(records, ENDPOINT, [SERVER])
 
 
@@ -442,7 +440,7 @@ def test_incomplete_record_is_refused(missing: str) -> None:
     (told,) = _records(REMOVAL)
     del told[missing]
 
-    with pytest.raises(InvalidInput, match="is not as orphan_remediate writes it"):
+    with pytest.raises(InvalidInput, match="does not have the form that orphan_remediate writes"):
         find_changes([told], ENDPOINT, [])
 
 
@@ -474,7 +472,7 @@ def test_conflicting_change_is_not_restored_and_a_failed_one_is(
 
     assert find_changes(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
     if not taken_back:
-        with pytest.raises(InvalidInput, match=f"nothing that was taken from consumer {SERVER}"):
+        with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {SERVER}"):
             find_changes(records, ENDPOINT, [SERVER])
 
 
@@ -629,9 +627,10 @@ def test_allocation_on_a_provider_deleted_by_the_journal_waits_for_nova_compute(
 
     assert _outcomes(done) == ["skipped"] * 3
     assert {known.reason for known in done} == {
-        f"Provider compute-9 ({HERE}), of which it held a part, was deleted and does not exist: "
-        "nova-compute makes it again when it "
-        "starts; run this again then."
+        f"Provider compute-9 ({HERE}), on which it had an allocation, was deleted and does not "
+        "exist: "
+        "nova-compute creates it again when it "
+        "starts; restore again after that."
     }
     assert site.placement.posts == [] and site.placement.held == {}
 
@@ -642,8 +641,8 @@ def test_allocation_is_not_moved_to_another_provider_of_the_same_name(site: Site
 
     assert _outcomes(done) == ["skipped"] * 3
     assert (
-        f"the one of that name is {THERE} now, and an allocation of the old one is not moved to it."
-        in done[0].reason
+        f"The provider with that name is now {THERE}, "
+        "and an allocation on the old provider is not moved to the new one." in done[0].reason
     )
     assert site.placement.posts == [] and site.placement.held == {}
 

@@ -26,7 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.signa
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import LONG, child
 
-GONE = "The run was stopped: Ansible, which started it, is gone."
+GONE = "The run was stopped: Ansible, which started it, is no longer running."
 
 # It checks between changes without end.
 RUNNING = """

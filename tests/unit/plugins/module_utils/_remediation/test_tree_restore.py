@@ -53,13 +53,17 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     find_changes,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
+    describe_inventory_changes,
+    find_lost_aggregates,
+    find_lost_traits,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
+    find_deleted_trees,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     TreeOutcome,
     TreeRestorer,
-    describe_inventory_changes,
-    find_deleted_trees,
-    find_lost_aggregates,
-    find_lost_traits,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.trees import (
     CHILD,
@@ -151,7 +155,7 @@ def test_newest_tree_comes_first() -> None:
 
 
 def test_journal_of_another_cloud_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="is of another cloud"):
+    with pytest.raises(InvalidInput, match="is from another cloud"):
         find_deleted_trees(_records(), "http://elsewhere/")
 
 
@@ -184,7 +188,7 @@ def test_impossible_names_are_refused(edit: dict[str, t.Any]) -> None:
     (entry,) = _records()
     entry["details"][ROOT] |= edit
 
-    with pytest.raises(InvalidInput, match="is not as orphan_remediate writes it"):
+    with pytest.raises(InvalidInput, match="does not have the form that orphan_remediate writes"):
         find_deleted_trees([entry], ENDPOINT)
 
 
@@ -298,9 +302,9 @@ def test_inventory_possibly_set_by_an_operator_is_reported() -> None:
     }
 
     assert describe_inventory_changes(ProviderState(then), ProviderState(now)) == [
-        "no CUSTOM_GOLD (it had 3)",
-        "reserved of VCPU 0 (it had 2)",
-        "allocation_ratio of VCPU 4.0 (it had 16.0)",
+        "no CUSTOM_GOLD (it was 3)",
+        "reserved of VCPU 0 (it was 2)",
+        "allocation_ratio of VCPU 4.0 (it was 16.0)",
     ]
 
 
@@ -497,7 +501,7 @@ def test_check_mode_shows_the_writes_and_makes_none(trees: Trees) -> None:
     assert done.write.get_side("after")[ROOT]["aggregates"] == [RACK, DISKS]
     assert done.reason == (
         f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to "
-        "makes it; run this again then."
+        "creates it; restore again after that."
     )
 
 
@@ -516,8 +520,8 @@ def test_missing_provider_is_not_created(trees: Trees, journal: Journal) -> None
     assert done == TreeOutcome(
         "skipped",
         (
-            f"Provider compute-9 ({ROOT}) does not exist: nova-compute makes it again when it "
-            "starts; run this again then."
+            f"Provider compute-9 ({ROOT}) does not exist: nova-compute creates it again when it "
+            "starts; restore again after that."
         ),
     )
     assert trees.providers == {} and not journal.written
@@ -551,7 +555,7 @@ def test_name_below_another_root_is_left_alone(trees: Trees, journal: Journal) -
 
     assert (
         done.outcome == "skipped"
-        and f"is a part of the tree of {OTHER} now" in done.reason
+        and f"is now a part of the tree of {OTHER}" in done.reason
         and trees.puts == []
     )
 
@@ -586,7 +590,7 @@ def test_bare_metal_node_gets_the_traits_that_ironic_knows(trees: Trees, journal
 
     assert (
         done.outcome == "restored"
-        and "left to the service that reports them: COMPUTE_NODE, CUSTOM_A." in done.reason
+        and "left to the service that reports these traits: COMPUTE_NODE, CUSTOM_A." in done.reason
     )
     assert trees.providers[ROOT]["traits"] == set() and trees.providers[ROOT]["aggregates"] == {
         RACK,
@@ -600,7 +604,7 @@ def test_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: 
 
     assert trees.providers[ROOT]["aggregates"] == {DISKS}
     assert (
-        f"compute-9 is not in Nova's aggregate rack-1 any more, so it is not added to {RACK}."
+        f"compute-9 is no longer in Nova's aggregate rack-1, so compute-9 is not added to {RACK}."
         in done.reason
     )
 
@@ -662,7 +666,4 @@ def test_lasting_conflict_is_skipped(trees: Trees, journal: Journal) -> None:
 def test_plan_records_do_not_say_what_the_provider_had(trees: Trees, journal: Journal) -> None:
     done = _restored(trees, journal, {})
 
-    assert (
-        done.outcome == "skipped"
-        and "only the journal of the run that deleted it has that" in done.reason
-    )
+    assert done.outcome == "skipped" and "use the journal of the run that deleted it" in done.reason

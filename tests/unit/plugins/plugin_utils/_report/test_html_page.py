@@ -194,7 +194,7 @@ def test_finding_shows_whether_it_may_be_changed() -> None:
     assert states(reports.remediated())["deleted_server"] == "removed"
     assert states(reports.planned())["deleted_server"] == "would be removed"
     assert states(reports.planned())["misplaced_allocation"] == "could be rewritten"
-    assert states(reports.planned())["foreign_type"] == "left alone"
+    assert states(reports.planned())["foreign_type"] == "not changed"
     assert states(Report(found))["misplaced_allocation"] == "would be rewritten"
     assert states(Report(found, ("extra_host",)))["deleted_server"] == "could be removed"
     unselected = {
@@ -253,8 +253,10 @@ def test_long_list_without_a_script_is_cut_and_says_so() -> None:
 
 
 def test_complaints_without_a_finding_are_shown() -> None:
-    assert "Complaints of hosts without a finding" in Page(render(reports.remediated())).text
-    assert "Complaints of hosts without a finding" not in Page(render(reports.planned())).text
+    assert "Complaints of hosts that no finding explains" in Page(render(reports.remediated())).text
+    assert (
+        "Complaints of hosts that no finding explains" not in Page(render(reports.planned())).text
+    )
 
 
 @pytest.mark.parametrize("key", ["findings", "protected", "undecided"])

@@ -140,6 +140,8 @@ def test_outcome_says_whether_anything_was_written(check_mode: bool) -> None:
         )
     )
 
-    assert ("Check mode, nothing was written. Without it: 2 removed." in document) == check_mode
+    assert (
+        "Check mode: nothing was written. Without check mode: 2 removed." in document
+    ) == check_mode
     assert ("\n2 removed.\n" in document) != check_mode
     assert "Journal: `/j.jsonl`" in document

@@ -84,19 +84,19 @@ def test_host_is_shown_with_its_contents_and_blockers() -> None:
         f"    tree     compute-17_port ({CONSUMER}), compute-17 ({CONSUMER})",
         f"    in       compute-17 ({CONSUMER})",
         "",
-        "Held back by:",
+        "Blocked by:",
         f"server                 {CONSUMER}  compute-17",
         "    why      Server compute-17 is on it.",
         "",
-        "Left over, and no hindrance:",
+        "Removable leftovers:",
         f"deleted_server         {CONSUMER}",
         "    why      compute-17 is deleted.",
     ]
 
 
 def test_host_without_blockers_says_so() -> None:
-    assert format_host(_host(blockers=[], left_over=[]), 100)[-1] == "Nothing holds it back."
-    assert "Nothing holds it back." not in format_host(_host(), 100)
+    assert format_host(_host(blockers=[], left_over=[]), 100)[-1] == "Ready to decommission."
+    assert "Ready to decommission." not in format_host(_host(), 100)
 
 
 def test_host_without_service_and_unknown_host_are_shown_as_such() -> None:
@@ -150,7 +150,7 @@ def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
 def test_leftovers_on_hypervisors_are_shown_with_the_planned_change() -> None:
     assert format_guests(_guests(), PATH, ["leftover_domain"], 1000) == [
         "",
-        "Left over on 1 hypervisors at 2026-10-25T20:13:51Z",
+        "Leftovers on 1 hypervisors at 2026-10-25T20:13:51Z",
         "",
         f"leftover_domain        {CONSUMER}  web-1",
         "    host     web-1, web-1",
@@ -161,11 +161,11 @@ def test_leftovers_on_hypervisors_are_shown_with_the_planned_change() -> None:
         "    host     web-1, web-1, 3.0 GiB",
         "    why      Server web-1 is deleted.",
         (
-            "    could    move the directory to the quarantine; not now, for leftover_directory is "
+            "    could    move the directory to the quarantine; not now: leftover_directory is "
             "not among the kinds to remediate"
         ),
         "",
-        "Protected, and left alone:",
+        "Protected, not changed:",
         f"leftover_directory     {CONSUMER}  web-1",
         "    host     web-1, web-1, 3.0 GiB",
         "    why      Server web-1 is deleted.",

@@ -17,6 +17,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderDetails,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
+    lines as lines_module,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     Line,
     group_by_tone,
@@ -125,7 +128,7 @@ def test_known_finding_shows_since_when() -> None:
     lines = _lines(found)
 
     assert lines.count("    known    since 2026-01-02T03:04:05Z") == 1
-    assert "2 orphaned, 0 not as they should be (1 of them new);" in _words(lines)
+    assert "2 orphaned, 0 drifted (1 of them new);" in _words(lines)
 
 
 def test_lines_have_the_colour_of_their_meaning() -> None:
@@ -136,15 +139,15 @@ def test_lines_have_the_colour_of_their_meaning() -> None:
     assert tones == {
         "deleted_server": "changed",
         "extra_host": "changed",
-        "unproven": "doubtful",
-        "booting": "spared",
-        "NOTHING": "wrong",
+        "unproven": "warning",
+        "booting": "skipped",
+        "NOTHING": "error",
     }
 
 
 @pytest.mark.parametrize(
     ("outcome", "tones"),
-    [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])],
+    [("removed", ["ok"]), ("skipped", ["skipped", "ok"]), ("failed", ["error", "error"])],
 )
 def test_outcome_has_its_colour(outcome: str, tones: list[str]) -> None:
     lines = format_remediation(
@@ -168,9 +171,9 @@ def test_tree_to_restore_is_named_by_its_root() -> None:
 
 
 def test_lines_of_one_colour_are_printed_together() -> None:
-    lines = ["a", Line("b", "wrong"), Line("c", "wrong"), Line("d", "fine"), "", "e"]
+    lines = ["a", Line("b", "error"), Line("c", "error"), Line("d", "ok"), "", "e"]
 
-    assert group_by_tone(lines) == [(None, "a"), ("wrong", "b\nc"), ("fine", "d"), (None, "\ne")]
+    assert group_by_tone(lines) == [(None, "a"), ("error", "b\nc"), ("ok", "d"), (None, "\ne")]
 
 
 def test_orphan_is_shown_with_host_amounts_reason_and_write() -> None:
@@ -186,7 +189,7 @@ def test_orphan_is_shown_with_host_amounts_reason_and_write() -> None:
         "    host     compute-1",
         "    frees    1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1",
         f"    why      {entry['reason']}",
-        f"    write    POST /allocations of {entry['consumer']}, at generation 1, keeping nothing",
+        f"    write    POST /allocations for {entry['consumer']} (generation 1), keeping nothing",
     ]
 
 
@@ -197,7 +200,7 @@ def test_partial_removal_shows_the_dropped_host_and_the_kept_provider() -> None:
     told = _words(_lines(_found(world)))
 
     assert "host compute-1 frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
-    assert "at generation 1, keeping compute-2" in told
+    assert "(generation 1), keeping compute-2" in told
 
 
 def test_several_hosts_and_allocations_are_shown_in_order() -> None:
@@ -212,9 +215,7 @@ def test_forbidden_kind_is_shown_as_a_possible_change() -> None:
     told = _words(_lines(_found(_orphans(1)), kinds=["extra_host"]))
 
     assert " write " not in told
-    assert (
-        "keeping nothing; not now, for deleted_server is not among the kinds to remediate" in told
-    )
+    assert "keeping nothing; not now: deleted_server is not among the kinds to remediate" in told
 
 
 def test_allowed_kind_is_shown_as_a_planned_change() -> None:
@@ -230,7 +231,7 @@ def test_chosen_drift_is_shown_with_both_consumers_of_its_write() -> None:
 
     assert "frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-2 why" in told
     assert (
-        f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, "
+        f"write POST /allocations for {server} (generation 1) and {move} (generation 1), "
         "giving it compute-1"
     ) in told
 
@@ -241,8 +242,8 @@ def test_allocation_to_create_is_shown_as_new() -> None:
     server = world.server(here)
     told = _words(_lines(_grown_old(world), kinds=["missing_allocation"]))
 
-    assert "claims 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
-    assert f"write POST /allocations of {server}, new, giving it compute-1" in told
+    assert "adds 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
+    assert f"write POST /allocations for {server} (new), giving it compute-1" in told
 
 
 def test_unchosen_drift_is_shown_as_a_possible_change() -> None:
@@ -252,7 +253,7 @@ def test_unchosen_drift_is_shown_as_a_possible_change() -> None:
 
     assert " write " not in told
     assert (
-        "could be put right; not now, for missing_allocation is not among the kinds to remediate"
+        "could be corrected; not now: missing_allocation is not among the kinds to remediate"
         in told
     )
 
@@ -278,9 +279,9 @@ def test_deletable_tree_is_shown_children_first(chosen: bool) -> None:
     )
 
     assert (
-        f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({orphaned})" in told
+        f"write DELETE /resource_providers for gone-1_port ({child}), gone-1 ({orphaned})" in told
     ) == chosen
-    assert ("could be put right; not now, for orphaned_provider is not among" in told) != chosen
+    assert ("could be corrected; not now: orphaned_provider is not among" in told) != chosen
 
 
 def test_orphans_are_ordered_by_kind_host_and_consumer() -> None:
@@ -305,12 +306,11 @@ def test_protected_and_undecided_consumers_are_shown_with_their_reasons() -> Non
     told = _words(_lines(_found(world)))
 
     assert (
-        f"Undecided, and left alone: unproven {astray} server-4 why Server {astray} is on "
+        f"Undecided, not changed: unproven {astray} server-4 why Server {astray} is on "
         "compute-1 (elsewhere)"
     ) in told
     assert (
-        f"Protected, and left alone: booting {building} server-3 why Server {building} is "
-        "being built"
+        f"Protected, not changed: booting {building} server-3 why Server {building} is being built"
     ) in told
 
 
@@ -320,16 +320,16 @@ def test_no_findings_give_no_table() -> None:
     assert "CONSUMER" not in told
     assert "left alone" not in told
     assert (
-        "Total: 0 orphaned, 0 not as they should be; 0 protected; 0 undecided; of 0 consumers "
+        "Total: 0 orphaned, 0 drifted; 0 protected; 0 undecided; of 0 consumers "
         "on 1 providers and 1 hypervisors."
     ) in told
 
 
 def test_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
-        "Total: 2 orphaned, 0 not as they should be (2 of them new); "
-        "2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are "
-        "stranded; "
+        "Total: 2 orphaned, 0 drifted (2 of them new); "
+        "stranded: 2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) "
+        "of all allocations; "
         "0 protected; 0 undecided; "
         "of 2 consumers on 1 providers and 1 hypervisors."
     )
@@ -388,7 +388,13 @@ def _remediation(*outcomes: tuple[str, str], check_mode: bool = False) -> dict[s
         "check_mode": check_mode,
         "tally": {name: names.count(name) for name in ("removed", "reduced", "skipped", "failed")},
         "outcomes": [
-            {"outcome": outcome, "consumer": CONSUMER, "kind": "deleted_server", "reason": reason}
+            {
+                "outcome": outcome,
+                "consumer": CONSUMER,
+                "finding": f"deleted_server/{CONSUMER}",
+                "kind": "deleted_server",
+                "reason": reason,
+            }
             for outcome, reason in outcomes
         ],
     }
@@ -431,7 +437,7 @@ def test_kept_tree_is_explained_by_its_root(outcome: str) -> None:
 def test_check_mode_says_that_nothing_was_written() -> None:
     lines = format_remediation(_remediation(("reduced", ""), check_mode=True), None, 100)
 
-    assert lines == ["", "Check mode, nothing was written. Without it: 1 reduced."]
+    assert lines == ["", "Check mode: nothing was written. Without check mode: 1 reduced."]
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
@@ -477,8 +483,8 @@ def test_complaints_are_shown_with_their_finding() -> None:
 
     (told,) = [line for line in lines if line not in without]
     assert told == (
-        "    log      compute-1 says: it is not managed here, holding 1 VCPU, 512 MEMORY_MB "
-        "(12 times, last at 2026-11-02T07:48:00Z)"
+        "    log      compute-1 says: it is not managed here, "
+        "with an allocation of 1 VCPU, 512 MEMORY_MB (12 times, last at 2026-11-02T07:48:00Z)"
     )
     assert lines[lines.index(told) - 1].startswith("    write ")
     assert [line for line in lines if line != told] == without
@@ -509,12 +515,12 @@ def test_complaints_without_a_finding_follow_all_findings() -> None:
         _complaint(None, "of_a_newer_version"),
     ]
     lines = _with_complaints(_orphans(1), *complaints)
-    start = lines.index("Complaints of hosts without a finding:")
+    start = lines.index("Complaints of hosts that no finding explains:")
     often = "(12 times, last at 2026-11-02T07:48:00Z)"
 
     assert lines[start + 1 : -2] == [
         f"not_in_database        {CONSUMER}",
-        "    log      compute-1 says: it is not found in the database (1 times)",
+        "    log      compute-1 says: it is not found in the database (once)",
         f"moved_away             {CONSUMER}",
         f"    log      compute-1 says: it has moved to compute-2 {often}",
         f"moved_away             {CONSUMER}",
@@ -522,7 +528,7 @@ def test_complaints_without_a_finding_follow_all_findings() -> None:
         "power_state_counts",
         f"    log      compute-1 says: servers in the database: 1, on the hypervisor: 2 {often}",
         "rpc_version_cap",
-        f"    log      compute-1 says: version 5.0 was requested where 4.17 is the cap {often}",
+        f"    log      compute-1 says: version 5.0 was requested, and the cap is 4.17 {often}",
         "provider_conflict      compute-9",
         f"    log      compute-1 says: another resource provider has this name {often}",
         "of_a_newer_version",
@@ -572,3 +578,27 @@ def test_hostile_complaints_are_escaped_on_their_own_lines(name: str) -> None:
     for line in lines:
         assert line.isprintable()
         line.encode("utf-8")
+
+
+def test_a_wide_name_is_cut_to_the_columns_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(text: str) -> int:
+        return sum(2 if ord(character) > 0x2E80 else 1 for character in text)
+
+    monkeypatch.setattr(lines_module, "get_text_width", measure)
+    name = "\u6771\u4eac" * 15
+
+    assert lines_module.cut_to_width(name, 60) == name
+    assert lines_module.cut_to_width(name, 10) == "\u6771\u4eac\u6771\u4eac…"
+    row = lines_module.format_row("stale_service", lines_module.format_second_column(name), "x")
+    assert measure(row) == lines_module.KIND_COLUMN + lines_module.SUBJECT_COLUMN + 1
+
+
+def test_without_a_locale_each_character_counts_as_one_column(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def measure(text: str) -> int:
+        raise OSError("get_text_width could not calculate text width")
+
+    monkeypatch.setattr(lines_module, "get_text_width", measure)
+
+    assert lines_module.measure_width("\u6771\u4eac") == 2

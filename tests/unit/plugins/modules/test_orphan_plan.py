@@ -1,0 +1,206 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`orphan_plan` with the findings of a cloud in a file."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible.module_utils import basic
+
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    CompactPlanDocument,
+    PlanDocument,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.modules import orphan_plan
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.shapes import (
+    list_mismatches,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    build_world_of_every_action,
+)
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+KINDS = [kind.name for kind in CHANGEABLE_KINDS]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a `findings.json` in which there is a change of every action."""
+    world, changes = build_world_of_every_action()
+    findings = build_findings(world.snapshot(**changes), Policy(min_age=0, unknown_min_age=0))
+    (tmp_path / "findings.json").write_text(json.dumps(findings))
+    (tmp_path / "other.json").write_text("{}")
+    return tmp_path
+
+
+class Run(t.Protocol):
+    def __call__(self, **options: t.Any) -> t.Any: ...
+
+
+@pytest.fixture
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """A function that runs the module; the paths in its options are those of files in `folder`."""
+    # Since ansible-core 2.19 arguments have a profile, and before it there is no such name.
+    monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
+
+    def run_module(**options: t.Any) -> t.Any:
+        for name in ("findings", "plan", "dest"):
+            if isinstance(options.get(name), str):
+                options[name] = str(folder / options[name])
+        arguments = json.dumps({"ANSIBLE_MODULE_ARGS": options})
+        monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments.encode())
+        with pytest.raises(SystemExit):
+            orphan_plan.main()
+        return json.loads(capsys.readouterr().out)
+
+    return run_module
+
+
+def edit(path: Path, **changes: t.Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_findings_become_a_plan_in_a_file(folder: Path, run: Run) -> None:
+    result = run(findings="findings.json", kinds=KINDS, dest="plan.json")
+    plan = json.loads((folder / "plan.json").read_text())
+
+    assert result["changed"] is False
+    assert result["plan"] == str(folder / "plan.json")
+    assert result["changes"] == len(plan["changes"]) == len(result["records"]) == 9
+    assert result["actions"] == {
+        "remove": 2,
+        "reduce": 1,
+        "rewrite": 3,
+        "create": 1,
+        "delete_providers": 2,
+    }
+    assert list_mismatches(plan, PlanDocument) == []
+    assert list_mismatches(result["compact"], CompactPlanDocument) == []
+
+
+def test_without_kinds_only_those_of_the_default_are_planned(folder: Path, run: Run) -> None:
+    result = run(findings="findings.json")
+
+    assert result["plan"] is None
+    assert {record["kind"] for record in result["records"]} == {
+        "deleted_server",
+        "extra_host",
+        "unreverted_allocation",
+    }
+    assert result["frees"] == {"DISK_GB": 3, "MEMORY_MB": 1536, "VCPU": 3}
+    assert result["claims"] == {}
+
+
+def test_a_plan_is_read_back_as_it_was_written(folder: Path, run: Run) -> None:
+    written = run(findings="findings.json", kinds=KINDS, dest="plan.json")
+    read = run(plan="plan.json", kinds=KINDS)
+
+    assert read["plan"] == str(folder / "plan.json")
+    assert read["compact"] == written["compact"]
+    assert read["actions"] == written["actions"]
+
+
+def test_the_diff_shows_the_documents_of_each_consumer(folder: Path, run: Run) -> None:
+    result = run(findings="findings.json", _ansible_diff=True)
+    consumers = {record["consumer"] for record in result["records"]}
+
+    assert consumers <= set(result["diff"]["before"])
+    assert set(result["diff"]["before"]) == set(result["diff"]["after"])
+
+
+def test_a_compact_plan_is_rebuilt_from_findings(folder: Path, run: Run) -> None:
+    compact = run(findings="findings.json", kinds=KINDS)["compact"]
+    without = run(plan=compact, kinds=KINDS)
+    rebuilt = run(plan=compact, findings="findings.json", kinds=KINDS, dest="plan.json")
+
+    assert (without["changes"], without["plan"], without["records"]) == (9, None, [])
+    assert rebuilt["gone"] == []
+    assert rebuilt["scope"] == without["scope"]
+    assert rebuilt["compact"] == compact
+    assert (folder / "plan.json").exists()
+
+
+def test_more_changes_than_the_limit_fail_and_are_shown(folder: Path, run: Run) -> None:
+    result = run(findings="findings.json", max_changes=1, dest="plan.json")
+
+    assert result["failed"] is True
+    assert "3 changes are planned and max_changes is 1" in result["msg"]
+    assert result["changes"] == 3
+    assert "records" not in result
+    assert (folder / "plan.json").exists()
+
+
+def test_servers_to_heal_are_named(folder: Path, run: Run) -> None:
+    result = run(findings="findings.json", heal=True)
+
+    assert result["changes"] == len(result["servers"]) == 1
+    assert result["plan"] is None
+
+
+def test_the_findings_of_an_unsound_reading_are_refused(folder: Path, run: Run) -> None:
+    findings = json.loads((folder / "findings.json").read_text())
+    findings["summary"]["coverage"]["failed_checks"] = ["A cell does not answer."]
+    edit(folder / "findings.json", summary=findings["summary"])
+
+    result = run(findings="findings.json", dest="plan.json")
+
+    assert result["failed"] is True
+    assert result["msg"].endswith("A cell does not answer.")
+    assert not (folder / "plan.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one of the following is required: findings, plan"),
+        ({"findings": "nothing.json"}, "nothing.json cannot be read"),
+        ({"findings": "other.json"}, "it has no format"),
+        ({"plan": "findings.json"}, "The plan does not have the form that orphan_plan writes"),
+        ({"plan": {"compact": True}}, "The compact plan has format None"),
+        ({"findings": "findings.json", "kinds": ["leaked_child"]}, "value of kinds must be one"),
+        (
+            {"findings": "findings.json", "plan": {"format": 1}},
+            "findings and plan are both set",
+        ),
+        ({"heal": True, "plan": {"format": 1}}, "heal takes findings"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(
+    run: Run, options: dict[str, t.Any], message: str
+) -> None:
+    result = run(**options)
+
+    assert result["failed"] is True
+    assert message in result["msg"]
+
+
+def test_an_edited_plan_is_refused(folder: Path, run: Run) -> None:
+    run(findings="findings.json", dest="plan.json")
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["changes"][0]["frees"] = {}
+    edit(folder / "plan.json", changes=plan["changes"])
+
+    result = run(plan="plan.json")
+
+    assert result["failed"] is True
+    assert "contradicts itself" in result["msg"]
+
+
+def test_a_compact_plan_of_another_kind_is_refused(folder: Path, run: Run) -> None:
+    compact = run(findings="findings.json", kinds=KINDS)["compact"]
+    result = run(plan=compact, kinds=["deleted_server"])
+
+    assert result["failed"] is True
+    assert "nothing was changed" in result["msg"]
