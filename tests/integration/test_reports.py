@@ -26,9 +26,6 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    describe_unjudged_hosts,
-)
 from ansible_collections.osops.placement.tests.integration.support import long, spared
 
 if t.TYPE_CHECKING:
@@ -385,7 +382,7 @@ def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
     run = ansible.playbook("detect_orphans", variables=variables)
 
     assert run.status == (2 if required else 0), run.output
-    assert "The notice was not delivered: the answer was 500." in run.told
+    assert "The notification was not delivered: the answer was 500." in run.told
     assert "SECRET-of-the-hook" not in run.output
     assert len(webhook.bodies) == 3
 
@@ -517,49 +514,3 @@ def test_a_terminal_is_shown_colours_and_no_line_that_it_would_break(
     )
     assert columns - 20 < max(map(len, table.splitlines())) < columns
     assert "\x1b" not in piped and f"{'unknown_consumer':23}{orphan}" in piped
-
-
-@pytest.mark.parametrize(
-    ("fail_on", "coverage", "fails"),
-    [
-        ("never", {"unjudged_hosts": ["a"], "partial": True}, False),
-        ("error", {"unjudged_hosts": ["a"], "partial": True}, False),
-        ("partial", {"unjudged_hosts": ["a"], "partial": True}, True),
-        ("partial", {"unjudged_hosts": ["d", "b", "c", "a"]}, True),
-        ("partial", {"unjudged_hosts": [], "partial": True}, True),
-        ("partial", {"unjudged_hosts": [], "partial": False}, False),
-        ("partial", {}, False),
-        ("undecided", {"unjudged_hosts": ["a"]}, True),
-        ("findings", {"unjudged_hosts": ["a"]}, True),
-    ],
-)
-def test_hosts_that_were_not_judged_fail_a_run_that_is_to_fail_for_them(
-    ansible: Ansible, fail_on: str, coverage: dict[str, t.Any], fails: bool
-) -> None:
-    """By what a detection told of them: the rule needs no cloud."""
-    detected = {
-        "summary": {
-            "coverage": {"complete": True, "failed_checks": [], **coverage},
-            "verdicts": {"orphaned": 0, "drifted": 0, "undecided": 0, "protected": 0},
-        }
-    }
-    facts = {
-        "_orphan_cleanup_planned": {"changes": 0},
-        "_orphan_cleanup_detected": detected,
-        "_orphan_cleanup_remediated": {},
-    }
-    conclude = {"name": "osops.placement.orphan_cleanup", "tasks_from": "conclude"}
-    run = ansible.play(
-        {
-            "vars": {"orphan_cleanup_fail_on": fail_on},
-            "tasks": [
-                {"ansible.builtin.set_fact": facts},
-                {"ansible.builtin.include_role": conclude},
-            ],
-        }
-    )
-
-    assert (run.status != 0) is fails, run.output
-    assert (describe_unjudged_hosts(coverage) in run.told) is fails or not coverage.get(
-        "unjudged_hosts"
-    ), run.output

@@ -13,13 +13,10 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    describe_unjudged_hosts,
     list_unjudged_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,8 +45,6 @@ _SUMMED_PARTS = ("verdicts", "kinds", "stranded", "tally", "coverage")
 
 _COVERAGE_COUNTS = ("providers", "hypervisors", "servers", "consumers")
 
-_HEADER = ("", "orphaned", "drifted", "protected", "undecided", "changed", "")
-
 
 def summarize_runs(runs: Sequence[RunResult]) -> dict[str, t.Any]:
     """Return the contents of `summary.json`."""
@@ -72,31 +67,6 @@ def summarize_runs(runs: Sequence[RunResult]) -> dict[str, t.Any]:
 def list_failures(summary: Mapping[str, t.Any]) -> list[str]:
     """Return a sentence for each run that failed: its name, and what it failed with."""
     return [f"{row['name']}: {row['error']}" for row in summary["runs"] if row["error"]]
-
-
-def format_table(summary: Mapping[str, t.Any]) -> list[str]:
-    """Return the summary as lines for a terminal: a row for each run, and their sum."""
-    rows: list[tuple[str, ...]] = [_HEADER]
-    for run in summary["runs"]:
-        rows.append(_format_cells(run["name"], run, _describe_run(run)))
-    rows.append(_format_cells("all", summary["totals"], ""))
-    widths = []
-    # The last column is a remark, which is not padded.
-    for column in range(len(_HEADER) - 1):
-        widths.append(max(len(row[column]) for row in rows))
-    lines = [_format_row(row, widths) for row in rows]
-    for missing in summary["missing_shards"]:
-        shards = ", ".join(missing["shards"])
-        lines.append(f"Shards {shards} of {missing['placement_endpoint']} are not among these.")
-    return lines
-
-
-def _format_row(row: Sequence[str], widths: Sequence[int]) -> str:
-    name, *counts, remark = row
-    cells = [name.ljust(widths[0])]
-    for count, width in zip(counts, widths[1:], strict=True):
-        cells.append(count.rjust(width))
-    return "  ".join([*cells, remark]).rstrip()
 
 
 def _build_row(run: RunResult) -> dict[str, t.Any]:
@@ -188,35 +158,3 @@ def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, 
                 {"placement_endpoint": endpoint, "region": region, "shards": shards}
             )
     return missing_shards
-
-
-def _format_cells(name: str, sums: Mapping[str, t.Any], remark: str) -> tuple[str, ...]:
-    cells = [make_printable(name)]
-    for verdict in ("orphaned", "drifted", "protected", "undecided"):
-        cells.append(str(sums["verdicts"].get(verdict, "-")))
-    return (*cells, _format_changed(sums["tally"]), remark)
-
-
-def _format_changed(tally: Mapping[str, int]) -> str:
-    """Return how many changes were made; a dash where no remediation ran."""
-    if not tally:
-        return "-"
-    return str(sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED)))
-
-
-def _describe_run(row: Mapping[str, t.Any]) -> str:
-    if row["error"]:
-        remark = row["error"]
-    else:
-        remark = f"{_describe_result(row)} {describe_unjudged_hosts(row)}"
-    return make_printable(" ".join(remark.split()))
-
-
-def _describe_result(row: Mapping[str, t.Any]) -> str:
-    """Return why the reading was not sound, or else that it was only a check."""
-    failed_checks = " ".join(row["failed_checks"])
-    if failed_checks:
-        return failed_checks
-    if row["check_mode"]:
-        return "check mode: nothing was changed"
-    return ""

@@ -30,6 +30,7 @@ _WRITERS = {
         "hypervisor_guest_detect",
         ("summary.coverage.domains", "findings", "protected", "undecided"),
     ),
+    "summary": ("orphan_summary", ("complete", "totals.verdicts", "runs", "missing_shards")),
 }
 
 
