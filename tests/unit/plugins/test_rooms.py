@@ -69,6 +69,7 @@ CEILINGS = {
     "migration_info": 21,
     "nova_log_info": 5,
     "orphan_detect": 52,
+    "orphan_notification": 0,
     "orphan_plan": 17,
     "orphan_remediate": 56,
     "orphan_report": 0,

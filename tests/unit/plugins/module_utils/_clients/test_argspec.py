@@ -50,8 +50,6 @@ ROOT = pathlib.Path(__file__).parents[5]
 CHANGED = [kind.name for kind in CHANGEABLE_KINDS]
 REMEDIATED = [kind.name for kind in CHANGEABLE_KINDS if kind.by_default == REMEDIATE]
 OF_CONSUMERS_NAMED = [kind.name for kind in CONSUMER_KINDS]
-ENTRY_POINTS = ("main", "detect", "report", "remediate", "finish", "restore", "heal")
-STAGES = ("main", "check", "disable", "clean", "delete", "verify")
 
 
 def _documented(kind: str, name: str) -> dict[str, t.Any]:
@@ -211,14 +209,6 @@ def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
     assert _role("defaults/main.yml") == documented
 
 
-def test_every_entry_point_of_the_role_has_its_options() -> None:
-    specs = _role("meta/argument_specs.yml")["argument_specs"]
-
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
-        ENTRY_POINTS, _role_options()
-    )
-
-
 def test_the_role_and_orphan_report_offer_every_format_and_product() -> None:
     role, documented = _role_options(), _documented("modules", "orphan_report")
 
@@ -229,7 +219,7 @@ def test_the_role_and_orphan_report_offer_every_format_and_product() -> None:
     )
     assert (
         role["orphan_cleanup_notify_format"]["choices"]
-        == documented["notice"]["choices"]
+        == _documented("modules", "orphan_notification")["format"]["choices"]
         == list(NOTICE_FORMATTERS)
     )
     assert set(FORMATS) <= set(FORMAT_NAMES)
@@ -286,11 +276,6 @@ def test_what_is_carried_out_or_taken_back_is_a_path_or_the_thing_itself(option:
     )
 
 
-@pytest.mark.parametrize("entry_point", [name for name in ENTRY_POINTS if name != "main"])
-def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
-    assert _role(f"tasks/{entry_point}.yml")
-
-
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
 @pytest.mark.parametrize("option", connection_options())
 def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
@@ -300,22 +285,6 @@ def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str)
     )
 
     assert {**ours, "aliases": None} == {**theirs, "aliases": None}
-    assert _role("vars/main.yml", role)[f"_{role}_connection"][option].startswith(
-        f"{{{{ {role}_{option} "
-    )
-
-
-@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
-def test_all_of_the_policy_that_a_role_takes_is_handed_on(role: str) -> None:
-    taken = policy_options().keys() & {
-        name.removeprefix(f"{role}_") for name in _role_options(role)
-    }
-
-    handed_on = _role("vars/main.yml", role)[f"_{role}_policy"]
-
-    assert {
-        option: set(re.findall(rf"\b{role}_\w+", value)) for option, value in handed_on.items()
-    } == {option: {f"{role}_{option}"} for option in taken}
 
 
 def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:
@@ -337,17 +306,6 @@ def test_the_defaults_for_retiring_hosts_are_those_that_are_documented() -> None
     assert _role("defaults/main.yml", "host_decommission") == documented
 
 
-def test_every_stage_of_retiring_hosts_is_an_entry_point_with_the_same_options_and_its_tasks() -> (
-    None
-):
-    specs = _role("meta/argument_specs.yml", "host_decommission")["argument_specs"]
-
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
-        STAGES, _role_options("host_decommission")
-    )
-    assert all(_role(f"tasks/{stage}.yml", "host_decommission") for stage in STAGES)
-
-
 def test_without_a_target_no_host_is_retired() -> None:
     """No default may ever name one, and no stage may do without."""
     assert _role_options("host_decommission")["host_decommission_target"]["required"]
@@ -364,15 +322,6 @@ def test_the_defaults_for_hypervisors_are_those_that_are_documented() -> None:
 
     assert _role("defaults/main.yml", "hypervisor_cleanup") == documented
     assert documented["hypervisor_cleanup_remediate_kinds"] == []
-
-
-def test_every_entry_point_for_hypervisors_has_the_same_options_and_its_tasks() -> None:
-    specs = _role("meta/argument_specs.yml", "hypervisor_cleanup")["argument_specs"]
-
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
-        specs, _role_options("hypervisor_cleanup")
-    )
-    assert all(_role(f"tasks/{name}.yml", "hypervisor_cleanup") for name in specs)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
     RunResult,
-    format_table,
     list_failures,
     summarize_runs,
 )
@@ -33,8 +32,8 @@ def _findings(orphans: int, shard: Shard | None = None, **changes: t.Any) -> dic
     return build_findings(world.snapshot(scope=Scope(shard=shard), **changes), Policy(min_age=0))
 
 
-def _remediation(check_mode: bool = False) -> dict[str, t.Any]:
-    return {"check_mode": check_mode, "tally": TALLY, "journal": None if check_mode else "/journal"}
+def _remediation() -> dict[str, t.Any]:
+    return {"check_mode": False, "tally": TALLY, "journal": "/journal"}
 
 
 def test_sums_are_those_of_the_runs() -> None:
@@ -77,7 +76,7 @@ def test_so_does_a_reading_that_was_not_sound_though_nobody_failed() -> None:
     )
 
     assert not summary["complete"] and list_failures(summary) == []
-    assert "when asked for its services" in "\n".join(format_table(summary))
+    assert "when asked for its services" in " ".join(summary["runs"][0]["failed_checks"])
 
 
 def test_sound_runs_are_complete_and_no_runs_are_not() -> None:
@@ -92,7 +91,6 @@ def test_shards_that_are_not_among_the_runs_are_named() -> None:
     summary = summarize_runs(runs)
 
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/4", "4/4"]]
-    assert format_table(summary)[-1] == "Shards 2/4, 4/4 of http://placement are not among these."
     assert (
         summarize_runs(
             runs[:1]
@@ -114,34 +112,6 @@ def test_a_shard_that_failed_is_not_among_them() -> None:
     )
 
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/2"]]
-
-
-def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
-    lines = format_table(
-        summarize_runs(
-            [
-                RunResult("north", findings=_findings(2), remediation=_remediation()),
-                RunResult("the south", error="It\ncannot\x1b[31m"),
-            ]
-        )
-    )
-
-    assert [line.split() for line in lines] == [
-        ["orphaned", "drifted", "protected", "undecided", "changed"],
-        ["north", "2", "0", "0", "0", "2"],
-        ["the", "south", "-", "-", "-", "-", "-", "It", "cannot\\x1b[31m"],
-        ["all", "2", "0", "0", "0", "2"],
-    ]
-
-
-def test_what_a_check_would_change_is_told_as_such() -> None:
-    lines = format_table(
-        summarize_runs(
-            [RunResult("north", findings=_findings(2), remediation=_remediation(check_mode=True))]
-        )
-    )
-
-    assert lines[1].endswith("check mode: nothing was changed")
 
 
 def test_a_shard_that_was_asked_for_is_not_the_one_of_findings_without() -> None:
