@@ -80,8 +80,9 @@ class LookupModule(LookupBase):
         for option, variable in list_role_variables(role, group).items():
             if variable in variables:
                 defined[option] = variables[variable]
-        options = {}
         # Templated together, an option that is to be omitted is left out.
-        for option, value in self._templar.template(defined).items():
+        templar: t.Any = self._templar
+        options = {}
+        for option, value in templar.template(defined).items():
             options[option] = convert_option(option, value)
         return options

@@ -146,10 +146,11 @@ def _count_findings_left(run: Run, check_mode: bool) -> int:
     found = int(verdicts["orphaned"]) + int(verdicts["drifted"])
     if check_mode:
         return found
-    tally = run.get("remediated", {}).get("tally", {})
-    return found - sum(
-        count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED)
-    )
+    changed = 0
+    for outcome, count in run.get("remediated", {}).get("tally", {}).items():
+        if outcome not in (SKIPPED, FAILED):
+            changed += count
+    return found - changed
 
 
 def build_artifacts(
