@@ -50,6 +50,7 @@ _value:
   description: The state of the run, with the kept part of each result under the name of its stage.
   type: dict
   sample:
+    by_plan: false
     detects: true
     detected:
       failed: false

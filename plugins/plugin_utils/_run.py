@@ -8,9 +8,9 @@
 
 """The state of one run of the role `orphan_cleanup`, and what follows from it.
 
-The state is a dictionary with the result of each stage under the name of the stage, and `detects`,
-which says whether the run detects its findings itself. Otherwise it applies a reviewed plan, or
-what an earlier run detected.
+The state is a dictionary with the result of each stage under the name of the stage. `by_plan` says
+whether the run applies a reviewed plan, and `detects` whether it detects its findings itself. If
+neither is so, it uses what an earlier run detected.
 """
 
 from __future__ import annotations
