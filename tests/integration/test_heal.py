@@ -360,5 +360,5 @@ def test_a_plan_is_refused(
 ) -> None:
     run = heal(bare(1), orphan_cleanup_plan="plan.json")
 
-    assert run.status != 0 and "orphan_cleanup_plan cannot be given to heal" in run.told
+    assert run.status != 0 and "does not accept orphan_cleanup_plan" in run.told
     assert controller.calls == []

@@ -256,7 +256,7 @@ def test_of_two_hosts_neither_is_touched_when_one_is_held_back(
 ) -> None:
     """The one that nothing holds back is named first."""
     free, held = _dead_host(world), _new_host(world)
-    name = "{{ 7 * 7 }} <b>=c()|"
+    name = "{{7 * 7}} <b>=c()|"
     server = world.boot(held, name=name)
     before = world.picture()
 
