@@ -129,7 +129,7 @@ def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 COLUMNS = ("lines", "comprehensions", "conditionals", "nested", "comments", "verbs", "median")
-FOLDERS = ("plugin_utils", "modules", "action", "filter")
+FOLDERS = ("plugin_utils", "modules", "action", "filter", "lookup")
 
 TITLES = ("files", "longest", *COLUMNS)
 

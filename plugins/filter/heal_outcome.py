@@ -6,38 +6,37 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: heal_outcome
-short_description: Determine the outcome of healing a server with Nova
+short_description: Determine the outcome for a server that Nova was asked to heal
 version_added: 1.0.0
 description:
-  - Judges by the results of the tasks that called
-    C(nova-manage placement heal_allocations --instance) for one server without an allocation.
-    Whatever nova-manage reported, a server is healed only if its allocations afterwards are on its
-    own host and nowhere else.
+  - Uses the results of the tasks that ran C(nova-manage placement heal_allocations --instance) for
+    one server without allocations. Whatever nova-manage reported, the server is healed only if it
+    has its allocation on its own host afterwards, and no allocation that it should not have.
   - The entry point C(heal) of the role P(osops.placement.orphan_cleanup#role) uses it.
 author:
   - osops.placement contributors (@osops)
 options:
   _input:
     description:
-      - The result of the task that called nova-manage, also when it failed or the host could not be
-        reached.
-      - When the task was skipped, the server was not proven to have no allocations.
+      - The result of the task that ran nova-manage, also if the task failed or the host could not
+        be reached.
+      - If the task was skipped, the server was not proven to be without allocations.
     type: dict
     required: true
   before:
-    description: What M(osops.placement.orphan_detect) returned about the server before the call.
+    description: The result of M(osops.placement.orphan_detect) for the server before the call.
     type: dict
     required: true
   read:
-    description: What M(osops.placement.placement_allocation_info) returned about it after the call.
+    description: The result of M(osops.placement.placement_allocation_info) after the call.
     type: dict
     required: true
   after:
-    description: What M(osops.placement.orphan_detect) returned about it after the call.
+    description: The result of M(osops.placement.orphan_detect) after the call.
     type: dict
     required: true
   dry:
-    description: Whether nova-manage was called with C(--dry-run). Then O(read) and O(after) are not
+    description: Whether nova-manage ran with C(--dry-run). If so, O(read) and O(after) are not
       used.
     type: bool
     required: true
@@ -61,7 +60,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: What became of the server.
+  description: The outcome for the server.
   type: dict
   contains:
     outcome:
@@ -70,12 +69,12 @@ _value:
       type: str
       sample: failed
     changed:
-      description: Whether something was changed, or would be.
+      description: Whether something was changed, or would be with C(--dry-run).
       returned: always
       type: bool
       sample: false
     reason:
-      description: Why, what to do, and what nova-manage said.
+      description: The reason, with advice and the output of nova-manage.
       returned: always
       type: str
       sample: The server has a vGPU or a Cyborg device, which Nova cannot heal. Migrate it, which

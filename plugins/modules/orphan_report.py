@@ -7,15 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_report
-short_description: Show, write and tell what was found and what was done about it
+short_description: Show and write reports of runs
 version_added: 1.0.0
 description:
-  - Draws the findings of M(osops.placement.orphan_detect) and the outcomes of
-    M(osops.placement.orphan_remediate) on the terminal.
-  - Writes them to the host as files for people (Markdown, CSV) and for programs (JUnit XML,
-    Prometheus metrics), and puts them into the words of a notice for a chat.
-  - Names from the cloud are shown as data, with every character that a terminal would act on
-    spelled out, and nothing in them that any of these formats would act on.
+  - Draws on the terminal what M(osops.placement.orphan_detect) found, what became of it in
+    M(osops.placement.orphan_remediate), and the summary of several clouds.
+  - Writes findings and outcomes to the host as files, for people (HTML, Markdown, CSV) and for
+    programs (JUnit XML, Prometheus metrics).
+  - Names from the cloud are treated as data. Characters that a terminal or one of these formats
+    would interpret are escaped.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -25,39 +25,40 @@ attributes:
   check_mode:
     support: full
     details:
-      - This action does not modify the cloud. The reports are written in check mode too, and are no
-        change.
+      - This action does not modify the cloud. It writes reports in check mode too, and a report is
+        not a change.
 options:
   findings:
     description:
       - Path of the file that M(osops.placement.orphan_detect) wrote.
-      - At least one of O(findings), O(remediation), O(hosts), O(guests) and O(notice) must be
-        given.
+      - At least one of O(findings), O(remediation), O(hosts), O(guests) and O(summary) is required.
     type: path
   kinds:
     description:
-      - The kinds of findings that may be changed. Of the others the table says that they are left
-        alone. Any kind without this option.
+      - The kinds of findings that may be changed. The report says of other kinds that they are left
+        alone.
+      - Without this option, all kinds may be changed.
     type: list
     elements: str
   complaints:
     description:
-      - What hosts complained of, as M(osops.placement.nova_log_info) returns it in
-        RV(osops.placement.nova_log_info#module:records), of one or of many hosts. A list, or the
-        path of a JSON file with such a list or with the whole result.
-      - A complaint is shown with the finding that explains it. Those without a finding are shown
-        after all findings.
-      - It is used with O(findings) only.
+      - Complaints from the logs of one or many hosts, as M(osops.placement.nova_log_info) returns
+        them in RV(osops.placement.nova_log_info#module:records). It is a list, or the path of a
+        JSON file with such a list or with the whole result.
+      - The report shows a complaint with the finding that explains it, and complaints without such
+        a finding after all findings.
+      - It requires O(findings).
     type: raw
   plan:
     description:
-      - Path of the plan that M(osops.placement.orphan_plan) wrote. It is told of in the files only.
-      - If it was made of other findings than O(findings), those are left out of everything, and no
-        file is written.
+      - Path of the plan that M(osops.placement.orphan_plan) wrote. It is used in the files only.
+      - If the plan was made of other findings than O(findings), no file is written.
+      - It requires O(findings).
     type: path
   remediation:
     description:
-      - Path of the file C(remediation.json) that M(osops.placement.orphan_remediate) wrote.
+      - Path of the file C(remediation.json) that M(osops.placement.orphan_remediate) or
+        M(osops.placement.orphan_restore) wrote.
     type: path
   hosts:
     description:
@@ -67,28 +68,32 @@ options:
     description:
       - Path of the file that M(osops.placement.hypervisor_guest_detect) wrote.
     type: path
+  summary:
+    description:
+      - Path of the file that M(osops.placement.orphan_summary) wrote.
+    type: path
+    version_added: 2.0.0
   journal:
     description:
-      - Path of the journal to point to.
+      - Path of the journal that the reports name.
     type: path
   failure:
     description:
-      - What the run failed with, to be told in the files and in the notice. Empty if it did not
-        fail.
+      - The message that the run failed with, for the files. Empty if the run did not fail.
     type: str
     default: ""
   terminal:
     description:
-      - Whether to draw on the terminal. There are colours where Ansible itself has them.
+      - Whether to draw on the terminal. Colors follow Ansible's own settings.
     type: bool
     default: true
   formats:
     description:
-      - In which formats to write O(findings), and with them O(plan), O(remediation), O(journal) and
-        O(failure). In check mode, too.
+      - The formats in which to write O(findings), with O(plan), O(remediation), O(journal) and
+        O(failure). None by default. The files are written in check mode too.
       - V(json) is the file O(findings) itself, and nothing is written for it.
       - The files are C(report.html), C(report.md), C(findings.csv), C(junit.xml) and
-        C(placement_orphans.prom), of mode 0600.
+        C(placement_orphans.prom), with mode 0600.
     type: list
     elements: str
     choices:
@@ -101,44 +106,36 @@ options:
     default: []
   output_dir:
     description:
-      - Folder on the host to write the files to. It is made if need be.
+      - Folder on the host for the files. It is created if it does not exist.
+      - It requires O(findings), and every format except V(json) requires it, unless
+        O(metrics_path) replaces it.
     type: path
   metrics_path:
     description:
-      - Where to write the file of O(formats=prometheus) instead, with mode 0644; for node_exporter
-        a path in the folder of its textfile collector, with C(.prom) at the end.
-      - When the last run succeeded is taken from the file that is there, if this one did not.
+      - Path of the file of O(formats=prometheus), instead of a file in O(output_dir). The file gets
+        mode 0644. For node_exporter, use a path in the folder of its textfile collector that ends
+        with C(.prom).
+      - The time of the last success is copied from the existing file if this run was not a success.
+      - It requires O(findings).
     type: path
-  notice:
-    description:
-      - Return a RV(notice) in the words of this product.
-    type: str
-    choices:
-      - slack
-      - mattermost
-      - teams
-      - json
-  reports:
-    description:
-      - Paths of reports by format that a O(notice) is to name.
-    type: dict
-    default: {}
 notes:
   - This is an action plugin. It runs on the controller, reads the files from the host and writes
     the reports to the host.
 seealso:
   - module: osops.placement.nova_log_info
   - module: osops.placement.orphan_detect
+  - module: osops.placement.orphan_notification
   - module: osops.placement.orphan_remediate
+  - module: osops.placement.orphan_summary
 """
 
 EXAMPLES = r"""
 ---
-- name: Show what was found
+- name: Show the findings
   osops.placement.orphan_report:
     findings: /var/lib/placement/findings.json
 
-- name: Write what was found for a merge request and for node_exporter, and draw nothing
+- name: Write reports for a merge request and for node_exporter, and draw nothing
   osops.placement.orphan_report:
     findings: /var/lib/placement/findings.json
     terminal: false
@@ -148,7 +145,7 @@ EXAMPLES = r"""
     output_dir: /var/lib/placement
     metrics_path: /var/lib/prometheus/node-exporter/placement_orphans.prom
 
-- name: Read what the hypervisors complained of
+- name: Read the complaints of the hypervisors
   hosts: compute
   tasks:
     - name: Read the log of nova-compute
@@ -157,7 +154,7 @@ EXAMPLES = r"""
       become: true
       register: log
 
-    - name: Show it with what was found
+    - name: Show the complaints with the findings
       osops.placement.orphan_report:
         findings: /var/lib/placement/findings.json
         complaints: >-
@@ -170,21 +167,8 @@ EXAMPLES = r"""
 RETURN = r"""
 reports:
   description: Paths of the files that were written, by format.
-  returned: when O(findings) is given, and O(plan), if there is one, was made of them
+  returned: when O(findings) is given and O(plan), if there is one, was made of these findings
   type: dict
   sample:
     markdown: /var/lib/placement/report.md
-notable:
-  description: Whether there is anything to send a notice for, which is when a finding is new or
-    something failed.
-  returned: when O(notice) is given
-  type: bool
-  sample: true
-notice:
-  description: What to send as JSON to the webhook of the product that O(notice) names. At most 20
-    new findings are in it.
-  returned: when O(notice) is given
-  type: dict
-  sample:
-    text: "*Orphaned allocations: 1 new finding*"
 """

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_summary
-short_description: Combine the results of several clouds, regions or shards
+short_description: Summarize the runs over several clouds, regions or shards
 version_added: 1.0.0
 description:
   - Reads the files that M(osops.placement.orphan_detect) and M(osops.placement.orphan_remediate)
-    wrote for several clouds, regions or shards, and combines them into one summary with a row for
-    each run.
-  - This module sends no request to any cloud. A run that failed is reported, and does not make
+    wrote for each of several clouds, regions or shards, and adds them up.
+  - It sends no request to any cloud. A run that failed is part of the summary, and does not make
     this module fail.
+  - M(osops.placement.orphan_report) draws the summary.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -30,52 +30,44 @@ attributes:
     support: full
 options:
   runs:
-    description:
-      - The runs, in the order in which they are shown.
+    description: The runs, in the order of the summary.
     type: list
     elements: dict
     required: true
     suboptions:
       name:
-        description:
-          - Name of the run, such as the name of an inventory host.
+        description: The name of the run, such as the name of an inventory host.
         type: str
         required: true
       region:
-        description:
-          - Region of the run. It is used only if there are no O(runs[].findings), which contain
-            the region.
+        description: The region, for a run without findings. Findings name their region themselves.
         type: str
       shard:
-        description:
-          - Shard of the run, for example V(2/8). It is used only if there are no
-            O(runs[].findings), which contain the shard.
+        description: The shard, for a run without findings. Findings name their shard themselves.
         type: str
       error:
-        description:
-          - The error of the run; empty if the run succeeded.
+        description: The message that the run failed with. Empty if the run did not fail.
         type: str
         default: ''
       findings:
-        description:
-          - Path of the findings that the run wrote.
+        description: Path of the findings that the run wrote.
         type: path
       remediation:
-        description:
-          - Path of the C(remediation.json) that the run wrote.
+        description: Path of the C(remediation.json) that the run wrote.
         type: path
   dest:
-    description:
-      - Path of the file to which the summary is written, as JSON with mode 0600.
+    description: Path of a file for the summary, which is written as JSON with mode 0600. Without it
+      no file is written.
     type: path
 seealso:
   - module: osops.placement.orphan_detect
   - module: osops.placement.orphan_remediate
+  - module: osops.placement.orphan_report
 """
 
 EXAMPLES = r"""
 ---
-- name: Combine the results of two regions
+- name: Summarize two regions
   osops.placement.orphan_summary:
     runs:
       - name: north
@@ -84,17 +76,26 @@ EXAMPLES = r"""
       - name: south
         error: Nova cannot be reached.
     dest: /var/lib/placement/summary.json
-  register: together
+  register: summarized
 
-- name: Fail if one of the runs failed
+- name: Show the summary
+  osops.placement.orphan_report:
+    summary: "{{ summarized.dest }}"
+
+- name: Fail when one of the runs failed
   ansible.builtin.assert:
-    that: together.failures | length == 0
-    fail_msg: "{{ together.failures | join(' ') }}"
+    that: summarized.failures | length == 0
+    fail_msg: "{{ summarized.failures | join(' ') }}"
 """
 
 RETURN = r"""
 summary:
-  description: The summary of all runs.
+  description:
+    - C(complete) says whether every run ended well after a sound reading. C(totals) has the sums of
+      what each of C(runs) has - C(verdicts), C(kinds), C(stranded) (by resource class), C(tally)
+      (outcomes of changes) and C(coverage).
+    - C(missing_shards) names the shards of a cloud that are not among the runs, if other shards of
+      that cloud are.
   returned: success
   type: dict
   sample:
@@ -288,19 +289,12 @@ summary:
             - 3/8
       sample: []
 failures:
-  description: The error of each run that failed, with the name of the run.
+  description: A message for each run that failed.
   returned: success
   type: list
   elements: str
   sample:
-    - 'south: Nova cannot be reached.'
-table:
-  description: The summary as the lines of a table.
-  returned: success
-  type: list
-  elements: str
-  sample:
-    - '       orphaned  drifted  protected  undecided  changed'
+    - "south: Nova cannot be reached."
 dest:
   description: Path of the file with the summary.
   returned: when O(dest) is given
@@ -320,7 +314,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
 from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
     RunResult,
-    format_table,
     list_failures,
     summarize_runs,
 )
@@ -349,7 +342,6 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         "changed": False,
         "summary": summary,
         "failures": list_failures(summary),
-        "table": format_table(summary),
     }
     if dest:
         result["dest"] = dest

@@ -351,7 +351,7 @@ def test_cleanup_changes_nothing_with_a_cell_down_or_above_the_limit(
     finally:
         minicloud.run("scenario", "--undo", "cell_down")
 
-    assert many.status != 0 and "4 domains and directories would be put away" in many.told
+    assert many.status != 0 and "4 domains and directories would be quarantined" in many.told
     assert dark.status != 0 and "cell is not answering" in dark.told
     assert host.state() == before
 

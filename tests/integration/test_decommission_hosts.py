@@ -141,7 +141,9 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     placement.put(foreign, {**zun, "consumer_type": "CONTAINER"}, "1.38")
     before = world.picture()
 
-    shown = decommission.done([here, there], "--tags", "check", host_decommission_max_hosts=2)
+    shown = decommission.done(
+        [here, there], host_decommission_stages="check", host_decommission_max_hosts=2
+    )
     one_by_one = [decommission.refused(host) for host in (here, there)]
     foretold = decommission.refused(here, "--check")
     told = {
@@ -176,9 +178,8 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     }
     assert [provider["name"] for provider in told[here]["providers"]] == [f"{here} port", here]
     for host, run in zip((here, there), one_by_one, strict=True):
-        assert (
-            f"{host} is held back by {len(kinds(host))}, and nothing more is done to it" in run.told
-        )
+        assert f"{host} cannot be decommissioned, and nothing more is changed on it" in run.told
+        assert f"(blockers: {len(kinds(host))}, see " in run.told
         for subject, kind in kinds(host).items():
             assert f"{kind} {subject}" in shown.told and subject in run.told
     assert "Disable the service" not in one_by_one[0].told + foretold.told
@@ -230,7 +231,7 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
     done = decommission.done(hosts, host_decommission_max_hosts="2", **chosen)
 
     assert (
-        "2 hosts would be retired and host_decommission_max_hosts is 1: nothing was changed."
+        "Nothing was changed: 2 hosts would be decommissioned and host_decommission_max_hosts is 1."
         in many.told
     )
     _is_gone(world, placement, *hosts)
@@ -239,10 +240,10 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
         providers = set(placement.held(consumer))
         assert providers == ({world.provider("compute-2")} if kind == "evacuated_source" else set())
     assert _course(foretold) == _course(done) - {
-        "Check what is left of the host",
-        "Look up the providers of that name",
-        "Report what is left",
-    } - {"Delete what is left of its providers"}
+        "Check what remains of the host",
+        "Look up the providers with its names",
+        "Verify that nothing remains of the host",
+    } - {"Delete the providers that Nova left"}
     journals = sorted((done.folder / "host-decommission").glob("*/journal-*.jsonl"))
     assert [journal.parent.name for journal in journals] == sorted(hosts)
     recorded = {record["consumer"] for journal in journals for record in done.records(journal)}
@@ -253,14 +254,14 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
 def test_one_blocked_host_keeps_both_unchanged(decommission: Decommissioning, world: World) -> None:
     """The host without blockers is named first."""
     free, held = _dead_host(world), _new_host(world)
-    name = "{{ 7 * 7 }} <b>=c()|"
+    name = "{{7 * 7}} <b>=c()|"
     server = world.boot(held, name=name)
     before = world.picture()
 
     run = decommission.refused([free, held], host_decommission_max_hosts=2)
 
-    assert "Ready to decommission." in run.told
-    assert f"{held} is held back by 1" in run.told and server in run.told
+    assert "Nothing holds it back." in run.told
+    assert f"{held} cannot be decommissioned" in run.told and server in run.told
     assert name in run.told
     assert world.picture() == before
 
@@ -318,7 +319,7 @@ def _course(run: Run) -> set[str]:
 def test_folder_of_a_host_is_inside_the_folder_of_the_run(
     decommission: Decommissioning, world: World
 ) -> None:
-    run = decommission.done("..", "--tags", "check")
+    run = decommission.done("..", host_decommission_stages=["check"])
 
     (folder,) = (run.folder / "host-decommission").iterdir()
     assert folder.name.startswith("_.-")
@@ -331,7 +332,7 @@ def test_unreadable_files_of_an_earlier_run_are_an_error(
     host = _new_host(world)
     (ansible.folder / "host-decommission" / host / "host.json").mkdir(parents=True)
 
-    assert "host.json" in decommission.refused(host, "--tags", "check").told
+    assert "host.json" in decommission.refused(host, host_decommission_stages=["check"]).told
 
 
 @pytest.mark.long
@@ -369,38 +370,40 @@ def test_decommissioning_interrupted_after_the_service_deletion_is_finished(
 def test_each_stage_runs_by_tag_and_by_entry_point(
     ansible: Ansible, decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
-    by_tag, by_entry_point = _new_host(world), _new_host(world)
-    for host in (by_tag, by_entry_point):
+    by_variable, by_entry_point = _new_host(world), _new_host(world)
+    for host in (by_variable, by_entry_point):
         world.kill(host)
-    strays = {host: world.claim(host) for host in (by_tag, by_entry_point)}
-    unknown = {"host_decommission_remediate_kinds": ["unknown_consumer"]}
+    strays = {host: world.claim(host) for host in (by_variable, by_entry_point)}
+    forgotten = {"host_decommission_remediate_kinds": ["unknown_consumer"]}
 
     def stage(name: str, *arguments: str) -> Run:
-        return decommission(by_tag, "--tags", name, *arguments, **unknown)
+        return decommission(by_variable, *arguments, host_decommission_stages=[name], **forgotten)
 
     before = world.picture()
     assert stage("check").status == 0
     assert world.picture() == before
     early = stage("delete")
-    assert early.status != 0 and strays[by_tag] in early.told
+    assert early.status != 0 and strays[by_variable] in early.told
     foretold = stage("delete", "--check")
     assert foretold.status != 0, "the clean-up that it would need is not a part of it"
     assert stage("verify").status != 0
     assert world.picture() == before
     assert stage("disable").changed == 1
-    service = world.cloud.compute_services()[by_tag]
+    service = world.cloud.compute_services()[by_variable]
     assert (service["status"], service["disabled_reason"]) == (
         "disabled",
         "retired with osops.placement",
     )
-    assert placement.held(strays[by_tag])
+    assert placement.held(strays[by_variable])
     assert stage("clean").changed == 1
-    assert placement.held(strays[by_tag]) == {} and by_tag in world.cloud.compute_services()
+    assert (
+        placement.held(strays[by_variable]) == {} and by_variable in world.cloud.compute_services()
+    )
     assert stage("delete").status == 0
-    _is_gone(world, placement, by_tag)
+    _is_gone(world, placement, by_variable)
     assert stage("verify").status == 0
 
-    variables = {**KNOWN, **unknown, "host_decommission_target": by_entry_point}
+    variables = {**KNOWN, **forgotten, "host_decommission_target": by_entry_point}
     stages = ["check", "disable", "clean", "delete", "verify"]
     role = {"name": "osops.placement.host_decommission"}
     run = ansible.play(
@@ -416,15 +419,56 @@ def test_each_stage_runs_by_tag_and_by_entry_point(
 
 
 @pytest.mark.long
-def test_no_tag_skips_the_check(decommission: Decommissioning, world: World) -> None:
+@pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
+def test_a_stage_is_neither_chosen_nor_skipped_with_tags(
+    decommission: Decommissioning, world: World, option: str
+) -> None:
+    """Somebody who skips a stage, as tags could once, must not get it."""
+    before = world.picture()
+
+    for stage in ("check", "disable", "clean", "delete", "verify"):
+        run = decommission.refused("compute-1", option, stage)
+        assert f"Nothing was changed: {stage} cannot be chosen or skipped with tags." in run.told
+        assert run.changed == 0 and "Check the host" not in run.told
+    assert world.picture() == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
+def test_a_tag_of_a_play_runs_the_whole_role_or_nothing_of_it(
+    ansible: Ansible, world: World, option: str
+) -> None:
     host = _new_host(world)
     server = world.boot(host)
     before = world.picture()
+    name = "ansible.builtin.include_role"
+    role = {"name": "osops.placement.host_decommission", "apply": {"tags": "ours"}}
+    play = {
+        "vars": {**KNOWN, "host_decommission_target": host},
+        "tasks": [{name: role, "tags": "ours"}],
+    }
 
-    for skipped in ("check", "disable", "clean", "delete", "verify"):
-        run = decommission.refused(host, "--skip-tags", skipped)
-        assert f"{host} is held back by 1" in run.told and server in run.told, (skipped, run.output)
-        assert world.picture() == before, skipped
+    run = ansible.play(play, arguments=[option, "ours"])
+
+    if option == "--tags":
+        assert run.status != 0
+        assert f"{host} cannot be decommissioned" in run.told and server in run.told
+        assert run.changed == 0
+    else:
+        assert "TASK" not in run.output
+    assert world.picture() == before
+
+
+def test_a_stage_that_does_not_exist_is_an_error(
+    decommission: Decommissioning, world: World
+) -> None:
+    before = world.picture()
+
+    for stages in ("clen", ["check", "purge"], "check delete"):
+        run = decommission.refused("compute-1", host_decommission_stages=stages)
+        assert "value of host_decommission_stages must be one or more of" in run.told
+        assert "Check the host" not in run.told
+    assert world.picture() == before
 
 
 BAD_TARGETS = {
@@ -488,8 +532,8 @@ def test_unset_limit_stops_before_any_change(
     for run in (unknown, serially):
         assert run.status != 0
         assert (
-            "3 hosts would be retired and host_decommission_max_hosts is" in run.told
-            and "Was --limit forgotten?" in run.told
+            "3 hosts would be decommissioned and host_decommission_max_hosts is" in run.told
+            and "If --limit is missing, add it." in run.told
         )
         assert "Check the host" not in run.told
     assert meant.status == 0, meant.output
@@ -507,8 +551,8 @@ def test_server_arriving_between_check_and_disable_stops_the_run(
     run = decommission.refused(host)
 
     assert hook.ran and landed[0] in run.told
-    assert f"{host} is held back by 1" in run.told
-    assert "Ready to decommission" not in run.told.partition("Disable the service")[2]
+    assert f"{host} cannot be decommissioned" in run.told
+    assert "Nothing holds it back" not in run.told.partition("Disable the service")[2]
     assert host in world.cloud.compute_services() and host in world.cloud.hypervisors()
 
 

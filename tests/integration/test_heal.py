@@ -359,5 +359,5 @@ def test_heal_refuses_a_plan(
 ) -> None:
     run = heal(bare(1), orphan_cleanup_plan="plan.json")
 
-    assert run.status != 0 and "orphan_cleanup_plan cannot be given to heal" in run.told
+    assert run.status != 0 and "does not accept orphan_cleanup_plan" in run.told
     assert controller.calls == []

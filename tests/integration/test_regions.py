@@ -111,7 +111,7 @@ def test_region_with_a_dead_cell_does_not_block_other_regions(
     assert not north.held(orphan) and not south.held(other)
     assert south.held(resident) == held
     assert run.status != 0
-    assert "1 of 3 did not end well" in run.told
+    assert "1 of 3 runs failed" in run.told
     summary = run.read("summary.json")
     rows = {row["name"]: row for row in summary["runs"]}
     assert {name: bool(row["error"]) for name, row in rows.items()} == {

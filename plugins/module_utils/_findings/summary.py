@@ -12,9 +12,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    describe_unjudged_hosts,
     list_unjudged_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
@@ -22,7 +20,6 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
     FindingsDocument,
     Unjudged,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -124,9 +121,6 @@ class SummaryDocument(t.TypedDict):
     missing_shards: list[MissingShards]
 
 
-_HEADER = ("", "orphaned", "drifted", "protected", "undecided", "changed", "")
-
-
 def summarize_runs(runs: Sequence[RunResult]) -> SummaryDocument:
     """Return the contents of `summary.json`."""
     rows = [_build_row(run) for run in runs]
@@ -151,31 +145,6 @@ def summarize_runs(runs: Sequence[RunResult]) -> SummaryDocument:
 def list_failures(summary: SummaryDocument) -> list[str]:
     """Return a sentence for each run that failed: its name, and what it failed with."""
     return [f"{row['name']}: {row['error']}" for row in summary["runs"] if row["error"]]
-
-
-def format_table(summary: SummaryDocument) -> list[str]:
-    """Return the summary as lines for a terminal: a row for each run, and their sum."""
-    rows: list[tuple[str, ...]] = [_HEADER]
-    for run in summary["runs"]:
-        rows.append(_format_cells(run["name"], run, _describe_run(run)))
-    rows.append(_format_cells("all", summary["totals"], ""))
-    widths = []
-    # The last column is a remark, which is not padded.
-    for column in range(len(_HEADER) - 1):
-        widths.append(max(len(row[column]) for row in rows))
-    lines = [_format_row(row, widths) for row in rows]
-    for missing in summary["missing_shards"]:
-        shards = ", ".join(missing["shards"])
-        lines.append(f"These runs did not read shards {shards} of {missing['placement_endpoint']}.")
-    return lines
-
-
-def _format_row(row: Sequence[str], widths: Sequence[int]) -> str:
-    name, *counts, remark = row
-    cells = [name.ljust(widths[0])]
-    for count, width in zip(counts, widths[1:], strict=True):
-        cells.append(count.rjust(width))
-    return "  ".join([*cells, remark]).rstrip()
 
 
 def _build_row(run: RunResult) -> RunSummary:
@@ -264,35 +233,3 @@ def _find_missing_shards(rows: Iterable[RunSummary]) -> list[MissingShards]:
                 {"placement_endpoint": endpoint, "region": region, "shards": shards}
             )
     return missing_shards
-
-
-def _format_cells(name: str, sums: RunFigures, remark: str) -> tuple[str, ...]:
-    cells = [make_printable(name)]
-    for verdict in ("orphaned", "drifted", "protected", "undecided"):
-        cells.append(str(sums["verdicts"].get(verdict, "-")))
-    return (*cells, _format_changed(sums["tally"]), remark)
-
-
-def _format_changed(tally: Mapping[str, int]) -> str:
-    """Return how many changes were made; a dash where no remediation ran."""
-    if not tally:
-        return "-"
-    return str(sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED)))
-
-
-def _describe_run(row: RunSummary) -> str:
-    if row["error"]:
-        remark = row["error"]
-    else:
-        remark = f"{_describe_result(row)} {describe_unjudged_hosts(row)}"
-    return make_printable(" ".join(remark.split()))
-
-
-def _describe_result(row: RunSummary) -> str:
-    """Return why the reading was not sound, or else that it was only a check."""
-    failed_checks = " ".join(row["failed_checks"])
-    if failed_checks:
-        return failed_checks
-    if row["check_mode"]:
-        return "check mode: nothing was changed"
-    return ""

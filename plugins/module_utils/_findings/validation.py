@@ -20,6 +20,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         FindingsDocument,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
+        SummaryDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
         PlanDocument,
         RemediationDocument,
@@ -30,7 +33,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         HostsDocument,
     )
 
-DocumentName = t.Literal["findings", "plan", "remediation", "hosts", "guests"]
+DocumentName = t.Literal["findings", "plan", "remediation", "hosts", "guests", "summary"]
 
 # For each file the module that writes it, and the keys that only such a file has.
 _WRITERS: dict[DocumentName, tuple[str, tuple[str, ...]]] = {
@@ -45,6 +48,7 @@ _WRITERS: dict[DocumentName, tuple[str, tuple[str, ...]]] = {
         "hypervisor_guest_detect",
         ("summary.coverage.domains", "findings", "protected", "undecided"),
     ),
+    "summary": ("orphan_summary", ("complete", "totals.verdicts", "runs", "missing_shards")),
 }
 
 
@@ -52,6 +56,12 @@ _WRITERS: dict[DocumentName, tuple[str, tuple[str, ...]]] = {
 def validate_document(
     what: t.Literal["findings"], document: t.Any, path: str
 ) -> FindingsDocument: ...
+
+
+@t.overload
+def validate_document(
+    what: t.Literal["summary"], document: t.Any, path: str
+) -> SummaryDocument: ...
 
 
 @t.overload

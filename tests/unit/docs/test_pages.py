@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
+from ansible_collections.osops.placement.plugins.plugin_utils._run import build_artifacts
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -104,7 +105,7 @@ def _variables() -> set[str]:
         for pattern in ("playbooks/*.yml", "roles/*/tasks/*.yml")
         for path in ROOT.glob(pattern)
     ]
-    # The variables that choose the hosts of a play, and those that a later job receives.
+    # Those that choose the hosts of a play.
     chosen = [
         name
         for text in texts
@@ -114,6 +115,8 @@ def _variables() -> set[str]:
     ]
     return {
         *chosen,
+        # Those that a later job is given.
+        *build_artifacts({}, output_dir="", check_mode=False),
         *(
             name
             for spec in specs

@@ -69,6 +69,7 @@ CEILINGS = {
     "migration_info": 23,
     "nova_log_info": 5,
     "orphan_detect": 65,
+    "orphan_notification": 0,
     "orphan_plan": 17,
     "orphan_remediate": 69,
     "orphan_report": 0,

@@ -47,8 +47,6 @@ ROOT = pathlib.Path(__file__).parents[5]
 CHANGED = [kind.name for kind in CHANGEABLE_KINDS]
 REMEDIATED = [kind.name for kind in CHANGEABLE_KINDS if kind.by_default == REMEDIATE]
 OF_CONSUMERS_NAMED = [kind.name for kind in CONSUMER_KINDS]
-ENTRY_POINTS = ("main", "detect", "report", "remediate", "finish", "restore", "heal")
-STAGES = ("main", "check", "disable", "clean", "delete", "verify")
 
 
 def _documented(kind: str, name: str) -> dict[str, t.Any]:
@@ -208,14 +206,6 @@ def test_role_defaults_match_the_documentation() -> None:
     assert _role("defaults/main.yml") == documented
 
 
-def test_every_role_entry_point_has_its_options() -> None:
-    specs = _role("meta/argument_specs.yml")["argument_specs"]
-
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
-        ENTRY_POINTS, _role_options()
-    )
-
-
 def test_role_and_orphan_report_offer_every_format_and_product() -> None:
     role, documented = _role_options(), _documented("modules", "orphan_report")
 
@@ -226,7 +216,7 @@ def test_role_and_orphan_report_offer_every_format_and_product() -> None:
     )
     assert (
         role["orphan_cleanup_notify_format"]["choices"]
-        == documented["notice"]["choices"]
+        == _documented("modules", "orphan_notification")["format"]["choices"]
         == list(NOTICE_FORMATTERS)
     )
     assert set(FORMATS) <= set(FORMAT_NAMES)
@@ -283,11 +273,6 @@ def test_plan_and_journal_options_accept_a_path_or_the_data(option: str) -> None
     )
 
 
-@pytest.mark.parametrize("entry_point", [name for name in ENTRY_POINTS if name != "main"])
-def test_every_role_entry_point_has_its_tasks(entry_point: str) -> None:
-    assert _role(f"tasks/{entry_point}.yml")
-
-
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
 @pytest.mark.parametrize("option", connection_options())
 def test_role_connection_matches_the_modules(role: str, option: str) -> None:
@@ -297,22 +282,6 @@ def test_role_connection_matches_the_modules(role: str, option: str) -> None:
     )
 
     assert {**ours, "aliases": None} == {**theirs, "aliases": None}
-    assert _role("vars/main.yml", role)[f"_{role}_connection"][option].startswith(
-        f"{{{{ {role}_{option} "
-    )
-
-
-@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
-def test_role_passes_on_its_whole_policy(role: str) -> None:
-    taken = policy_options().keys() & {
-        name.removeprefix(f"{role}_") for name in _role_options(role)
-    }
-
-    handed_on = _role("vars/main.yml", role)[f"_{role}_policy"]
-
-    assert {
-        option: set(re.findall(rf"\b{role}_\w+", value)) for option, value in handed_on.items()
-    } == {option: {f"{role}_{option}"} for option in taken}
 
 
 def test_decommission_role_offers_the_kinds_that_change_allocations() -> None:
@@ -334,15 +303,6 @@ def test_decommission_role_defaults_match_the_documentation() -> None:
     assert _role("defaults/main.yml", "host_decommission") == documented
 
 
-def test_every_decommission_stage_is_an_entry_point_with_the_same_options_and_tasks() -> None:
-    specs = _role("meta/argument_specs.yml", "host_decommission")["argument_specs"]
-
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
-        STAGES, _role_options("host_decommission")
-    )
-    assert all(_role(f"tasks/{stage}.yml", "host_decommission") for stage in STAGES)
-
-
 def test_decommission_role_requires_a_target() -> None:
     """No default may ever name a host, and no stage may run without one."""
     assert _role_options("host_decommission")["host_decommission_target"]["required"]
@@ -359,15 +319,6 @@ def test_hypervisor_role_defaults_match_the_documentation() -> None:
 
     assert _role("defaults/main.yml", "hypervisor_cleanup") == documented
     assert documented["hypervisor_cleanup_remediate_kinds"] == []
-
-
-def test_every_hypervisor_entry_point_has_the_same_options_and_tasks() -> None:
-    specs = _role("meta/argument_specs.yml", "hypervisor_cleanup")["argument_specs"]
-
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
-        specs, _role_options("hypervisor_cleanup")
-    )
-    assert all(_role(f"tasks/{name}.yml", "hypervisor_cleanup") for name in specs)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.plugin_utils._action import (
+    FileActionModule,
+    is_plan_of_findings,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
+    NOTICE_FORMATTERS,
+    Notice,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+        DocumentName,
+    )
+
+DOCUMENTS: tuple[DocumentName, ...] = ("findings", "plan", "remediation")
+
+ARGUMENT_SPEC = {
+    "format": {"type": "str", "choices": list(NOTICE_FORMATTERS), "required": True},
+    "findings": {"type": "path"},
+    "plan": {"type": "path"},
+    "remediation": {"type": "path"},
+    "failure": {"type": "str", "default": ""},
+    "reports": {"type": "dict", "default": {}},
+}
+
+
+class ActionModule(FileActionModule):
+    """Writes a notification on the controller. Its options are in the module of the same name."""
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(
+            argument_spec=ARGUMENT_SPEC, required_by={"plan": ("findings",)}
+        )
+        self._task_vars = task_vars
+        documents = self._read_documents(DOCUMENTS, options)
+        notice = Notice.from_report(
+            self._build_report(documents, options["failure"]),
+            documents["remediation"],
+            options["failure"],
+            options["reports"],
+        )
+        return {
+            "changed": False,
+            "notable": notice.notable,
+            "notification": NOTICE_FORMATTERS[options["format"]](notice),
+        }
+
+    @staticmethod
+    def _build_report(documents: dict[str, t.Any], failure: str) -> Report | None:
+        """Return the findings with what became of them, None without findings of this run."""
+        findings, plan = documents["findings"], documents["plan"]
+        if not findings or not is_plan_of_findings(plan, findings):
+            return None
+        return Report(
+            findings=findings, plan=plan, remediation=documents["remediation"], failure=failure
+        )

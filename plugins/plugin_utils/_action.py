@@ -1,0 +1,89 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What action plugins have in common: they read the files of other modules from the host."""
+
+from __future__ import annotations
+
+import base64
+import json
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+    validate_document,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+        DocumentName,
+    )
+
+
+class FileActionModule(ActionBase):
+    """An action plugin that reads files which other modules wrote to the host."""
+
+    _supports_check_mode = True
+    _requires_connection = True
+    _task_vars: dict[str, t.Any] | None = None
+
+    def _read_documents(
+        self, names: Iterable[DocumentName], options: Mapping[str, t.Any]
+    ) -> dict[str, t.Any]:
+        """Return the contents of the files in the options of these names, None for no file."""
+        documents: dict[str, t.Any] = {}
+        for name in names:
+            path = options[name]
+            documents[name] = self._read_document(name, path) if path else None
+        return documents
+
+    def _read_document(self, name: DocumentName, path: str) -> t.Any:
+        try:
+            return validate_document(name, self._read_json(path), path)
+        except InvalidInput as error:
+            raise AnsibleActionFail(str(error)) from error
+
+    def _read_json(self, path: str) -> t.Any:
+        slurped = self._slurp(path)
+        if slurped.get("failed"):
+            raise AnsibleActionFail(f"{path} cannot be read: {slurped.get('msg')}")
+        try:
+            return json.loads(base64.b64decode(slurped["content"]))
+        except ValueError as error:
+            raise AnsibleActionFail(
+                f"{path} is not JSON ({error}): it was cut short or is another file."
+            ) from error
+
+    def _read_text(self, path: str) -> str | None:
+        """Return the contents of a file, None where there is none."""
+        slurped = self._slurp(path)
+        if slurped.get("failed"):
+            return None
+        return base64.b64decode(slurped["content"]).decode(errors="replace")
+
+    def _slurp(self, path: str) -> dict[str, t.Any]:
+        return self._execute_module(
+            module_name="ansible.builtin.slurp",
+            module_args={"src": path},
+            task_vars=self._task_vars,
+        )
+
+
+def is_plan_of_findings(plan: t.Any, findings: t.Any) -> bool:
+    """Return whether the plan, if there is one, was made of these findings.
+
+    The outcomes of a plan cannot be reported with other findings.
+    """
+    if not plan or not findings:
+        return True
+    return bool(plan["detected_at"] == findings["finished_at"])

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the tasks about hosts decide by: leftovers to quarantine, and what remains of a host."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Mapping
+
+_MAX_NAME = 80
+
+
+@d.dataclass(frozen=True)
+class LeftoverChanges:
+    """The changes that a detection of leftovers leads to.
+
+    count: the number of changes on all hypervisors together.
+    on_host: whether any of them is, or may be, on one particular hypervisor.
+    """
+
+    count: int
+    on_host: bool
+
+
+def select_leftover_changes(
+    detected: Mapping[str, t.Any], kinds: Collection[str], host: str
+) -> LeftoverChanges:
+    """Return the changes of the chosen kinds.
+
+    detected: what hypervisor_guest_detect returned, with the first of its findings only.
+    """
+    count = 0
+    for kind, number in detected["summary"]["kinds"].items():
+        if kind in kinds:
+            count += number
+    findings = detected["findings"]
+    is_named = any(finding["host"] == host for finding in findings)
+    # The findings that are not returned may be on any host.
+    is_cut_short = len(findings) < detected["summary"]["verdicts"]["orphaned"]
+    return LeftoverChanges(count, count > 0 and (is_named or is_cut_short))
+
+
+@d.dataclass(frozen=True)
+class HostRemoval:
+    """Whether nothing remains of a host, with a sentence for people."""
+
+    complete: bool
+    message: str
+
+
+def describe_host_removal(
+    before: Mapping[str, t.Any],
+    after: Mapping[str, t.Any],
+    providers: Iterable[Mapping[str, t.Any]],
+) -> HostRemoval:
+    """Return whether a host was removed.
+
+    before, after: the host as compute_host_info returned it before and after the removal.
+    providers: the resource providers that have one of the names of the host now.
+    """
+    name = make_printable(before["name"], _MAX_NAME)
+    remains = _list_remains(after, providers)
+    if remains:
+        return HostRemoval(False, f"{name} was not removed completely: {', '.join(remains)}.")
+    if before["known"]:
+        return HostRemoval(
+            True, f"{name} is gone: no service, no compute node, no provider, and its name is free."
+        )
+    return HostRemoval(
+        True,
+        f"Neither Nova nor Placement knows {name}: it is already gone, or its name is misspelt.",
+    )
+
+
+def _list_remains(host: Mapping[str, t.Any], providers: Iterable[Mapping[str, t.Any]]) -> list[str]:
+    remains = []
+    service = host["service"]
+    if service is not None:
+        remains.append(
+            f"compute service {service['id']} remains ({service['status']}, {service['state']})"
+        )
+    for node in host["nodes"]:
+        remains.append(f"compute node {_format_named(node)} remains")
+    listed = set()
+    for provider in host["providers"]:
+        listed.add(provider["uuid"])
+        remains.append(f"provider {_format_named(provider)} remains")
+    for provider in providers:
+        if provider["uuid"] not in listed:
+            remains.append(f"provider {_format_named(provider)} has the name of the host")
+    return remains
+
+
+def _format_named(entry: Mapping[str, t.Any]) -> str:
+    return f"{make_printable(entry['name'], _MAX_NAME)} ({entry['uuid']})"

@@ -1,0 +1,207 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The state of one run of the role `orphan_cleanup`, and what follows from it.
+
+The state is a dictionary with the result of each stage under the name of the stage. `by_plan` says
+whether the run applies a reviewed plan, and `detects` whether it detects its findings itself. If
+neither is so, it uses what an earlier run detected.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+    # The state of a run, and the result of a task as Ansible registers it.
+    Run = Mapping[str, t.Any]
+    Result = Mapping[str, t.Any]
+
+# The keys of each stage's result that later stages use. The rest is in files: copied from task to
+# task, the findings and the records of a large cloud would take seconds and fill the logs.
+_STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
+    "detected": ("dest", "summary"),
+    "planned": ("plan", "changes", "compact", "scope"),
+    "remediated": ("remediation", "journal", "tally"),
+    "reported": ("reports",),
+}
+STAGES = tuple(_STAGE_KEYS)
+
+# What a run is to fail on, from the least to the most; each includes those before it.
+_SEVERITIES = ("never", "error", "partial", "undecided", "findings")
+
+_NOT_FINISHED = "It did not run to its end."
+
+
+def record_stage(run: Run, stage: str, result: Result) -> dict[str, t.Any]:
+    """Return the state of the run with the result of a stage.
+
+    A skipped stage leaves the state as it is.
+    """
+    state = dict(run.items())
+    if result.get("skipped"):
+        return state
+    kept: dict[str, t.Any] = {"failed": bool(result.get("failed"))}
+    if kept["failed"]:
+        kept["msg"] = result.get("msg") or "A task failed."
+    for key in _STAGE_KEYS[stage]:
+        if key in result:
+            kept[key] = result[key]
+    state[stage] = kept
+    return state
+
+
+@d.dataclass(frozen=True)
+class RunStatus:
+    """What the tasks that end a run go by.
+
+    failure: the messages of the stages that failed, empty when none did.
+    has_findings: whether `findings.json` is that of this run.
+    shortfall: why the run is a failure although no stage failed, empty when it is none.
+    """
+
+    failure: str
+    has_findings: bool
+    shortfall: str
+
+
+def determine_status(run: Run, fail_on: str, check_mode: bool, findings_exist: bool) -> RunStatus:
+    """Return the status of a run.
+
+    findings_exist: whether `findings.json` exists, for a run that does not detect its findings.
+    """
+    return RunStatus(
+        failure=" ".join(_list_messages(run)),
+        has_findings=_has_findings(run, findings_exist),
+        shortfall=_explain_shortfall(run, fail_on, check_mode),
+    )
+
+
+def _list_messages(run: Run) -> list[str]:
+    messages = []
+    for stage in STAGES:
+        result = run.get(stage, {})
+        if result.get("failed"):
+            messages.append(str(result["msg"]))
+    return messages
+
+
+def _has_findings(run: Run, findings_exist: bool) -> bool:
+    """Return whether `findings.json` belongs to the run, or at least may belong to it.
+
+    If the run did not detect them, orphan_report checks whether its plan was made of them.
+    """
+    if run["detects"]:
+        return "detected" in run and not run["detected"]["failed"]
+    return findings_exist and run.get("planned", {}).get("plan") is not None
+
+
+def _explain_shortfall(run: Run, fail_on: str, check_mode: bool) -> str:
+    # Without a reading there is nothing to conclude from, and the detection has failed itself.
+    if "summary" not in run.get("detected", {}):
+        return ""
+    summary, path = run["detected"]["summary"], run["detected"].get("dest")
+    severity = _SEVERITIES.index(fail_on)
+    coverage, verdicts = summary["coverage"], summary["verdicts"]
+    failed_checks = " ".join(coverage["failed_checks"])
+    if severity >= _SEVERITIES.index("error") and failed_checks:
+        return f"Nothing may be changed: {failed_checks}"
+    unjudged = describe_unjudged_hosts(coverage)
+    if severity >= _SEVERITIES.index("partial") and unjudged:
+        return unjudged
+    undecided = verdicts["undecided"]
+    if severity >= _SEVERITIES.index("undecided") and undecided:
+        consumers = _count(undecided, "consumer is", "consumers are")
+        return f"{consumers} undecided, see {path}."
+    left = _count_findings_left(run, check_mode)
+    if severity >= _SEVERITIES.index("findings") and left > 0:
+        return f"{_count(left, 'finding is', 'findings are')} left, see {path}."
+    return ""
+
+
+def _count(number: int, one: str, many: str) -> str:
+    noun = one if number == 1 else many
+    return f"{number} {noun}"
+
+
+def _count_findings_left(run: Run, check_mode: bool) -> int:
+    """Return how many findings the run has not remediated.
+
+    Findings that are only reported count too.
+    """
+    verdicts = run["detected"]["summary"]["verdicts"]
+    found = int(verdicts["orphaned"]) + int(verdicts["drifted"])
+    if check_mode:
+        return found
+    changed = 0
+    for outcome, count in run.get("remediated", {}).get("tally", {}).items():
+        if outcome not in (SKIPPED, FAILED):
+            changed += count
+    return found - changed
+
+
+def build_artifacts(
+    run: Run, output_dir: str, check_mode: bool, host: str = ""
+) -> dict[str, t.Any]:
+    """Return what a run hands to the jobs that follow it, as `set_stats` takes it.
+
+    Numbers, kinds, UUIDs and paths: no text that somebody in the cloud chose.
+
+    host: the inventory host that the artifacts are for, when there are several; else empty.
+    """
+    summary = run.get("detected", {}).get("summary", {})
+    planned, remediated = run.get("planned", {}), run.get("remediated", {})
+    described: t.Any = {
+        "check_mode": check_mode,
+        "complete": summary.get("coverage", {}).get("complete"),
+        "verdicts": summary.get("verdicts", {}),
+        "kinds": summary.get("kinds", {}),
+        "stranded": summary.get("stranded", {}).get("resource_classes", {}),
+        "planned": planned.get("changes", 0),
+        "outcomes": remediated.get("tally", {}),
+        "output_dir": output_dir,
+        "journal": remediated.get("journal") or "",
+    }
+    # An empty plan is refused by the job that it is given to.
+    plan = planned.get("compact", "")
+    if host:
+        described, plan = {"by_host": {host: described}}, {"by_host": {host: plan}}
+    return {"orphan_cleanup_run": described, "orphan_cleanup_plan": plan}
+
+
+def collect_cloud_runs(hosts: Iterable[Mapping[str, t.Any]]) -> list[dict[str, str]]:
+    """Return the runs over several clouds, as orphan_summary takes them.
+
+    hosts: the variables of the inventory host of each cloud.
+    """
+    return [_build_cloud_run(variables) for variables in hosts]
+
+
+def _build_cloud_run(variables: Mapping[str, t.Any]) -> dict[str, str]:
+    run = variables.get("_orphan_cleanup_run", {})
+    detected = run.get("detected", {})
+    findings = ""
+    # The file may be that of an earlier run when the detection failed.
+    if not detected.get("failed"):
+        findings = detected.get("dest") or ""
+    return {
+        "name": variables["inventory_hostname"],
+        "region": variables.get("orphan_cleanup_region_name", ""),
+        "shard": variables.get("orphan_cleanup_shard", ""),
+        "error": variables.get("_orphan_cleanup_error", _NOT_FINISHED),
+        "findings": findings,
+        "remediation": run.get("remediated", {}).get("remediation") or "",
+    }

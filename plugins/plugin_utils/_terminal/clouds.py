@@ -1,0 +1,107 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The summary of several clouds, regions or shards, as lines for a terminal."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    CHANGED,
+    ERROR,
+    OK,
+    WARNING,
+    Line,
+    format_field,
+    wrap_path,
+    wrap_text,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
+        RunFigures,
+        RunSummary,
+        SummaryDocument,
+    )
+
+_VERDICTS = ("orphaned", "drifted", "protected", "undecided")
+_COUNTS = (*_VERDICTS, "changed")
+_GAP = 2
+_COUNTS_WIDTH = sum(_GAP + len(name) for name in _COUNTS)
+_MIN_NAME = 8
+
+
+def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]:
+    """Return a row for each run, with what went wrong in it, and a row with their sums."""
+    runs = summary["runs"]
+    room = max(_MIN_NAME, min(MAX_NAME, width - _COUNTS_WIDTH))
+    names = [make_printable(run["name"], room) for run in runs]
+    column = max(map(len, [*names, "all"]))
+    title = f"Orphaned allocations of {len(runs)} runs"
+    lines = ["", *wrap_text(title, width), "", _format_row("", _COUNTS, column)]
+    for name, run in zip(names, runs, strict=True):
+        lines.append(Line(_format_row(name, _list_counts(run), column), _choose_tone(run)))
+        lines += _format_remarks(run, width)
+    lines.append(_format_row("all", _list_counts(summary["totals"]), column))
+    for missing in summary["missing_shards"]:
+        shards = ", ".join(missing["shards"])
+        endpoint = make_printable(missing["placement_endpoint"])
+        text = f"Shards {shards} of {endpoint} are not among these."
+        lines += [Line(line, WARNING) for line in wrap_text(text, width)]
+    return [*lines, *wrap_path(f"Summary: {make_printable(path)}", width)]
+
+
+def _format_row(name: str, counts: t.Iterable[str], column: int) -> str:
+    row = name.ljust(column)
+    for heading, count in zip(_COUNTS, counts, strict=True):
+        row += count.rjust(_GAP + len(heading))
+    return row
+
+
+def _list_counts(sums: RunFigures) -> list[str]:
+    counts = [str(sums["verdicts"].get(verdict, "-")) for verdict in _VERDICTS]
+    return [*counts, _format_changed(sums["tally"])]
+
+
+def _format_changed(tally: Mapping[str, int]) -> str:
+    """Return how many changes were made; a dash where no remediation ran."""
+    if not tally:
+        return "-"
+    return str(sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED)))
+
+
+def _choose_tone(run: RunSummary) -> str:
+    if run["error"]:
+        return ERROR
+    if not run["complete"]:
+        return WARNING
+    if run["verdicts"].get("orphaned") or run["verdicts"].get("drifted"):
+        return CHANGED
+    return OK
+
+
+def _format_remarks(run: RunSummary, width: int) -> list[str]:
+    """Return what a run failed with, or else why its reading is not complete."""
+    if run["error"]:
+        error = " ".join(run["error"].split())
+        return [Line(line, ERROR) for line in format_field("error", error, width)]
+    lines: list[str] = []
+    for text in (*run["failed_checks"], describe_unjudged_hosts(run)):
+        lines += [Line(line, WARNING) for line in format_field("why", text, width)]
+    if run["check_mode"]:
+        lines += format_field("note", "check mode: nothing was changed", width)
+    return lines

@@ -1,0 +1,127 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every file of a role that a play can use has a specification, and nothing else is used."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[3]
+ENTRY_POINTS = {
+    "orphan_cleanup": {"main", "detect", "report", "remediate", "restore", "heal"},
+    "host_decommission": {"main", "check", "disable", "clean", "delete", "verify"},
+    "hypervisor_cleanup": {"main", "detect", "purge"},
+}
+INCLUDES = ("ansible.builtin.include_tasks", "ansible.builtin.import_tasks")
+ROLE_INCLUDES = ("ansible.builtin.include_role", "ansible.builtin.import_role")
+TASKS_FROM = re.compile(r"tasks_from[\"']?: *[\"']?(\w+)")
+
+
+def _specs(role: str) -> t.Any:
+    path = ROOT / "roles" / role / "meta" / "argument_specs.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
+
+
+def _task_files(role: str) -> dict[str, Path]:
+    return {path.stem: path for path in (ROOT / "roles" / role / "tasks").glob("*.yml")}
+
+
+def _walk(tasks: t.Any) -> Iterator[dict[str, t.Any]]:
+    """Yield every task in a list of tasks, blocks and plays."""
+    for task in tasks:
+        yield task
+        for part in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
+            yield from _walk(task.get(part) or ())
+
+
+def _tasks(path: Path) -> list[dict[str, t.Any]]:
+    return list(_walk(yaml.safe_load(path.read_text(encoding="utf-8"))))
+
+
+@pytest.mark.parametrize("role", ENTRY_POINTS)
+def test_every_public_file_has_a_specification_and_every_other_is_private(role: str) -> None:
+    public = {name for name in _task_files(role) if not name.startswith("_")}
+
+    assert public == set(_specs(role)) == ENTRY_POINTS[role]
+
+
+@pytest.mark.parametrize("role", ENTRY_POINTS)
+def test_all_entry_points_have_the_same_options(role: str) -> None:
+    specs = _specs(role)
+
+    for name, spec in specs.items():
+        assert spec["options"] == specs["main"]["options"], name
+        assert spec["short_description"] and spec["description"], name
+
+
+@pytest.mark.parametrize("role", ENTRY_POINTS)
+def test_every_private_file_is_used_by_its_role(role: str) -> None:
+    included = set()
+    for path in _task_files(role).values():
+        for task in _tasks(path):
+            for include in INCLUDES:
+                if include in task:
+                    included.add(Path(task[include]).stem)
+
+    private = {name for name in _task_files(role) if name.startswith("_")}
+    assert private <= included <= set(_task_files(role))
+
+
+def test_playbooks_use_entry_points_only() -> None:
+    used = set()
+    for path in (*ROOT.glob("playbooks/*.yml"), *ROOT.glob("extensions/**/*.yml")):
+        documents = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for task in _walk(documents) if isinstance(documents, list) else ():
+            for include in ROLE_INCLUDES:
+                if include in task:
+                    role = task[include]["name"].removeprefix("osops.placement.")
+                    entry_point = task[include].get("tasks_from", "main")
+                    assert entry_point in ENTRY_POINTS[role], path
+                    used.add((role, entry_point))
+
+    assert {role for role, _entry_point in used} == set(ENTRY_POINTS)
+
+
+@pytest.mark.parametrize(
+    "path", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], ids=lambda path: path.name
+)
+def test_pages_name_entry_points_only(path: Path) -> None:
+    named = set(TASKS_FROM.findall(path.read_text(encoding="utf-8")))
+
+    assert named <= set().union(*ENTRY_POINTS.values())
+
+
+def test_a_stage_is_no_tag() -> None:
+    """A tag could leave out the check of a change; the one that refuses tags is always run."""
+    tagged = {}
+    for path in _task_files("host_decommission").values():
+        for task in _tasks(path):
+            if "tags" in task:
+                tagged[task["name"]] = task["tags"]
+
+    assert tagged == {"Refuse stages as tags": "always"}
+
+
+def test_the_stages_of_decommissioning_are_its_entry_points() -> None:
+    option = _specs("host_decommission")["main"]["options"]["host_decommission_stages"]
+
+    assert {"main", *option["choices"]} == ENTRY_POINTS["host_decommission"]
+    assert {"check", *option["default"]} == set(option["choices"])
+
+
+@pytest.mark.parametrize("stage", sorted(ENTRY_POINTS["host_decommission"] - {"main"}))
+def test_an_entry_point_of_decommissioning_runs_its_own_stage(stage: str) -> None:
+    (task,) = _tasks(_task_files("host_decommission")[stage])
+
+    assert task["ansible.builtin.import_tasks"] == "_hosts.yml"
+    assert task["vars"] == {"_host_decommission_stages": [stage]}
