@@ -174,7 +174,7 @@ def test_the_findings_of_an_unsound_reading_are_refused(folder: Path, run: Run) 
             {"findings": "findings.json", "plan": {"format": 1}},
             "findings and plan are both set",
         ),
-        ({"heal": True, "plan": {"format": 1}}, "heal takes findings"),
+        ({"heal": True, "plan": {"format": 1}}, "heal needs findings"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(

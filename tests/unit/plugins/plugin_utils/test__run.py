@@ -164,7 +164,7 @@ def test_findings_of_another_run_are_not_reported(
 
 ONE = "1 host was not judged, because their cell does not answer: a."
 FOUR = "4 hosts were not judged, because their cell does not answer: a, b, c and 1 more."
-PART = "A part of the cloud was not judged, because a cell does not answer."
+PART = "Part of the cloud was not judged, because a cell does not answer."
 UNSOUND = "Nothing may be changed: Wrong region. No cells."
 
 # What a detection found, what the run fails with, and from which value of fail_on.

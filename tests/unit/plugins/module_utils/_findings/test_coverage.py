@@ -16,7 +16,6 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
     RunResult,
-    format_table,
     summarize_runs,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report import (
@@ -30,6 +29,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.notificati
     Notice,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import clouds
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
     format_findings,
 )
@@ -137,4 +137,5 @@ def test_each_host_counts_once_per_cloud_over_several_runs() -> None:
         FOUR[:1],
         [],
     ]
-    assert SENTENCE in "\n".join(format_table(summary))
+    drawn = " ".join(" ".join(clouds.format_summary(summary, "summary.json", 120)).split())
+    assert SENTENCE in drawn

@@ -107,12 +107,12 @@ def test_amounts_may_be_numbers_or_text_from_jinja(amount: t.Any) -> None:
     ids=repr,
 )
 def test_amounts_that_are_not_whole_numbers_are_refused(share: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="resources of compute-1 must be whole amounts"):
+    with pytest.raises(InvalidInput, match="resources of compute-1 must be whole numbers"):
         set_resources(HELD, _params(resources={"compute-1": share}), PROVIDERS)
 
 
 def test_unknown_provider_name_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
+    with pytest.raises(InvalidInput, match="no resource provider with the name 'compute-9'"):
         set_resources(HELD, _params(resources={"compute-9": {"VCPU": 1}}), PROVIDERS)
 
 
@@ -134,7 +134,7 @@ def test_present_refuses_parameters_of_absent(option: str) -> None:
 
 @pytest.mark.parametrize("given", [{}, {"project": "project"}, {"user": "user"}])
 def test_new_consumer_needs_project_and_user(given: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match="give project and user"):
+    with pytest.raises(InvalidInput, match="set project and user"):
         set_resources(NOTHING, _params(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
 
 
@@ -199,7 +199,7 @@ def test_absent_of_an_unknown_consumer_does_nothing() -> None:
 
 
 def test_absent_with_an_unknown_provider_name_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
+    with pytest.raises(InvalidInput, match="no resource provider with the name 'compute-9'"):
         remove_resources(HELD, _params(resource_provider=["compute-9"]), PROVIDERS)
 
 

@@ -90,7 +90,7 @@ def test_the_tone_of_a_row_is_its_worst(parts: dict[str, t.Any], tone: str) -> N
     [
         ({"failed_checks": ["Wrong region."]}, "why Wrong region."),
         ({"unjudged_hosts": ["a"]}, "why 1 host was not judged"),
-        ({"partial": True}, "why A part of the cloud was not judged"),
+        ({"partial": True}, "why Part of the cloud was not judged"),
         ({"check_mode": True}, "note check mode: nothing was changed"),
         ({"error": "It broke."}, "error It broke."),
     ],
