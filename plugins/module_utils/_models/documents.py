@@ -318,12 +318,22 @@ class _OutcomeFields(t.TypedDict):
     reason: str
 
 
-class StepOutcomeDocument(StepDocument, _OutcomeFields):
+class StepOutcomeDocument(StepDocument):
     """The outcome of a change of allocations."""
 
+    # One of the names that the tally has.
+    outcome: str
+    # Why the step was not made; empty when it was made without remarks.
+    reason: str
 
-class TreeOutcomeDocument(TreeStepDocument, _OutcomeFields):
+
+class TreeOutcomeDocument(TreeStepDocument):
     """The outcome of the deletion of a provider tree."""
+
+    # One of the names that the tally has.
+    outcome: str
+    # Why the step was not made; empty when it was made without remarks.
+    reason: str
 
 
 OutcomeDocument = StepOutcomeDocument | TreeOutcomeDocument
