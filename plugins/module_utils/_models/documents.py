@@ -253,12 +253,20 @@ class _StepReference(t.TypedDict):
     kind: str
 
 
-class StepDocument(_StepReference, ChangeDocument):
+class StepDocument(ChangeDocument):
     """One change of allocations in a plan."""
 
+    # The id of the finding that the step resolves: `kind/subject`.
+    finding: str
+    kind: str
 
-class TreeStepDocument(_StepReference, RemovalDocument):
+
+class TreeStepDocument(RemovalDocument):
     """One deletion of a provider tree in a plan."""
+
+    # The id of the finding that the step resolves: `kind/subject`.
+    finding: str
+    kind: str
 
 
 class PlanDocument(t.TypedDict):
