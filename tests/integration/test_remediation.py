@@ -270,10 +270,10 @@ def test_run_writes_nothing_without_a_place_for_the_journal(
         (None, "cannot be read"),
         ("", "is not JSON"),
         ('{"format": 1', "is not JSON"),
-        ("{}", "not have the form that orphan_detect writes it: it has no format"),
-        ("[]", "not have the form that orphan_detect writes it"),
-        ('{"format": 1}', "not have the form that orphan_detect writes them"),
-        ('{"format": 99}', "has format 99 and this version of the collection reads format 1"),
+        ("{}", "does not have the form that orphan_detect writes: it has no format"),
+        ("[]", "not have the form that orphan_detect writes"),
+        ('{"format": 1}', "not have the form that orphan_detect writes"),
+        ('{"format": 99}', "has format 99, and this version of the collection reads format 1"),
     ],
 )
 def test_invalid_findings_are_refused(
@@ -348,7 +348,7 @@ WRONG_PLANS = [
         "The plan is for another cloud: its placement_endpoint is http://elsewhere/placement",
     ),
     (of_another_region, "The plan is for another cloud: its region is RegionTwo"),
-    (newer, "has format 2 and this version of the collection reads format 1"),
+    (newer, "has format 2, and this version of the collection reads format 1"),
     (empty, "is not JSON"),
     (cut_short, "is not JSON"),
     (gone, "cannot be read"),

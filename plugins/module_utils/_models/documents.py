@@ -253,12 +253,20 @@ class _StepReference(t.TypedDict):
     kind: str
 
 
-class StepDocument(_StepReference, ChangeDocument):
+class StepDocument(ChangeDocument):
     """One change of allocations in a plan."""
 
+    # The id of the finding that the step resolves: `kind/subject`.
+    finding: str
+    kind: str
 
-class TreeStepDocument(_StepReference, RemovalDocument):
+
+class TreeStepDocument(RemovalDocument):
     """One deletion of a provider tree in a plan."""
+
+    # The id of the finding that the step resolves: `kind/subject`.
+    finding: str
+    kind: str
 
 
 class PlanDocument(t.TypedDict):
@@ -318,12 +326,22 @@ class _OutcomeFields(t.TypedDict):
     reason: str
 
 
-class StepOutcomeDocument(StepDocument, _OutcomeFields):
+class StepOutcomeDocument(StepDocument):
     """The outcome of a change of allocations."""
 
+    # One of the names that the tally has.
+    outcome: str
+    # Why the step was not made; empty when it was made without remarks.
+    reason: str
 
-class TreeOutcomeDocument(TreeStepDocument, _OutcomeFields):
+
+class TreeOutcomeDocument(TreeStepDocument):
     """The outcome of the deletion of a provider tree."""
+
+    # One of the names that the tally has.
+    outcome: str
+    # Why the step was not made; empty when it was made without remarks.
+    reason: str
 
 
 OutcomeDocument = StepOutcomeDocument | TreeOutcomeDocument
