@@ -16,7 +16,6 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
     RunResult,
-    format_table,
     summarize_runs,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report import (
@@ -30,6 +29,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.notificati
     Notice,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.clouds import format_summary
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import format_coverage
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     hostile,
@@ -131,4 +131,4 @@ def test_of_several_runs_each_host_counts_once_in_its_cloud() -> None:
         FOUR[:1],
         [],
     ]
-    assert SENTENCE in "\n".join(format_table(summary))
+    assert SENTENCE in "\n".join(format_summary(summary, "/summary.json", 200))
