@@ -30,6 +30,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.notificati
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.clouds import format_summary
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
+    format_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     hostile,
     told,
