@@ -374,7 +374,8 @@ class Ansible:
     def direct(self, name: str, /, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module without the second that Ansible itself takes, for many runs."""
         result = told(self.started(name, **arguments))
-        assert find_undocumented(name, result) == []
+        undocumented = find_undocumented(name, result)
+        assert not undocumented, f"{name} returns without a word in RETURN: {undocumented}"
         return result
 
     def program(self, name: str) -> str:

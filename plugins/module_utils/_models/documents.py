@@ -344,7 +344,7 @@ class TreeOutcomeDocument(TreeStepDocument):
     reason: str
 
 
-OutcomeDocument = StepOutcomeDocument | TreeOutcomeDocument
+OutcomeDocument: t.TypeAlias = "StepOutcomeDocument | TreeOutcomeDocument"
 
 
 class NameDocument(t.TypedDict):

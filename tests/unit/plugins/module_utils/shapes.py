@@ -32,9 +32,10 @@ def list_mismatches(value: t.Any, declared: t.Any, where: str = "document") -> l
         pairs = value.items()
         return _join(list_mismatches(part, arguments[1], f"{where}.{key}") for key, part in pairs)
     # To Python True is an int; in JSON an int is a number with any fraction.
-    if declared is float and type(value) is int:
-        return []
-    return [] if type(value) is declared else [f"{where} is {value!r}"]
+    if isinstance(value, bool) and declared is not bool:
+        return [f"{where} is {value!r}"]
+    accepted = (int, float) if declared is float else declared
+    return [] if isinstance(value, accepted) else [f"{where} is {value!r}"]
 
 
 def _list_key_mismatches(value: t.Any, declared: t.Any, where: str) -> list[str]:

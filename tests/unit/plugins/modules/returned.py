@@ -20,16 +20,23 @@ if t.TYPE_CHECKING:
 
 MODULES = Path(__file__).parents[4] / "plugins" / "modules"
 
-# Ansible itself documents these.
+# Ansible itself documents these. The attributes of a file come with each result that has `dest`.
 COMMON = {
     "changed",
     "deprecations",
     "diff",
     "exception",
     "failed",
+    "gid",
+    "group",
     "invocation",
+    "mode",
     "msg",
+    "owner",
     "printed_diff",
+    "size",
+    "state",
+    "uid",
     "warnings",
 }
 
