@@ -162,7 +162,7 @@ def test_changed_consumer_is_skipped_and_named(
 
     skipped = next(outcome for outcome in result["outcomes"] if outcome["consumer"] == moved)
     assert skipped["outcome"] == "skipped"
-    assert "generation 1 then, 2 now" in skipped["reason"]
+    assert "its generation was 1 then and is 2 now" in skipped["reason"]
     assert list(placement.held(moved).values()) == [more]
     assert [placement.held(consumer) for consumer in others] == [{}, {}]
 

@@ -211,8 +211,8 @@ def test_shard_cannot_be_combined_with_names(ansible: Ansible) -> None:
     wrong = ansible.direct("orphan_detect", shard="3/2")
 
     assert named["failed"] and "shard=1/2 is a part of a whole cloud" in named["msg"]
-    assert triage["failed"] and "shard=1/2 cannot go with mode=triage" in triage["msg"]
-    assert wrong["failed"] and "shard='3/2' is none" in wrong["msg"]
+    assert triage["failed"] and "shard=1/2 cannot be combined with mode=triage" in triage["msg"]
+    assert wrong["failed"] and "shard='3/2' is not valid" in wrong["msg"]
 
 
 @pytest.mark.long
