@@ -289,8 +289,8 @@ def test_job_changes_nothing_when_an_approved_consumer_was_recreated_at_the_same
 
     assert refused.status != 0
     assert (
-        f"unknown_consumer/{strays.consumers[0]}: what would be written is another document "
-        "than then."
+        f"unknown_consumer/{strays.consumers[0]}: the document to be written is no longer "
+        "the one that was approved."
     ) in refused.told
     assert placement.everything() == before
 

@@ -78,8 +78,8 @@ def _list_servers_to_sample(nova: NovaReader, hosts: Sequence[str]) -> list[Serv
     unread = [answer for answer in (*answers, newest) if answer.value is None]
     if unread:
         raise CloudError(
-            f"Nova answered {unread[0].status} when asked for some servers, which would show what "
-            f"these credentials may see ({unread[0].request})."
+            f"Nova answered {unread[0].status} when asked for some servers to test the permissions "
+            f"with ({unread[0].request})."
         )
     return []
 
