@@ -195,7 +195,7 @@ def test_run_does_not_count_a_write_that_cannot_be_read_back(
     told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
 
     outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
-    assert told["failed"] and "is not known" in outcomes[first]["reason"]
+    assert told["failed"] and "It is unknown whether" in outcomes[first]["reason"]
     assert [outcomes[consumer]["outcome"] for consumer in few.consumers] == [
         "failed",
         *("removed" for _other in others),
@@ -218,7 +218,7 @@ def test_run_skips_a_consumer_that_changes_between_proof_and_write(
         consumer for consumer in many.consumers if outcomes[consumer]["outcome"] != "removed"
     } == {moved}
     assert (
-        outcomes[moved]["outcome"] == "skipped" and "changed just now" in outcomes[moved]["reason"]
+        outcomes[moved]["outcome"] == "skipped" and "has just changed" in outcomes[moved]["reason"]
     )
     assert not told.get("failed") and told["tally"]["removed"] == len(many.consumers) - 1
     assert many.amounts(moved) == {**CLAIM, "VCPU": 2}

@@ -60,7 +60,7 @@ def test_container_is_undecided_and_kept(
         "undecided",
         None,
     )
-    assert "this cloud has container in its catalogue" in found["reason"]
+    assert "service catalogue has container" in found["reason"]
     assert container not in {
         outcome["consumer"] for outcome in run.read("remediation.json")["outcomes"]
     }

@@ -77,7 +77,7 @@ def find_service(services: Iterable[Service], params: Mapping[str, t.Any]) -> Se
     silent = sorted({service.host for service in listed if service.id is None})
     if not matches and silent:
         raise CloudError(
-            "A cell is not answering: Nova could not say anything about "
+            "A cell does not answer, so Nova returned nothing about "
             f"{summarize_names(silent)}, and the service may be there."
         )
     if len(matches) > 1:
