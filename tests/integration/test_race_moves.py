@@ -104,13 +104,13 @@ RACES = {
         "It has changed since detection: its generation was",
     ),
     "as it is looked up anew": Race(
-        "nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "and no migration is listed"
+        "nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "and lists no migration"
     ),
     "after the renewed proof": Race(
-        "placement", ("GET", "/allocations/{}$", 3), moves_to(OTHER), OTHER, "changed just now"
+        "placement", ("GET", "/allocations/{}$", 3), moves_to(OTHER), OTHER, "has just changed"
     ),
     "as it is written": Race(
-        "placement", ("POST", "^/allocations$", 1), moves_to(OTHER), OTHER, "changed just now"
+        "placement", ("POST", "^/allocations$", 1), moves_to(OTHER), OTHER, "has just changed"
     ),
     "shelved, before the renewed proof": Race(
         "placement",
@@ -125,7 +125,7 @@ RACES = {
         ("POST", "^/allocations$", 1),
         is_unshelved,
         "any",
-        "changed just now",
+        "has just changed",
         shelved=True,
     ),
 }
