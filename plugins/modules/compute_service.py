@@ -221,6 +221,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     describe_service_blocker,
     find_service_providers,
+    leave_out_consumers,
     require_compute_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
@@ -233,13 +234,12 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
         Provider,
     )
 
@@ -297,7 +297,9 @@ def _delete_compute_service(
     nodes = require_compute_nodes(NovaReader(session.compute).list_hypervisors(with_servers=False))
     providers = placement.list_providers()
     trees = find_service_providers(service, nodes, providers)
-    consumers = _list_consumers(module, placement, trees)
+    consumers = placement.list_allocations_on_providers(trees)
+    if module.check_mode:
+        consumers = leave_out_consumers(consumers, module.params["assume_removed"])
     result: dict[str, t.Any] = {"changed": True, "service": None}
     if consumers:
         result["consumers"] = sorted(consumers)
@@ -315,21 +317,6 @@ def _delete_compute_service(
     if left:
         module.warn(f"Nova left resource providers of {service.host} behind: {', '.join(left)}.")
     return {**result, "left_providers": left}
-
-
-def _list_consumers(
-    module: AnsibleModule, placement: PlacementReader, trees: Iterable[str]
-) -> dict[str, Allocations]:
-    """Return by consumer the allocations on `trees`, but none that check mode assumes removed."""
-    consumers = placement.list_allocations_on_providers(trees)
-    if not module.check_mode:
-        return consumers
-    assumed = module.params["assume_removed"]
-    return {
-        consumer: allocations
-        for consumer, allocations in consumers.items()
-        if consumer not in assumed
-    }
 
 
 def _list_left_roots(placement: PlacementReader, trees: Mapping[str, Provider]) -> list[str]:

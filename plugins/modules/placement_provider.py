@@ -136,6 +136,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditio
     check_no_compute_node,
     describe_consumers,
     find_tree,
+    leave_out_consumers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     list_host_names,
@@ -147,7 +148,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
         Provider,
     )
 
@@ -165,7 +165,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if not tree:
         return result
     root = tree[-1]
-    consumers = _list_consumers(module, placement, tree)
+    consumers = placement.list_allocations_on_providers(provider.uuid for provider in tree)
+    if module.check_mode:
+        consumers = leave_out_consumers(consumers, module.params["assume_removed"])
     _check_no_compute_node(module, session, root, providers)
     reason = describe_consumers(consumers, f"the tree of {root.name}")
     if reason:
@@ -185,21 +187,6 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             "providers": _describe_providers(gone),
         }
     return result
-
-
-def _list_consumers(
-    module: AnsibleModule, placement: PlacementReader, tree: Iterable[Provider]
-) -> dict[str, Allocations]:
-    """Return by consumer the allocations on a tree, but none that check mode assumes removed."""
-    consumers = placement.list_allocations_on_providers(provider.uuid for provider in tree)
-    if not module.check_mode:
-        return consumers
-    assumed = module.params["assume_removed"]
-    return {
-        consumer: allocations
-        for consumer, allocations in consumers.items()
-        if consumer not in assumed
-    }
 
 
 def _check_no_compute_node(

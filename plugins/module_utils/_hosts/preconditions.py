@@ -83,6 +83,18 @@ def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str
     return f"{counted} a share of {what}: {summarize_names(sorted(allocations))}."
 
 
+def leave_out_consumers(
+    allocations: Mapping[str, Allocations], consumers: Collection[str]
+) -> dict[str, Allocations]:
+    """Return the allocations of all but these consumers.
+
+    In check mode these are assumed to be removed by an earlier task, which removed nothing.
+    """
+    return {
+        consumer: amounts for consumer, amounts in allocations.items() if consumer not in consumers
+    }
+
+
 def require_compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, ...]:
     """Return the compute nodes that Nova listed.
 
