@@ -20,7 +20,10 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
     ENTRY_LISTS,
     iterate_entries,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Sighting
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
+    MAX_REMEMBERED,
+    Sighting,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     get_finding_subject,
     rename_finding,
@@ -33,9 +36,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         FindingsDocument,
         HistoryDocument,
     )
-
-# Readings of single hosts or kinds forget nothing: without a limit the file would grow for ever.
-MAX_REMEMBERED = 100_000
 
 
 @d.dataclass(frozen=True)

@@ -36,7 +36,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-# As many as `_findings.first_seen` remembers of what a run does not report.
+# Readings of single hosts or kinds forget nothing: without a limit the file would grow for ever.
 MAX_REMEMBERED = 100_000
 
 

@@ -242,12 +242,12 @@ def test_run_continues_when_only_the_shell_that_started_ansible_ended(
         ("python3 /usr/bin/ansible-rulebook --rulebook r.yml", False),
         (
             (
-                "python3 /root/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 "
-                "/root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py"
+                "python3 /home/operator/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 "
+                "/home/operator/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py"
             ),
             False,
         ),
-        ("python3 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py", False),
+        ("python3 /home/operator/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py", False),
         ("sudo -u ansible ansible-playbook site.yml", False),
         ("su ansible -c x", False),
         ("sh -c ansible-playbook", False),
