@@ -50,6 +50,7 @@ class Memory:
         not read yet.
     generations: by uuid of the provider, the generation under which its allocations were read.
     allocations: by consumer.
+    hosts: the hosts with a nova-compute service.
     watched: the consumers that were looked up; they are looked up again in every run.
     """
 
@@ -58,6 +59,7 @@ class Memory:
     changes_since: str
     generations: Mapping[str, int]
     allocations: Mapping[str, Allocations]
+    hosts: frozenset[str]
     nodes: tuple[RememberedNode, ...]
     watched: frozenset[str]
 
@@ -94,6 +96,7 @@ def encode_memory(memory: Memory) -> dict[str, t.Any]:
         "generations": dict(memory.generations),
         "amounts": [dict(amounts) for amounts in amount_numbers],
         "allocations": rows,
+        "hosts": sorted(memory.hosts),
         "nodes": nodes,
         "watched": _number_uuids(memory.watched, uuid_numbers),
         "uuids": list(uuid_numbers),
@@ -140,6 +143,7 @@ def _decode(contents: t.Any) -> Memory:
         changes_since=contents["changes_since"],
         generations=contents["generations"],
         allocations=allocations,
+        hosts=frozenset(contents["hosts"]),
         nodes=tuple(nodes),
         watched=frozenset(uuids[number] for number in contents["watched"]),
     )

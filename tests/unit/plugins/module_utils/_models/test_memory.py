@@ -34,6 +34,7 @@ MEMORIES = st.builds(
     allocations=st.dictionaries(
         st.sampled_from(UUIDS), st.dictionaries(st.sampled_from(PROVIDERS), RESOURCES)
     ),
+    hosts=st.frozensets(st.sampled_from(["compute-1", "compute-2"])),
     nodes=st.lists(
         st.builds(
             RememberedNode,
@@ -73,6 +74,7 @@ def make_large_memory(consumers: int, hosts: int) -> Memory:
         changes_since="2026-11-22T03:40:00Z",
         generations=dict.fromkeys(providers, 1000),
         allocations=allocations,
+        hosts=frozenset(node.host for node in nodes),
         nodes=tuple(nodes),
         watched=frozenset(servers[:500]),
     )

@@ -1,0 +1,171 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What to look up after a few changes, instead of reading the whole cloud again. Pure.
+
+A consumer has to be looked up if its allocation changed, if Nova changed its server or a migration
+of it, or if it was not in order at the last reading. Every other consumer is as it was.
+
+Placement gives a provider a new generation with each `PUT` and `POST` of an allocation
+(placement/objects/allocation.py, _set_allocations), but not with `DELETE`. So under an old
+generation the remembered allocations of a provider may be too many, and never too few.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
+    calculate_resources,
+    list_special_specs,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.memory import Memory
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+    )
+
+# Nova lists a deleted server with this status among the changed ones.
+_DELETED = "DELETED"
+
+
+@d.dataclass(frozen=True)
+class Changes:
+    """What changed since a memory was written.
+
+    providers: all resource providers as they are now, by uuid.
+    allocations: by consumer, the allocations on the providers of `list_changed_providers`.
+    servers: the servers that Nova has changed since, deleted ones included.
+    migrations: the migrations that Nova has changed since.
+    """
+
+    providers: Mapping[str, Provider]
+    allocations: Mapping[str, Allocations]
+    servers: tuple[Server, ...]
+    migrations: tuple[Migration, ...]
+
+
+def explain_changed_hosts(
+    memory: Memory, providers: Collection[str], hosts: Collection[str]
+) -> str:
+    """Return why the memory is of other hosts than the cloud has now; "" if it is not.
+
+    providers: the uuids of all resource providers.
+    hosts: those with a nova-compute service.
+    """
+    if set(providers) != set(memory.generations):
+        return "Resource providers were created or deleted since the last reading."
+    if set(hosts) != memory.hosts:
+        return "Hosts were added or removed since the last reading."
+    return ""
+
+
+def list_changed_providers(memory: Memory, providers: Mapping[str, Provider]) -> list[str]:
+    """Return the providers whose allocations may have been written since, sorted."""
+    changed = []
+    for uuid, provider in providers.items():
+        if memory.generations.get(uuid) != provider.generation:
+            changed.append(uuid)
+    return sorted(changed)
+
+
+def merge_allocations(memory: Memory, changes: Changes) -> dict[str, Allocations]:
+    """Return all allocations by consumer: those read now, and the remembered ones elsewhere."""
+    changed = set(list_changed_providers(memory, changes.providers))
+    merged: dict[str, dict[str, t.Any]] = {}
+    for consumer, allocations in memory.allocations.items():
+        kept = {uuid: amounts for uuid, amounts in allocations.items() if uuid not in changed}
+        if kept:
+            merged[consumer] = kept
+    for consumer, allocations in changes.allocations.items():
+        merged.setdefault(consumer, {}).update(allocations)
+    return t.cast("dict[str, Allocations]", merged)
+
+
+def choose_consumers(
+    memory: Memory, changes: Changes, allocations: Mapping[str, Allocations]
+) -> list[str]:
+    """Return the consumers that have to be looked up, sorted.
+
+    allocations: all of them by consumer, as `merge_allocations` returns them.
+    """
+    chosen = set(memory.watched)
+    servers = {server.uuid: server for server in changes.servers}
+    for consumer in memory.allocations.keys() | allocations.keys():
+        is_changed = memory.allocations.get(consumer, {}) != allocations.get(consumer, {})
+        # What a changed server says of itself decides below.
+        if is_changed and consumer not in servers:
+            chosen.add(consumer)
+    trees = _index_trees(memory)
+    for server in changes.servers:
+        if not _is_in_order(server, allocations.get(server.uuid, {}), trees, changes.providers):
+            chosen.add(server.uuid)
+    for migration in changes.migrations:
+        # An ended migration without an allocation leaves nothing to look up.
+        if not migration.ended:
+            chosen.add(migration.server)
+        if migration.uuid in allocations:
+            chosen.update((migration.uuid, migration.server))
+    return sorted(chosen)
+
+
+def _index_trees(memory: Memory) -> dict[tuple[str, str], str]:
+    """Return the root providers of the compute nodes by their hosts and names."""
+    return {(node.host, node.name): node.uuid for node in memory.nodes}
+
+
+def _is_in_order(
+    server: Server,
+    allocations: Allocations,
+    trees: Mapping[tuple[str, str], str],
+    providers: Mapping[str, Provider],
+) -> bool:
+    """Return whether a changed server plainly has what it needs, and nothing else."""
+    if server.status == _DELETED:
+        return not allocations
+    if not server.host or not server.node:
+        # Without a host and without an allocation there is nothing to judge.
+        return not allocations and not server.host
+    tree = trees.get((server.host, server.node))
+    if tree is None or not allocations:
+        return False
+    on_tree: dict[str, int] = {}
+    has_shared_disk = False
+    for uuid, amounts in allocations.items():
+        provider = providers.get(uuid)
+        if provider is not None and provider.sharing:
+            has_shared_disk = True
+        # A child provider holds what a flavor does not say plainly.
+        elif uuid != tree:
+            return False
+        else:
+            on_tree.update(amounts)
+    return _fits_flavor(server, on_tree, has_shared_disk)
+
+
+def _fits_flavor(server: Server, amounts: Mapping[str, int], has_shared_disk: bool) -> bool:
+    flavor = server.flavor
+    # Of a flavor with more than plain amounts only a direct lookup tells what it needs.
+    if flavor is None or flavor.extra_specs is None or list_special_specs(flavor.extra_specs):
+        return False
+    for volume_backed in (False, True):
+        expected = dict(calculate_resources(flavor, volume_backed))
+        if has_shared_disk:
+            expected.pop("DISK_GB", None)
+        if dict(amounts) == expected:
+            return True
+    return False
