@@ -50,13 +50,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
-# Smaller than the longest page, because a single compute node costs Nova several queries.
-_HYPERVISOR_PAGE = 200
-
-# In how many strands the compute nodes are read in parallel, and from how many compute nodes on
-# another strand saves time.
-_STRANDS = 4
-_STRAND = 50
+# In how many parts the compute nodes are read, so many that the first few show whether the service
+# is faster in parallel, and how many compute nodes a part has at least and at most. A single one
+# costs Nova several queries.
+_PARTS = 40
+_MIN_PART = 25
+_MAX_PART = 200
 
 
 class NovaReader:
@@ -131,11 +130,9 @@ class NovaReader:
         seventh of the detailed one (docs/benchmark.md).
 
         roots: root providers in Placement's order, most of them compute nodes, and mostly in Nova's
-            order too. The listing is read in parallel from some of them, so that several API
-            workers answer in a fraction of the time.
+            order too. The listing is read from some of them, in parallel where that is faster.
         """
-        strand_size = max(_STRAND, _round_up_quotient(len(roots), _STRANDS))
-        pages_per_strand = _round_up_quotient(strand_size, _HYPERVISOR_PAGE)
+        part = min(_MAX_PART, max(_MIN_PART, _round_up_quotient(len(roots), _PARTS)))
         filters = {}
         if with_servers:
             filters["with_servers"] = "true"
@@ -147,8 +144,8 @@ class NovaReader:
                 "id",
                 lambda row: parse_hypervisor(row, with_servers),
                 filters,
-                page_size=_round_up_quotient(strand_size, pages_per_strand),
-                starts=tuple(roots[strand_size - 1 : -1 : strand_size]),
+                page_size=part,
+                starts=tuple(roots[part - 1 : -1 : part]),
             )
         )
 
@@ -369,6 +366,25 @@ class NovaReader:
             True,
             limit=str(1 + attempt),
             marker=uuid,
+        )
+
+    def list_server_rows(self, uuid: str, attempt: int = 0) -> Answer[tuple[str, ...]]:
+        """Return the uuid of a server if any cell has a row of it that is not deleted; one or none.
+
+        Nova searches all cells that the API worker knows (nova/compute/instance_list.py). A direct
+        lookup goes to one cell, by the instance mapping, which a server can have lost. See
+        `list_migrations_of_host` for `attempt`.
+        """
+        return self._api.ask(
+            "/servers",
+            self._direct,
+            lambda reply: tuple(str(row["id"]) for row in reply.body["servers"]),
+            True,
+            all_tenants="1",
+            uuid=uuid,
+            # Without this, Nova leaves out a server that is soft-deleted.
+            soft_deleted="True",
+            limit=str(1 + attempt),
         )
 
     def list_newest_servers(self, count: int) -> Answer[tuple[Server, ...]]:

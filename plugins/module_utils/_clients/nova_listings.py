@@ -14,7 +14,9 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
+    map_at_best_pace,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
@@ -38,7 +40,7 @@ class Listing(t.Generic[T]):
     key: the key of the rows in the body of a page.
     identity: the field that identifies a row, and that Nova accepts as a marker.
     parse: turns a row into an object.
-    starts: identities from which the listing is read in parallel, in addition to its beginning.
+    starts: identities from which the listing may be read in parallel, and its beginning.
     own_connection: whether each page is requested over its own connection.
     """
 
@@ -91,8 +93,8 @@ class ListingReader:
     def read(self, listing: Listing[T]) -> Answer[tuple[T, ...]]:
         """Return all rows of a listing as objects, as evidence.
 
-        The listing is read from its beginning and, in parallel, from each of its `starts`. Each
-        strand ends where the next one begins.
+        The listing is read from its beginning and from each of its `starts`, in parallel where
+        that is faster. Each strand ends where the next one begins.
 
         The `value` is None if the status of a page is not 200. The status is 400 if Nova, in
         several attempts, refused rows that it had just listed: either the listing changed each
@@ -107,7 +109,7 @@ class ListingReader:
 
     def _try_to_read(self, listing: Listing[T]) -> Answer[tuple[T, ...]]:
         try:
-            strands = map_parallel(
+            strands = map_at_best_pace(
                 lambda start: self._read_strand(listing, start), [None, *listing.starts]
             )
         except _MarkerUnknown as error:

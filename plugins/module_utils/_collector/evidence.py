@@ -172,7 +172,7 @@ class EvidenceReader:
         are listed last, because a cell may have gone down during the lookups.
         """
         listings = self._index.listings
-        nodes = choose_nodes_for_absence_proof(self._index, self._scope, evidence, self._fresh)
+        nodes = choose_nodes_for_absence_proof(self._index, evidence)
         hypervisors = add_servers(self._nova, listings.hypervisors, nodes)
         self._hosts.look_up(list_hosts_to_look_up(listings, evidence.values()))
         services_after = listings.services_after

@@ -36,7 +36,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Evidence,
         Listings,
-        Scope,
     )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
         ListingsIndex,
@@ -138,22 +137,17 @@ def _list_hosts_with_children(index: ListingsIndex, locations: ServerLocations) 
 
 
 def choose_nodes_for_absence_proof(
-    index: ListingsIndex, scope: Scope, evidence_by_uuid: Mapping[str, Evidence], fresh: bool
+    index: ListingsIndex, evidence_by_uuid: Mapping[str, Evidence]
 ) -> Collection[str]:
     """Return the compute nodes to be asked for their servers before a server counts as absent.
 
-    That Nova has no record of a consumer at all counts only when no host shows it. Triage does
-    without that kind, and a renewed proof (`fresh`) has asked every host already if it is of that
-    kind.
+    A consumer of which every cell was searched for a row needs no host to be asked.
     """
     absent = []
     for evidence in evidence_by_uuid.values():
-        if evidence.server.status == 404 or _has_no_host(evidence.server.value):
+        is_missing = evidence.server.status == 404 and not evidence.rows
+        if is_missing or _has_no_host(evidence.server.value):
             absent.append(evidence)
-    # 400 for the marker: the uuid is not a migration's either.
-    is_unknown = any(evidence.marker.status == 400 for evidence in absent)
-    if is_unknown and not fresh and scope.mode == "full" and scope.includes_any("unknown_consumer"):
-        return index.nodes
     # It may be where it or a migration of it has an allocation, and at both ends of each.
     migrations: list[Migration] = []
     for evidence in absent:

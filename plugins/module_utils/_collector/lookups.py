@@ -201,9 +201,39 @@ class Lookups:
         host_migrations: list[Answer[tuple[Migration, ...]]] = []
         for host in context.index.list_host_names_of(resources):
             host_migrations.extend(context.at_hosts.list_answers(host, times))
+        rows: tuple[Answer[tuple[str, ...]], ...] = ()
+        # 400: the uuid is not a migration's either, so that Nova may have no record of it at all.
+        if marker.status == 400:
+            rows = self._list_rows(evidence.uuid, context)
         return d.replace(
-            evidence, marker=marker, markers=markers, host_migrations=tuple(host_migrations)
+            evidence,
+            marker=marker,
+            markers=markers,
+            rows=rows,
+            host_migrations=tuple(host_migrations),
         )
+
+    def _list_rows(self, uuid: str, context: LookupContext) -> tuple[Answer[tuple[str, ...]], ...]:
+        """Search all cells for a row of a server that a direct lookup does not find.
+
+        Nova is asked until there are enough answers, or one that has a row.
+        """
+        scope = context.scope
+        # The listing of every host's servers has shown all rows already.
+        if not context.fresh and context.index.has_servers_of_every_host:
+            return ()
+        if scope.mode != "full" or not scope.includes_any("unknown_consumer"):
+            return ()
+        times = WORKERS_ASKED
+        if context.fresh:
+            times = WORKERS_ASKED_BEFORE_A_WRITE
+        answers: list[Answer[tuple[str, ...]]] = []
+        for attempt in range(times):
+            answer = self._nova.list_server_rows(uuid, attempt)
+            answers.append(answer)
+            if answer.value != ():
+                break
+        return tuple(answers)
 
     def _ask_more_workers(
         self, uuid: str, marker: Answer[bool], context: LookupContext

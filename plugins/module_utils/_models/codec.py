@@ -97,6 +97,9 @@ def _decode_dataclass(base: type, arguments: tuple[t.Any, ...], value: t.Any) ->
     bindings = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
     fields = {}
     for field in d.fields(base):
+        # An older file of this format lacks what was added since, which has a default.
+        if field.name not in value and field.default is not d.MISSING:
+            continue
         kind = _resolve_type_variables(hints[field.name], bindings)
         fields[field.name] = _decode_value(kind, value[field.name])
     return base(**fields)

@@ -69,6 +69,9 @@ class Evidence:
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's,
         400 proves nothing.
     markers: the same request, repeated so that as many API workers as possible answer.
+    rows: `GET /servers?uuid=…&soft_deleted=True`, which searches every cell for a server whose
+        instance mapping may be lost; several times, so that more than one API worker has answered.
+        Only where not every host was asked for its servers.
     last_actions: each read by itself, newest first. Of a server without a host: its actions back to
         the newest that shelved it, and the newest that could give it a host. Of a server that is
         not where its newest move ended: the newest action that unshelved it. Of a server whose
@@ -90,6 +93,7 @@ class Evidence:
     actions: Answer[tuple[Action, ...]] = NOT_ASKED
     marker: Answer[bool] = NOT_ASKED
     markers: tuple[Answer[bool], ...] = ()
+    rows: tuple[Answer[tuple[str, ...]], ...] = ()
     last_actions: tuple[Answer[Action], ...] = ()
     host_migrations: tuple[Answer[tuple[Migration, ...]], ...] = ()
     shape: Answer[Server] = NOT_ASKED

@@ -79,9 +79,6 @@ _BATCH_SIZE = WORKERS
 # In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
 _MAX_PROOF_AGE = 60
 
-# The kind for which every host must have been asked for its servers.
-_UNKNOWN_CONSUMER = "unknown_consumer"
-
 
 class _Unproven(Exception):
     """A part of a batch could not be verified again, and nothing of the batch was written."""
@@ -115,9 +112,9 @@ class Remediation:
         anything that `stopped` returns.
         Raises UnsoundReading before the first step when the cloud as a whole is not sound.
         """
-        # To list the servers of every host takes long: only this proof rests on it.
-        needs_servers = any(step.kind == _UNKNOWN_CONSUMER for step in steps)
-        listings = self._reading.collect_listings(with_servers=needs_servers)
+        # Detection asked every host for its servers. The servers of the steps are looked up again,
+        # in every cell if need be, which takes much less.
+        listings = self._reading.collect_listings(with_servers=False)
         if failed_checks := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
         index = ListingsIndex(listings)

@@ -35,15 +35,16 @@ def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether Nova has no record of the consumer.
 
     Proof: Nova has no record of the UUID: it is not a server, a deleted server or a migration, it
-    has no instance actions, no migration names it as its server, and every host was asked and none
-    lists it. The credentials can see a live server, so a 404 is not for lack of permission. The
-    consumer has allocations only on compute nodes of this Nova. A host that is gone counts too, if
-    its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA` and you name the host in
-    `orphan_cleanup_hosts` or the consumer in `orphan_cleanup_consumers`. The allocation is older
-    than `orphan_cleanup_unknown_min_age`. All of this rests on absence of evidence alone: a
-    consumer of another service that shares Nova's hosts looks the same. A consumer without a type
-    is undecided while the service catalogue has a service that makes allocations itself, unless
-    `orphan_cleanup_ignore_allocators` names that service.
+    has no instance actions, no migration names it as its server, and no cell has a row of it: every
+    host was asked for its servers, or every cell for this one, several times over. The credentials
+    can see a live server, so a 404 is not for lack of permission. The consumer has allocations only
+    on compute nodes of this Nova. A host that is gone counts too, if its provider has the trait
+    `COMPUTE_NODE` or `OWNER_NOVA` and you name the host in `orphan_cleanup_hosts` or the consumer
+    in `orphan_cleanup_consumers`. The allocation is older than `orphan_cleanup_unknown_min_age`.
+    All of this rests on absence of evidence alone: a consumer of another service that shares Nova's
+    hosts looks the same. A consumer without a type is undecided while the service catalogue has a
+    service that makes allocations itself, unless `orphan_cleanup_ignore_allocators` names that
+    service.
 
     Needs: Every cell, because the proof is that Nova has no record of the consumer anywhere.
 
@@ -60,6 +61,7 @@ def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
         index.snapshot.hypervisors,
         *view.migration_listings,
         *view.server_answers,
+        *view.subject.rows[:1],
     )
     unnamed = _list_unnamed_hosts(view, gone)
     if unnamed:
@@ -121,10 +123,16 @@ def _explain_unknown_min_age(age: int | None, policy: Policy) -> str:
 
 def _explain_incomplete_search(view: ConsumerView) -> str | None:
     """Return why Nova may have a record although no answer shows it; None if all were asked."""
-    if not view.index.has_servers_of_every_host:
+    rows = view.subject.rows
+    if any(answer.value is None for answer in rows):
         return (
-            "Nova has no record of the consumer, but not every host was asked for its servers: "
-            "run detection with mode=full on the whole cloud."
+            "A direct lookup finds no record of the consumer, but Nova did not answer when every "
+            f"cell was searched for it ({rows[-1].request}: {rows[-1].status})."
+        )
+    if not rows and not view.index.has_servers_of_every_host:
+        return (
+            "Nova has no record of the consumer, but neither was every host asked for its servers "
+            "nor every cell for this one: run detection with mode=full."
         )
     # Credentials that may not see the servers of others get the same answers.
     if not any(sample.status == 200 for sample in view.index.snapshot.samples):

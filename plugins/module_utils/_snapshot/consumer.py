@@ -154,6 +154,8 @@ class ConsumerView(ServerView):
         host = self.index.get_listed_host(self.subject.uuid)
         if host:
             return f"the hypervisor listing shows it on {host}"
+        if any(answer.value for answer in self.subject.rows):
+            return "a cell still has a row of the server, although its instance mapping is lost"
         if self.active_migration:
             return f"its migration {self.active_migration.uuid} is {self.active_migration.status}"
         if any(listing.value is None for listing in self.migration_listings):

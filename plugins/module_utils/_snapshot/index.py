@@ -71,11 +71,6 @@ class SnapshotIndex(ListingsIndex):
         """
         return list_failed_absence_checks(self.snapshot)
 
-    @property
-    def has_servers_of_every_host(self) -> bool:
-        """Whether every host was asked for its servers."""
-        return all(node.servers is not None for node in self.nodes.values())
-
     @functools.cached_property
     def nova_roots(self) -> frozenset[str]:
         """The root providers with a trait that only Nova sets, of those whose traits were read."""

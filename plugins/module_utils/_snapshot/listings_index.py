@@ -168,6 +168,11 @@ class ListingsIndex:
         return frozenset(self._nodes_by_host.get(host, ()))
 
     @functools.cached_property
+    def has_servers_of_every_host(self) -> bool:
+        """Whether every host was asked for its servers."""
+        return all(node.servers is not None for node in self.nodes.values())
+
+    @functools.cached_property
     def _nodes_by_host(self) -> Mapping[str, list[str]]:
         by_host: dict[str, list[str]] = {}
         for node in self.nodes.values():

@@ -117,8 +117,8 @@ def test_nothing_is_read_twice_in_novas_own_order() -> None:
     listing = Listing(range(1000))
     _read(listing, range(1000))
 
-    # Two pages of 125 in each of four strands, and one request that looks for more.
-    assert listing.pages == 8 + 2
+    # Forty parts of one page each, and a request that looks for more.
+    assert listing.pages == 40 + 2
 
 
 def test_providers_without_a_compute_node_are_not_used_as_markers() -> None:

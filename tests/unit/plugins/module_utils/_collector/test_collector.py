@@ -52,6 +52,7 @@ class Site(World):
         self.roots = [self.host(f"compute-{number}") for number in range(hosts)]
         self.asked_for_servers: list[str] = []
         self.asked_for_details: list[tuple[str, ...]] = []
+        self.searched: list[int] = []
 
     def reading(self) -> Collector:
         known = self.snapshot().evidence
@@ -75,6 +76,7 @@ class Site(World):
             find_deleted_server=lambda uuid, brief=False: known[uuid].deleted_listing,
             list_instance_actions=lambda uuid: known[uuid].actions,
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
+            list_server_rows=self._rows_of,
             get_host=lambda name: answer(f"GET /os-hosts/{name}", 404),
             believe_errors=lambda believe: None,
             retried=0,
@@ -109,6 +111,11 @@ class Site(World):
             )
             for root in providers
         }
+
+    def _rows_of(self, uuid: str, attempt: int) -> t.Any:
+        self.searched.append(attempt)
+        rows = (uuid,) if uuid in self.servers else ()
+        return answer(f"GET /servers?uuid={uuid}", 200, rows)
 
     def _servers_on(self, node: str) -> tuple[str, ...]:
         self.asked_for_servers.append(node)
@@ -158,23 +165,53 @@ def test_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) 
     assert site.looked_at(server, emptied, held, projects=(PROJECT,)).candidates == (held,)
 
 
-@pytest.mark.parametrize(("everywhere", "asked"), [(True, 0), (False, 1)])
-def test_renewed_proof_queries_only_hosts_with_allocations(everywhere: bool, asked: int) -> None:
-    """One case is a server whose row was archived since detection.
+def _without_servers(site: Site) -> t.Any:
+    """Return the listing of compute nodes as Nova returns it without their servers."""
+    listed = site.listings().hypervisors
+    nodes = tuple(d.replace(node, servers=None) for node in listed.value or ())
+    return d.replace(listed, value=nodes)
 
-    Nova then does not know it.
-    """
+
+def test_every_cell_is_searched_for_an_unknown_server_before_a_write() -> None:
+    """Its row was archived since detection, and so Nova does not know it."""
     site = Site(30)
+    site.server(site.roots[1], site.roots[1])
     server = site.server(site.roots[0], site.roots[0])
     site.delete(server, remembered=False)
-    listed = site.listings()
-    nodes = tuple(
-        node if everywhere else d.replace(node, servers=None)
-        for node in listed.hypervisors.value or ()
-    )
-    site.refresh([server], hypervisors=answer("GET /os-hypervisors/detail", 200, nodes))
+    again = site.refresh([server], hypervisors=_without_servers(site))
 
-    assert len(site.asked_for_servers) == asked
+    assert site.searched == list(range(10))
+    assert site.asked_for_servers == []
+    found = [finding.verdict for finding in judge(again, NO_MINIMUM_AGE)]
+    assert found == ["orphaned"]
+
+
+def test_live_server_without_an_instance_mapping_keeps_its_allocation() -> None:
+    """Every direct lookup of it is a 404, and only a search of its cell shows its row."""
+    site = Site(30)
+    site.server(site.roots[1], site.roots[1])
+    server = site.server(site.roots[0], site.roots[0])
+    site.unmapped.add(server)
+    site.answers("actions", server, 404)
+    again = site.refresh([server], hypervisors=_without_servers(site))
+
+    assert site.searched == [0]
+    found = [(finding.verdict, finding.reason) for finding in judge(again, NO_MINIMUM_AGE)]
+    assert found[0][0] == "undecided"
+    assert "mapping is lost" in found[0][1]
+
+
+def test_search_that_is_not_answered_proves_nothing() -> None:
+    site = Site(30)
+    site.server(site.roots[1], site.roots[1])
+    stranger = site.stranger(site.roots[0])
+    reader = site.reading()
+    reader._nova.list_server_rows = lambda uuid, attempt: answer("GET /servers?uuid", 503)
+    listings = site.listings(hypervisors=_without_servers(site))
+    again = reader.refresh_evidence(ListingsIndex(listings), [stranger])
+
+    found = [finding.verdict for finding in judge(again, NO_MINIMUM_AGE)]
+    assert found == ["undecided"]
 
 
 @pytest.mark.parametrize("together", [True, False])

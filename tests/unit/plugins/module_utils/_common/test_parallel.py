@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
+from unittest import mock
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._common import parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
     WORKERS,
+    map_at_best_pace,
     map_parallel,
 )
 
@@ -85,3 +88,30 @@ def test_no_call_is_running_when_an_error_is_raised() -> None:
     with pytest.raises(ValueError, match="refused"):
         map_parallel(fail_at_first, range(WORKERS))
     assert running == set()
+
+
+@pytest.mark.parametrize(("together", "at_once"), [(3.5, 1), (2.5, 4)])
+def test_rest_runs_in_parallel_only_if_the_trial_was_faster(together: float, at_once: int) -> None:
+    """One call takes a second; four in parallel take `together` seconds."""
+    times = iter([0.0, 1.0, 1.0, 1.0 + together])
+    running, most = set(), 0
+    lock = threading.Lock()
+
+    def call(number: int) -> int:
+        nonlocal most
+        with lock:
+            running.add(number)
+            most = max(most, len(running)) if number >= 6 else 0
+        time.sleep(0.005)
+        with lock:
+            running.discard(number)
+        return number
+
+    with mock.patch.object(parallel, "read_monotonic_clock", lambda: next(times)):
+        assert map_at_best_pace(call, range(40)) == list(range(40))
+    assert most == at_once
+
+
+def test_few_items_need_no_trial() -> None:
+    assert map_at_best_pace(str, range(6)) == ["0", "1", "2", "3", "4", "5"]
+    assert map_at_best_pace(str, []) == []

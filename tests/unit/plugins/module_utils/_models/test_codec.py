@@ -47,7 +47,11 @@ def test_older_file_of_the_same_format_is_read() -> None:
     document = json.loads(OLD_SNAPSHOT.read_text(encoding="utf-8"))
     snapshot = decode(document)
 
-    assert json.loads(json.dumps(encode(snapshot))) == document
+    written = json.loads(json.dumps(encode(snapshot)))
+    for evidence in written["snapshot"]["evidence"].values():
+        # This was added later.
+        assert evidence.pop("rows") == []
+    assert written == document
     kinds = [entry["kind"] for entry in build_findings(snapshot, Policy())["findings"]]
     assert sorted(kinds) == ["deleted_server", "ended_migration"]
 

@@ -326,6 +326,11 @@ class Cloud:
         known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
         return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
 
+    def list_server_rows(self, uuid: str, attempt: int = 0) -> t.Any:
+        self.happens()
+        rows = (uuid,) if uuid in self.world.servers else ()
+        return answer("GET /servers?uuid", 200, rows)
+
     def list_newest_servers(self, count: int) -> t.Any:
         self.happens()
         return answer("GET /servers/detail", 200, tuple(self.world.servers.values())[:count])

@@ -138,6 +138,10 @@ class TwoCells(Cloud):
         found = super().find_deleted_server(uuid, brief)
         return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
 
+    def list_server_rows(self, uuid: str, attempt: int = 0) -> t.Any:
+        found = super().list_server_rows(uuid, attempt)
+        return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
+
     def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
         found = super().probe_migration_marker(uuid, attempt)
         return answer(found.request, 400) if self.lacks_first() else found
@@ -241,6 +245,7 @@ class UnawareListings(TwoCells):
         "list_migrations_of_host",
         "find_deleted_server",
         "probe_migration_marker",
+        "list_server_rows",
         "list_servers_on_host",
         "list_newest_servers",
         "list_server_uuids",
