@@ -73,16 +73,21 @@ options:
     description:
       - With V(full), Nova is asked for all servers of all hosts, and every consumer is compared
         with them.
+      - With V(incremental), only what changed since the last reading is read, and what had a
+        finding then, see O(memory). It finds what V(full) finds, except for what was changed in a
+        database by hand and for servers that were deleted and archived in between. After
+        O(full_every), everything is read.
       - With V(triage), consumers and servers are read only for hosts whose used VCPUs and memory
         differ from what is allocated in Placement, for hosts that are not up, and for providers
         without a compute node. This takes a fraction of the time.
       - 'V(triage) misses wrong allocations that leave both sums unchanged: an orphan beside a
         missing allocation of the same size; allocations of disk, child providers or custom
         classes only; and a wrong project or user. It never decides on V(unknown_consumer).'
-      - Named O(hosts) and O(consumers) are always read in full.
+      - Named O(hosts) and O(consumers) are always read in full, and not with V(incremental).
     type: str
     choices:
       - full
+      - incremental
       - triage
     default: full
   shard:

@@ -73,6 +73,27 @@ options:
         the file. A run with O(hosts), O(consumers), O(projects), O(kinds) or O(mode=triage)
         removes nothing.
     type: path
+  memory:
+    description:
+      - Path of the file from which O(mode=incremental) knows what the last reading found. It is
+        written at the end of a sound reading, whole or not at all, with mode 0600, in check mode
+        too. A reading with O(mode=full) writes it if it exists.
+      - It contains UUIDs of providers and consumers, the amounts of their allocations, and names
+        of hosts. About 70 bytes are needed for each consumer.
+      - What the file says decides only what is looked up, and nothing is proven by it. If it is
+        missing, not complete, or of another cloud, region or scope, everything is read.
+      - Required with O(mode=incremental).
+    type: path
+    version_added: 2.0.0
+  full_every:
+    description:
+      - How long after a full reading O(mode=incremental) makes the next one by itself.
+      - A full reading finds what an incremental one cannot see, such as changes that were made in
+        a database by hand.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(12h) or V(1d).
+    type: str
+    default: 1d
+    version_added: 2.0.0
   snapshot_dest:
     description:
       - Path of the file to which the whole reading is written, as JSON with mode 0600.
@@ -119,6 +140,13 @@ EXAMPLES = r"""
     cloud: admin
     shard: 2/8
     dest: findings-2.json
+
+- name: Read only what changed since the last run, and everything once a day
+  osops.placement.orphan_detect:
+    cloud: admin
+    mode: incremental
+    memory: /var/lib/placement/findings.memory.json
+    dest: /var/lib/placement/findings.json
 
 - name: Show the number of orphans and what they hold
   ansible.builtin.debug:
@@ -235,6 +263,23 @@ summary:
       returned: success
       type: dict
       contains:
+        reading:
+          description: What was read. V(full) is everything in scope. V(incremental) is what
+            changed since an earlier reading, and what had a finding.
+          returned: success
+          type: str
+          sample: incremental
+        full_at:
+          description: When the last full reading began, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-22T03:00:00Z'
+        why_full:
+          description: Why everything was read in spite of O(mode=incremental), as a sentence.
+            Otherwise empty.
+          returned: success
+          type: str
+          sample: ''
         complete:
           description:
             - Whether the whole cloud was read and no two answers contradict each other.
@@ -898,6 +943,8 @@ undecided:
   contains: *entry
 """
 
+import dataclasses
+import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -907,6 +954,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
     run,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
+from ansible_collections.osops.placement.plugins.module_utils._collector.incremental import (
+    FullReadingNeeded,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
     find_absent_allocators,
     find_unknown_exclusions,
@@ -918,12 +968,14 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.scope i
     parse_scope,
     scope_options,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json,
     read_or_put_aside,
     write_json,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
     build_document,
 )
@@ -936,13 +988,25 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.first_se
     extract_history,
     parse_history,
 )
+from ansible_collections.osops.placement.plugins.module_utils._findings.memory import (
+    build_memory,
+    describe_source,
+    explain_full_reading,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
     parse_sighting_policy,
     sighting_policy_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
+    decode_memory,
+    encode_memory,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    Reading,
+    Scope,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
@@ -950,23 +1014,30 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.microver
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._models.memory import Memory
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Cloud,
+        Snapshot,
+    )
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     policy, scope = parse_policy(options), parse_scope(options)
+    full_every = _parse_full_every(options)
     # These are checked before the cloud is read, which takes long.
     sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
     selection = Selection(options["select"]) if options["select"] else None
     if options["snapshot_src"]:
-        snapshot = _load_snapshot(options["snapshot_src"], scope)
+        snapshot = _load_snapshot(options, scope)
         # Exclusions that have ended since were in force when the snapshot was taken.
         policy = parse_policy(options, snapshot.finished_at)
     else:
-        snapshot = _read_cloud(module, connect, scope)
+        snapshot = _read_cloud(module, connect, scope, full_every)
     # Kept before it is judged, so that a fault of a rule can be examined.
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
@@ -982,6 +1053,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         write_json(dest, document)
     if state:
         write_json(state, extract_history(document))
+    if _writes_memory(options, scope):
+        _write_memory(options["memory"], build_memory(index, findings))
     _warn_about_policy(module, policy, snapshot)
     # Most likely a typo in the expression, which would otherwise end in an empty plan.
     if selection and not any(entry["selected"] for entry in document["findings"]):
@@ -994,23 +1067,80 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     return result
 
 
-def _load_snapshot(path: str, scope: Scope) -> Snapshot:
-    """Return the snapshot in the file `path`. Raises InvalidInput when it should be narrowed."""
+def _parse_full_every(options: Mapping[str, t.Any]) -> int:
+    """Return after how many seconds a full reading is due.
+
+    Raises InvalidInput when it is not a duration, or when there is no file for the memory.
+    """
+    full_every = parse_duration(options["full_every"])
+    if options["mode"] == "incremental" and not options["memory"]:
+        raise InvalidInput(
+            "mode=incremental needs a file that keeps the last reading: set memory to a path that "
+            "is not removed between runs."
+        )
+    return full_every
+
+
+def _load_snapshot(options: Mapping[str, t.Any], scope: Scope) -> Snapshot:
+    """Return the snapshot in the file of `snapshot_src`.
+
+    Raises InvalidInput when it should be narrowed.
+    """
     # What was not read cannot be judged, and what was read belongs together.
-    if scope != Scope():
+    if scope != Scope() or options["mode"] == "incremental":
         raise InvalidInput(
             "snapshot_src is judged as it was read: it cannot be combined with hosts, consumers, "
             "projects, kinds, mode or shard."
         )
-    return decode(read_json(path))
+    return decode(read_json(options["snapshot_src"]))
 
 
-def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapshot:
+def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope, full_every: int) -> Snapshot:
     session = connect()
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
-    return Collector(session).collect(scope)
+    collector = Collector(session)
+    if module.params["mode"] != "incremental":
+        return collector.collect(scope)
+    try:
+        memory = _recall(module.params["memory"], session.cloud, scope, full_every)
+        return collector.collect_changes(scope, memory)
+    except FullReadingNeeded as reason:
+        snapshot = collector.collect(scope)
+        return dataclasses.replace(snapshot, reading=Reading(why_full=str(reason)))
+
+
+def _recall(path: str, cloud: Cloud, scope: Scope, full_every: int) -> Memory:
+    """Return what the file `path` remembers of the last reading.
+
+    Raises FullReadingNeeded when it says nothing about what has to be read now.
+    """
+    if not os.path.isfile(path):
+        raise FullReadingNeeded(f"There is no file {path} yet that remembers a reading.")
+    try:
+        memory = decode_memory(read_json(path))
+    except InvalidInput as error:
+        raise FullReadingNeeded(f"{path} cannot be used. {error}") from error
+    reason = explain_full_reading(memory, describe_source(cloud, scope), get_utc_now(), full_every)
+    if reason:
+        raise FullReadingNeeded(reason)
+    return memory
+
+
+def _writes_memory(options: Mapping[str, t.Any], scope: Scope) -> bool:
+    """Return whether the file `memory` is to be written after this reading."""
+    path = options["memory"]
+    if not path or options["snapshot_src"] or options["mode"] == "triage" or scope.is_narrow:
+        return False
+    # Nobody asked for the file who never reads incrementally.
+    return options["mode"] == "incremental" or os.path.isfile(path)
+
+
+def _write_memory(path: str, memory: Memory | None) -> None:
+    # After an unsound reading the older memory stays: what changed since then is read again.
+    if memory is not None:
+        write_json(path, encode_memory(memory), compact=True)
 
 
 def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:
@@ -1038,6 +1168,8 @@ def main() -> None:
         "select": {"type": "str"},
         "dest": {"type": "path"},
         "state": {"type": "path"},
+        "memory": {"type": "path"},
+        "full_every": {"type": "str", "default": "1d"},
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},
     }

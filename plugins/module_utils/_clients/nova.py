@@ -164,6 +164,57 @@ class NovaReader:
             lambda reply: parse_hypervisor(reply.body["hypervisor"], True).servers, reply, path
         )
 
+    def get_hypervisor(self, uuid: str) -> Answer[Hypervisor]:
+        """Return one compute node, without the servers of its host.
+
+        Nova searches the cells one after the other (nova/compute/api.py, compute_node_get).
+        """
+        return self._api.ask(
+            f"/os-hypervisors/{uuid}",
+            self._hypervisor_listing,
+            lambda reply: parse_hypervisor(reply.body["hypervisor"], False),
+        )
+
+    def list_changed_servers(self, since: str) -> Answer[tuple[Server, ...]]:
+        """Return the servers that Nova changed at or after `since`, deleted ones with them.
+
+        Nova compares `updated_at` (nova/db/main/api.py, _get_query_nova_resource_by_changes_time),
+        so that a change of the database by hand, which leaves that column alone, is not listed.
+
+        since: a time by Nova's clock, in UTC.
+        """
+        return self._listings.read(
+            Listing(
+                "/servers/detail",
+                self._listing,
+                "servers",
+                "id",
+                parse_server,
+                {"all_tenants": "1", "changes-since": since},
+            )
+        )
+
+    def list_changed_migrations(self, since: str) -> Answer[tuple[Migration, ...]]:
+        """Return the migrations that Nova changed at or after `since`, as `list_changed_servers`.
+
+        A migration that was made and never changed is not among them.
+        """
+        return self._listings.read(
+            Listing(
+                "/os-migrations",
+                self._listing,
+                "migrations",
+                self._migration_key,
+                parse_migration,
+                {"changes-since": since},
+            )
+        )
+
+    @property
+    def lists_changed_migrations(self) -> bool:
+        """Whether this Nova lists the migrations that have changed (2.59 and later)."""
+        return self._migration_key == "uuid"
+
     def list_servers_on_host(self, host: str) -> tuple[Server, ...]:
         """Return the servers of one host with their flavors; () if Nova does not list them."""
         return self.query_servers_on_host(host).value or ()

@@ -21,9 +21,17 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    get_compute_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import build_views
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
     calculate_resources,
     list_special_specs,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
+    list_touched_hosts,
+    list_touched_roots,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -37,6 +45,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocations,
         Provider,
+        Resources,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+        SnapshotIndex,
     )
 
 # Nova lists a deleted server with this status among the changed ones.
@@ -48,15 +61,18 @@ class Changes:
     """What changed since a memory was written.
 
     providers: all resource providers as they are now, by uuid.
-    allocations: by consumer, the allocations on the providers of `list_changed_providers`.
     servers: the servers that Nova has changed since, deleted ones included.
     migrations: the migrations that Nova has changed since.
     """
 
     providers: Mapping[str, Provider]
-    allocations: Mapping[str, Allocations]
     servers: tuple[Server, ...]
     migrations: tuple[Migration, ...]
+
+    @property
+    def deleted(self) -> frozenset[str]:
+        """The servers that Nova has deleted since."""
+        return frozenset(server.uuid for server in self.servers if server.status == _DELETED)
 
 
 def explain_changed_hosts(
@@ -75,33 +91,49 @@ def explain_changed_hosts(
 
 
 def list_changed_providers(memory: Memory, providers: Mapping[str, Provider]) -> list[str]:
-    """Return the providers whose allocations may have been written since, sorted."""
+    """Return the providers whose allocations may have been written since, sorted.
+
+    Those in a tree without a compute node are among them, because such a tree may be deleted once
+    it has no allocations.
+    """
+    roots_of_nodes = {node.uuid for node in memory.nodes}
     changed = []
     for uuid, provider in providers.items():
-        if memory.generations.get(uuid) != provider.generation:
+        is_changed = memory.generations.get(uuid) != provider.generation
+        if is_changed or (provider.root not in roots_of_nodes and not provider.sharing):
             changed.append(uuid)
     return sorted(changed)
 
 
-def merge_allocations(memory: Memory, changes: Changes) -> dict[str, Allocations]:
-    """Return all allocations by consumer: those read now, and the remembered ones elsewhere."""
-    changed = set(list_changed_providers(memory, changes.providers))
-    merged: dict[str, dict[str, t.Any]] = {}
-    for consumer, allocations in memory.allocations.items():
-        kept = {uuid: amounts for uuid, amounts in allocations.items() if uuid not in changed}
+def merge_allocations(
+    memory: Memory, read: Collection[str], allocations: Mapping[str, Allocations]
+) -> dict[str, Allocations]:
+    """Return all allocations by consumer: those read now, and the remembered ones elsewhere.
+
+    read: the providers whose `allocations` were read now.
+    """
+    read = set(read)
+    merged: dict[str, dict[str, Resources]] = {}
+    for consumer, remembered in memory.allocations.items():
+        kept = {uuid: amounts for uuid, amounts in remembered.items() if uuid not in read}
         if kept:
             merged[consumer] = kept
-    for consumer, allocations in changes.allocations.items():
-        merged.setdefault(consumer, {}).update(allocations)
-    return t.cast("dict[str, Allocations]", merged)
+    for consumer, current in allocations.items():
+        merged.setdefault(consumer, {}).update(current)
+    # A type checker does not take one mapping for the other.
+    return dict(merged)
 
 
 def choose_consumers(
-    memory: Memory, changes: Changes, allocations: Mapping[str, Allocations]
+    memory: Memory,
+    changes: Changes,
+    allocations: Mapping[str, Allocations],
+    shard: Shard | None = None,
 ) -> list[str]:
     """Return the consumers that have to be looked up, sorted.
 
     allocations: all of them by consumer, as `merge_allocations` returns them.
+    shard: the part of the cloud that is read.
     """
     chosen = set(memory.watched)
     servers = {server.uuid: server for server in changes.servers}
@@ -112,7 +144,12 @@ def choose_consumers(
             chosen.add(consumer)
     trees = _index_trees(memory)
     for server in changes.servers:
-        if not _is_in_order(server, allocations.get(server.uuid, {}), trees, changes.providers):
+        held = allocations.get(server.uuid, {})
+        tree = trees.get((server.host or "", server.node or ""))
+        # Another shard has the host, and this one has nothing of the server.
+        if shard and not held and tree and not shard.contains(tree):
+            continue
+        if not _is_in_order(server, held, tree, changes.providers):
             chosen.add(server.uuid)
     for migration in changes.migrations:
         # An ended migration without an allocation leaves nothing to look up.
@@ -123,6 +160,27 @@ def choose_consumers(
     return sorted(chosen)
 
 
+def find_nodes_to_read(index: SnapshotIndex, read: Collection[str]) -> frozenset[str] | None:
+    """Return the compute nodes that the evidence names, other than those in `read`.
+
+    The result is None where only a listing of all compute nodes can say which these are: a
+    candidate has an allocation of a provider without a compute node, or names a host of which no
+    compute node is remembered.
+    """
+    hosts = get_compute_hosts(index.snapshot.services)
+    named: set[str] = set()
+    for view in build_views(index):
+        named |= list_touched_roots(view)
+        for host in list_touched_hosts(view):
+            at_host = index.list_nodes_at(host)
+            if not at_host and host in hosts:
+                return None
+            named |= at_host
+    if not named <= set(index.nodes):
+        return None
+    return frozenset(named - set(read))
+
+
 def _index_trees(memory: Memory) -> dict[tuple[str, str], str]:
     """Return the root providers of the compute nodes by their hosts and names."""
     return {(node.host, node.name): node.uuid for node in memory.nodes}
@@ -131,16 +189,18 @@ def _index_trees(memory: Memory) -> dict[tuple[str, str], str]:
 def _is_in_order(
     server: Server,
     allocations: Allocations,
-    trees: Mapping[tuple[str, str], str],
+    tree: str | None,
     providers: Mapping[str, Provider],
 ) -> bool:
-    """Return whether a changed server plainly has what it needs, and nothing else."""
+    """Return whether a changed server plainly has what it needs, and nothing else.
+
+    tree: the root provider of the compute node that the server names, if it is remembered.
+    """
     if server.status == _DELETED:
         return not allocations
     if not server.host or not server.node:
         # Without a host and without an allocation there is nothing to judge.
         return not allocations and not server.host
-    tree = trees.get((server.host, server.node))
     if tree is None or not allocations:
         return False
     on_tree: dict[str, int] = {}

@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.service
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NOT_ASKED,
     Listings,
     Scope,
 )
@@ -73,19 +74,7 @@ class ListingReader:
             providers,
             lambda: list_compute_nodes(self._nova, services, providers, with_servers),
         )
-        migrations = self._nova.list_migrations()
-        # A cell that is down is missing from that listing, and the answer does not say so.
-        services_after = list_services(self._nova)
-        own_project = self._session.project
-        samples, projects = read_samples(self._nova, hypervisors, own_project)
-        if hypervisors.value and not with_servers and not any(sample.value for sample in samples):
-            # Only the hosts can say whether there is no live server or these credentials see none:
-            # nova-compute updates its number of servers only now and then.
-            hypervisors = list_compute_nodes(self._nova, services, providers, True)
-            if any(node.servers for node in hypervisors.value or ()):
-                samples, projects = read_samples(self._nova, hypervisors, own_project)
-        control = read_control(self._nova, samples)
-        listings = Listings(
+        begun = Listings(
             cloud=self._session.cloud,
             scope=scope or Scope(),
             started_at=started,
@@ -95,11 +84,37 @@ class ListingReader:
             usages=listing.usages,
             services=services,
             hypervisors=hypervisors,
-            migrations=migrations,
+            migrations=self._nova.list_migrations(),
+            services_after=NOT_ASKED,
+            samples=(),
+            control=None,
+        )
+        return self.complete(begun)
+
+    def complete(self, begun: Listings) -> Listings:
+        """Return the listings with what is read last: the steps 4 and 5.
+
+        begun: the listings of the steps before.
+        """
+        # A cell that is down is missing from the listing of migrations, and the answer does not
+        # say so.
+        services_after = list_services(self._nova)
+        own_project, hypervisors = self._session.project, begun.hypervisors
+        samples, projects = read_samples(self._nova, hypervisors, own_project)
+        without_servers = any(node.servers is None for node in hypervisors.value or ())
+        if without_servers and not any(sample.value for sample in samples):
+            # Only the hosts can say whether there is no live server or these credentials see none:
+            # nova-compute updates its number of servers only now and then.
+            hypervisors = list_compute_nodes(self._nova, begun.services, begun.providers, True)
+            if any(node.servers for node in hypervisors.value or ()):
+                samples, projects = read_samples(self._nova, hypervisors, own_project)
+        listings = d.replace(
+            begun,
+            hypervisors=hypervisors,
             services_after=services_after,
             samples=samples,
             sampled_projects=projects,
-            control=control,
+            control=read_control(self._nova, samples),
             aggregates=self._nova.list_aggregates(),
         )
         return self._add_hosts(listings)

@@ -290,7 +290,7 @@ class Lookups:
             return []
         listings = context.index.listings
         # A listing of all allocations already shows which migrations have none.
-        is_partial = context.fresh or listings.trees is not None
+        is_partial = context.fresh or listings.trees is not None or listings.reading.is_incremental
         evidence_of_migrations = []
         for migration in view.server_migrations:
             if migration.ended and (is_partial or migration.uuid in listings.allocations):

@@ -39,7 +39,11 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
             "default": [],
             "choices": [kind.name for kind in KINDS],
         },
-        "mode": {"type": "str", "default": "full", "choices": ["full", "triage"]},
+        "mode": {
+            "type": "str",
+            "default": "full",
+            "choices": ["full", "incremental", "triage"],
+        },
         "shard": {"type": "str"},
     }
 
@@ -56,16 +60,31 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     shard = None
     if options["shard"]:
         shard = _parse_shard(options["shard"])
+    mode = options["mode"]
+    if mode == "incremental":
+        _reject_incremental(options)
+        # It finds what a full reading finds.
+        mode = "full"
     chosen = Scope(
         hosts=tuple(sorted(hosts)),
         consumers=tuple(sorted(consumers)),
         projects=tuple(sorted(projects)),
         kinds=tuple(options["kinds"]),
-        mode=options["mode"],
+        mode=mode,
         shard=shard,
     )
     _reject_contradictions(chosen)
     return chosen
+
+
+def _reject_incremental(options: Mapping[str, t.Any]) -> None:
+    """Raise InvalidInput for named hosts and consumers, which are always read in full."""
+    for name in ("hosts", "consumers"):
+        if options[name]:
+            raise InvalidInput(
+                f"mode=incremental is for whole clouds and shards: leave out {name}, or use "
+                "mode=full."
+            )
 
 
 def _reject_contradictions(scope: Scope) -> None:

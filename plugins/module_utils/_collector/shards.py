@@ -102,13 +102,16 @@ def find_owning_root(
     """
     roots = {root for root in group_by_tree(allocations, index) if root is not None}
     homes = index.list_nodes_with(consumer)
+    server = server_details.get(consumer)
+    # An incremental reading has no listing that shows the servers of all hosts.
+    if not homes and server is not None and server.host:
+        homes = index.list_nodes_at(server.host)
     elsewhere = roots - homes
     if elsewhere:
         return min(elsewhere)
     if not homes:
         return min(filter(None, map(index.get_root, allocations)), default=None)
     home = None
-    server = server_details.get(consumer)
     if server is not None and len(homes) > 1:
         home = index.find_tree_at(server.host, server.node)
     return min((roots - {home}) or roots or homes)

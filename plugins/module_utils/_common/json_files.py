@@ -26,17 +26,19 @@ if t.TYPE_CHECKING:  # pragma: no cover
 T = t.TypeVar("T")
 
 
-def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
+def write_json(path: str, contents: Mapping[str, t.Any], compact: bool = False) -> None:
     """Write `contents` to `path`, and create its directory if it does not exist.
 
     A reader sees the old file or the whole new one.
+
+    compact: whether the file is for programs alone, without spaces and line breaks.
 
     Raises InvalidInput when the file cannot be written.
     """
     folder = os.path.dirname(os.path.abspath(path))
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        _replace_file(folder, path, contents)
+        _replace_file(folder, path, _format_json(contents, compact))
     except OSError as error:
         raise InvalidInput(
             f"{path} cannot be written: {error.strerror}. "
@@ -44,13 +46,18 @@ def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
         ) from error
 
 
-def _replace_file(folder: str, path: str, contents: Mapping[str, t.Any]) -> None:
+def _format_json(contents: Mapping[str, t.Any], compact: bool) -> str:
+    if compact:
+        return json.dumps(contents, separators=(",", ":"))
+    return json.dumps(contents, indent=2, sort_keys=True)
+
+
+def _replace_file(folder: str, path: str, text: str) -> None:
     # In the same folder, because a file cannot be renamed to another file system.
     file, unfinished = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}-")
     try:
         with os.fdopen(file, "w", encoding="utf-8") as stream:
-            json.dump(contents, stream, indent=2, sort_keys=True)
-            stream.write("\n")
+            stream.write(f"{text}\n")
         os.replace(unfinished, path)
     except BaseException:
         # Also when the run is stopped: a temporary file contains the same names.

@@ -86,6 +86,17 @@ def is_earlier(first: str | None, second: str | None) -> bool:
     return start < end
 
 
+def shift_time(moment: str, seconds: int) -> str:
+    """Return the time that is `seconds` after `moment` in UTC, to the second.
+
+    Raises InvalidInput when `moment` is not a time.
+    """
+    start = _parse_time(moment)
+    if start is None:
+        raise InvalidInput(f"{moment!r} is not a time.")
+    return format_time(start + datetime.timedelta(seconds=seconds))
+
+
 def parse_http_date(header: str | None) -> str | None:
     """Return the time in a `Date` header as `get_utc_now` writes it; None without a time."""
     if not header:

@@ -17,7 +17,10 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Unjudged
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Coverage,
+        Unjudged,
+    )
 
 
 def list_unjudged_hosts(coverage: Unjudged) -> list[str]:
@@ -39,4 +42,17 @@ def describe_unjudged_hosts(coverage: Unjudged) -> str:
     # Files of version 1.0 say only that something was not judged, and not what.
     if coverage.get("partial"):
         return "Part of the cloud was not judged, because a cell does not answer."
+    return ""
+
+
+def describe_reading(coverage: Coverage) -> str:
+    """Return a sentence for people about what was read; empty when simply everything was."""
+    if coverage.get("reading") == "incremental":
+        return (
+            "Only what changed was read, and what had a finding. The last full reading began at "
+            f"{coverage['full_at']}."
+        )
+    why_full = coverage.get("why_full")
+    if why_full:
+        return f"Everything was read. {why_full}"
     return ""

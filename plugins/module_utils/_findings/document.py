@@ -227,7 +227,11 @@ def _build_coverage(index: SnapshotIndex) -> Coverage:
         # Every shard lists the whole cloud, but answers only for its own part.
         providers = [provider for provider in providers if index.covers(provider.root)]
         nodes = [node for node in nodes if index.covers(node.uuid)]
+    reading = snapshot.reading
     return {
+        "reading": reading.mode,
+        "full_at": reading.full_at or snapshot.started_at,
+        "why_full": reading.why_full,
         "complete": not index.failed_absence_checks,
         "partial": bool(index.unjudged_hosts),
         "failed_checks": list(index.failed_checks),

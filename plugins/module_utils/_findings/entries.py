@@ -136,6 +136,13 @@ class Unjudged(t.TypedDict):
 class Coverage(Unjudged):
     """How much was read, and whether that is enough to change anything."""
 
+    # "full", or "incremental" where only what changed was read again. Files of version 1.0 do not
+    # have these three.
+    reading: t.NotRequired[str]
+    # When the last full reading began, in UTC.
+    full_at: t.NotRequired[str]
+    # Why an incremental reading was not enough; a sentence, or empty.
+    why_full: t.NotRequired[str]
     # Whether no check of the reading failed.
     complete: bool
     # A sentence for each reason why nothing may be changed.

@@ -2,14 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """What a reading leaves for the next one, so that only what changed has to be read again.
 
 A memory chooses what is looked up. It proves nothing: whatever it says, each consumer is judged by
-direct answers of this run.
+direct answers of the same run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocations,
@@ -31,19 +31,19 @@ MEMORY_FORMAT = 1
 
 @d.dataclass(frozen=True)
 class RememberedNode:
-    """A compute node, and the servers that its host had; None where it was not asked for them."""
+    """A compute node, with the number of its servers."""
 
     uuid: str
     host: str
     name: str
-    servers: frozenset[str] | None
+    servers: int
 
 
 @d.dataclass(frozen=True)
 class Memory:
     """What one reading found, as far as the next one needs it.
 
-    source: the cloud and the part of it: endpoints, region and shard. Of another source a memory
+    source: the cloud and the part of it: endpoints, region and scope. Of another source a memory
         says nothing.
     full_at: when the last full reading began, in UTC.
     changes_since: the time by Nova's clock after which changes of servers and of migrations were
@@ -51,7 +51,8 @@ class Memory:
     generations: by uuid of the provider, the generation under which its allocations were read.
     allocations: by consumer.
     hosts: the hosts with a nova-compute service.
-    watched: the consumers that were looked up; they are looked up again in every run.
+    watched: the consumers with a finding; they are looked up again in every run.
+    has_open_migrations: whether a migration had not ended.
     """
 
     source: str
@@ -62,6 +63,7 @@ class Memory:
     hosts: frozenset[str]
     nodes: tuple[RememberedNode, ...]
     watched: frozenset[str]
+    has_open_migrations: bool
 
 
 def encode_memory(memory: Memory) -> dict[str, t.Any]:
@@ -70,10 +72,10 @@ def encode_memory(memory: Memory) -> dict[str, t.Any]:
     Each uuid and each set of amounts is written once, and a number stands for it everywhere else:
     100 000 consumers take about 7 MB.
     """
-    provider_numbers = {uuid: number for number, uuid in enumerate(memory.generations)}
+    # A JSON file keeps the order of a list, and not that of an object.
+    providers = sorted(memory.generations)
+    provider_numbers = {uuid: number for number, uuid in enumerate(providers)}
     amount_numbers: dict[tuple[tuple[str, int], ...], int] = {}
-    # The consumers come first, in the order of their rows; servers without an allocation follow.
-    uuid_numbers = {consumer: number for number, consumer in enumerate(memory.allocations)}
     rows = []
     for allocations in memory.allocations.values():
         row: list[int] = []
@@ -82,30 +84,21 @@ def encode_memory(memory: Memory) -> dict[str, t.Any]:
             row.append(provider_numbers[provider])
             row.append(amount_numbers.setdefault(amounts, len(amount_numbers)))
         rows.append(row)
-    nodes = []
-    for node in memory.nodes:
-        servers = None
-        if node.servers is not None:
-            servers = _number_uuids(node.servers, uuid_numbers)
-        nodes.append([node.uuid, node.host, node.name, servers])
     return {
         "format": MEMORY_FORMAT,
         "source": memory.source,
         "full_at": memory.full_at,
         "changes_since": memory.changes_since,
-        "generations": dict(memory.generations),
+        "providers": providers,
+        "generations": [memory.generations[uuid] for uuid in providers],
         "amounts": [dict(amounts) for amounts in amount_numbers],
+        "consumers": list(memory.allocations),
         "allocations": rows,
         "hosts": sorted(memory.hosts),
-        "nodes": nodes,
-        "watched": _number_uuids(memory.watched, uuid_numbers),
-        "uuids": list(uuid_numbers),
+        "nodes": [d.astuple(node) for node in memory.nodes],
+        "watched": sorted(memory.watched),
+        "has_open_migrations": memory.has_open_migrations,
     }
-
-
-def _number_uuids(uuids: Iterable[str], numbers: dict[str, int]) -> list[int]:
-    """Return the numbers of the uuids, and give a number to each that has none."""
-    return sorted(numbers.setdefault(uuid, len(numbers)) for uuid in uuids)
 
 
 def decode_memory(contents: t.Any) -> Memory:
@@ -116,34 +109,28 @@ def decode_memory(contents: t.Any) -> Memory:
     try:
         if contents["format"] != MEMORY_FORMAT:
             raise InvalidInput(
-                f"The memory has format {contents['format']}, and this version reads format "
+                f"It has format {contents['format']}, and this version reads format "
                 f"{MEMORY_FORMAT}."
             )
         return _decode(contents)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise InvalidInput("The memory is not complete: it was edited or cut short.") from error
+        raise InvalidInput("It is not complete: it was edited or cut short.") from error
 
 
 def _decode(contents: t.Any) -> Memory:
-    uuids, amounts = contents["uuids"], contents["amounts"]
-    providers = list(contents["generations"])
+    providers, amounts = contents["providers"], contents["amounts"]
     allocations: dict[str, Allocations] = {}
-    for consumer, row in zip(uuids, contents["allocations"], strict=False):
+    for consumer, row in zip(contents["consumers"], contents["allocations"], strict=True):
         pairs = zip(row[::2], row[1::2], strict=True)
         allocations[consumer] = {providers[provider]: amounts[used] for provider, used in pairs}
-    nodes = []
-    for uuid, host, name, numbers in contents["nodes"]:
-        servers = None
-        if numbers is not None:
-            servers = frozenset(uuids[number] for number in numbers)
-        nodes.append(RememberedNode(uuid, host, name, servers))
     return Memory(
         source=contents["source"],
         full_at=contents["full_at"],
         changes_since=contents["changes_since"],
-        generations=contents["generations"],
+        generations=dict(zip(providers, contents["generations"], strict=True)),
         allocations=allocations,
         hosts=frozenset(contents["hosts"]),
-        nodes=tuple(nodes),
-        watched=frozenset(uuids[number] for number in contents["watched"]),
+        nodes=tuple(RememberedNode(*fields) for fields in contents["nodes"]),
+        watched=frozenset(contents["watched"]),
+        has_open_migrations=contents["has_open_migrations"] is not False,
     )

@@ -173,6 +173,26 @@ class Scope:
         return not self.kinds or bool(set(kinds) & set(self.kinds))
 
 
+@d.dataclass(frozen=True)
+class Reading:
+    """How much of the cloud was read again.
+
+    mode: `full`, or `incremental`, which reads only what changed since an earlier reading.
+    full_at: when the last full reading began; None if it is this one.
+    why_full: why a full reading was necessary although an incremental one was asked for; a
+        sentence, or empty.
+    """
+
+    mode: str = "full"
+    full_at: str | None = None
+    why_full: str = ""
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether only what changed was read."""
+        return self.mode == "incremental"
+
+
 @d.dataclass(frozen=True, kw_only=True)
 class Listings:
     """What Placement and Nova list: the cloud as a whole, before any consumer is looked up.
@@ -181,6 +201,8 @@ class Listings:
 
     cloud, scope: the cloud, and the part of it that is read.
     started_at: the time before the first request.
+    reading: how much was read again. In an incremental reading the allocations of the providers
+        that did not change, and the compute nodes that no candidate names, are remembered.
     providers: all resource providers, by uuid.
     allocations: by consumer, from the one listing that each provider has.
     trees: the roots of the trees whose allocations were read; None when all were.
@@ -201,6 +223,7 @@ class Listings:
     cloud: Cloud
     scope: Scope = Scope()
     started_at: str
+    reading: Reading = Reading()
     providers: t.Mapping[str, Provider]
     allocations: t.Mapping[str, Allocations]
     trees: tuple[str, ...] | None = None

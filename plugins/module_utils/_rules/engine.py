@@ -46,7 +46,10 @@ from ansible_collections.osops.placement.plugins.module_utils._rules import (
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import decide_unproven
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+    ConsumerView,
+    build_views,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
@@ -54,7 +57,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.microver
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 
@@ -110,35 +113,11 @@ def judge(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
 def judge_consumers(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
     """Return a finding for each candidate that is not healthy, in the order of their uuids."""
     findings = []
-    for view in _build_views(index):
+    for view in build_views(index):
         finding = _build_finding(view, policy)
         if finding:
             findings.append(finding)
     return tuple(findings)
-
-
-def _build_views(index: SnapshotIndex) -> Iterable[ConsumerView]:
-    """Yield a view of each candidate that was read and that has or should have an allocation."""
-    evidence_by_uuid = index.snapshot.evidence
-    for consumer in sorted(index.snapshot.candidates):
-        evidence = evidence_by_uuid.get(consumer)
-        if evidence is None or evidence.allocation.value is None:
-            continue
-        allocation = evidence.allocation.value
-        migration = index.migrations.get(consumer)
-        subject = evidence
-        # Whether a migration's allocation is needed follows from the server that it moves.
-        if migration is not None:
-            subject = evidence_by_uuid.get(migration.server, evidence)
-        # Without an allocation, only a live server is judged, because it should have one.
-        if allocation.resources or (migration is None and subject.server.value is not None):
-            yield ConsumerView(
-                index=index,
-                allocation=allocation,
-                evidence=evidence,
-                subject=subject,
-                migration=migration,
-            )
 
 
 def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:

@@ -24,7 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import ServerView
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
@@ -170,6 +170,30 @@ class ConsumerView(ServerView):
             if any(migration.uuid == self.consumer for migration in listing.value or ()):
                 return True
         return False
+
+
+def build_views(index: SnapshotIndex) -> Iterator[ConsumerView]:
+    """Yield a view of each candidate that was read and that has or should have an allocation."""
+    evidence_by_uuid = index.snapshot.evidence
+    for consumer in sorted(index.snapshot.candidates):
+        evidence = evidence_by_uuid.get(consumer)
+        if evidence is None or evidence.allocation.value is None:
+            continue
+        allocation = evidence.allocation.value
+        migration = index.migrations.get(consumer)
+        subject = evidence
+        # Whether a migration's allocation is needed follows from the server that it moves.
+        if migration is not None:
+            subject = evidence_by_uuid.get(migration.server, evidence)
+        # Without an allocation, only a live server is judged, because it should have one.
+        if allocation.resources or (migration is None and subject.server.value is not None):
+            yield ConsumerView(
+                index=index,
+                allocation=allocation,
+                evidence=evidence,
+                subject=subject,
+                migration=migration,
+            )
 
 
 def format_providers(view: ConsumerView) -> str:

@@ -167,6 +167,10 @@ class ListingsIndex:
         host = self._host_by_server.get(server, "")
         return frozenset(self._nodes_by_host.get(host, ()))
 
+    def list_nodes_at(self, host: str) -> frozenset[str]:
+        """Return the compute nodes of a host: one, or several of ironic's."""
+        return frozenset(self._nodes_by_host.get(host, ()))
+
     @functools.cached_property
     def has_servers_of_every_host(self) -> bool:
         """Whether every host was asked for its servers."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_reading,
     describe_unjudged_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
@@ -45,6 +46,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Coverage,
         FindingsDocument,
         Summary,
     )
@@ -92,7 +94,7 @@ def build_overview(report: Report) -> Overview:
     return {
         "cloud": findings["cloud"],
         "finished_at": findings["finished_at"],
-        "scope": _describe_scope(findings["scope"]),
+        "scope": _describe_scope(findings["scope"], coverage),
         "complete": coverage["complete"],
         "failed_checks": coverage["failed_checks"],
         "unjudged": describe_unjudged_hosts(coverage),
@@ -122,7 +124,7 @@ def _summarize_verdicts(counts: Mapping[str, int]) -> list[VerdictCount]:
     ]
 
 
-def _describe_scope(scope: ScopeDocument) -> list[tuple[str, str]]:
+def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str, str]]:
     """Return what a reading was narrowed to."""
     narrowed: list[tuple[str, str]] = []
     for key in _SCOPE_LISTS:
@@ -130,6 +132,9 @@ def _describe_scope(scope: ScopeDocument) -> list[tuple[str, str]]:
             narrowed.append((key, ", ".join(scope[key])))
     if scope["mode"] != "full":
         narrowed.append(("mode", scope["mode"]))
+    reading = describe_reading(coverage)
+    if reading:
+        narrowed.append(("reading", reading))
     return narrowed
 
 

@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_reading,
     describe_unjudged_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
@@ -358,6 +359,7 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
             "because nothing may be changed.",
             width,
         )
+    lines += wrap_text(make_printable(describe_reading(coverage)), width)
     lines += format_failed_checks(coverage["failed_checks"], width)
     unjudged = make_printable(describe_unjudged_hosts(coverage))
     lines += [Line(line, WARNING) for line in wrap_text(unjudged, width)]

@@ -1,0 +1,354 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""One reading of what changed since an earlier one.
+
+The order of the requests is that of a full reading (`_collector.collector`): Placement, then Nova,
+then the candidates. A memory says which providers, servers and migrations did not change, and so
+which consumers need no lookup. Each candidate is looked up as ever, and so is every compute node
+that a candidate names: nothing that is concluded rests on memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.changes import (
+    Changes,
+    choose_consumers,
+    explain_changed_hosts,
+    find_nodes_to_read,
+    list_changed_providers,
+    merge_allocations,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
+    list_compute_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
+    list_services_with_retry,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.shards import (
+    list_providers_to_read,
+    list_roots_in_shard,
+    select_allocations,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NOT_ASKED,
+    Answer,
+    Listings,
+    Reading,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    get_compute_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    has_every_cell_answered,
+    list_failed_checks,
+    list_unjudged_hosts,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+        PlacementReader,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.evidence import (
+        EvidenceReader,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.listings import (
+        ListingReader,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
+        Memory,
+        RememberedNode,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Cloud,
+        Scope,
+        Snapshot,
+    )
+
+# Stands for the request when single compute nodes are read and the others remembered.
+READ_ONE_BY_ONE = "GET /os-hypervisors/… of each compute node that a candidate names"
+
+# How often the evidence may name further compute nodes before all are listed.
+_MAX_ROUNDS = 3
+
+# A single compute node costs Nova more than one in a listing: from this part of all on, the listing
+# is cheaper, unless there are only a few.
+_MAX_FRACTION = 0.25
+_MIN_NODES = 10
+
+# The kinds for which every consumer or every provider has to be read.
+_KINDS_OF_ALL = ("wrong_owner", "capacity_mismatch")
+
+
+class FullReadingNeeded(Exception):
+    """The whole cloud has to be read; the text is the reason, as a sentence."""
+
+
+class IncrementalReader:
+    """Reads what changed in a cloud since a memory was written.
+
+    make_evidence_reader: returns the reader of the candidates, from the index of the listings.
+    """
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        placement: PlacementReader,
+        nova: NovaReader,
+        listings: ListingReader,
+        make_evidence_reader: Callable[[ListingsIndex], EvidenceReader],
+    ) -> None:
+        self._cloud = cloud
+        self._placement = placement
+        self._nova = nova
+        self._listings = listings
+        self._make_evidence_reader = make_evidence_reader
+
+    def read(self, scope: Scope, memory: Memory) -> Snapshot:
+        """Read what changed in `scope` since `memory` was written.
+
+        Raises FullReadingNeeded where that is not enough to find what a full reading finds, and
+        CloudError when the listings cannot be read.
+        """
+        self._require_filters(scope)
+        started = get_utc_now()
+        services = list_services_with_retry(self._nova)
+        if not has_every_cell_answered(services):
+            raise FullReadingNeeded("A cell does not answer.")
+        providers = self._placement.list_providers()
+        reason = explain_changed_hosts(memory, providers, get_compute_hosts(services))
+        if reason:
+            raise FullReadingNeeded(reason)
+        allocations = self._read_allocations(scope, memory, providers)
+        changes = self._read_changes(memory, providers)
+        allocations = self._leave_out_deleted(changes, allocations)
+        candidates = choose_consumers(memory, changes, allocations, scope.shard)
+        begun = Listings(
+            cloud=self._cloud,
+            scope=scope,
+            started_at=started,
+            reading=Reading("incremental", memory.full_at),
+            providers=providers,
+            allocations=allocations,
+            trees=_list_trees(scope, memory, providers),
+            services=services,
+            hypervisors=NOT_ASKED,
+            migrations=self._read_migrations(memory, changes, candidates),
+            services_after=NOT_ASKED,
+            samples=(),
+            control=None,
+        )
+        details = {server.uuid: server for server in changes.servers}
+        snapshot = self._read_candidates(begun, memory, candidates, details)
+        failed_checks = list_failed_checks(snapshot)
+        if failed_checks:
+            raise FullReadingNeeded(f"What changed could not be read soundly. {failed_checks[0]}")
+        if list_unjudged_hosts(snapshot):
+            raise FullReadingNeeded("A cell stopped answering.")
+        return _correct_allocations(snapshot)
+
+    def _require_filters(self, scope: Scope) -> None:
+        if not self._nova.lists_changed_migrations:
+            raise FullReadingNeeded(
+                "This Nova cannot list the migrations that have changed: that needs compute "
+                "microversion 2.59."
+            )
+        for kind in _KINDS_OF_ALL:
+            if kind in scope.kinds:
+                raise FullReadingNeeded(f"The kind {kind} needs everything to be read.")
+
+    def _read_allocations(
+        self, scope: Scope, memory: Memory, providers: Mapping[str, Provider]
+    ) -> Mapping[str, Allocations]:
+        """Return all allocations in scope, of which those of the changed providers are read now."""
+        wanted = list_changed_providers(memory, providers)
+        if scope.shard:
+            in_shard = set(list_providers_to_read(scope.shard, providers))
+            wanted = [uuid for uuid in wanted if uuid in in_shard]
+        current = self._placement.list_allocations_on_providers(wanted)
+        merged = merge_allocations(memory, wanted, current)
+        if scope.shard:
+            return select_allocations(scope.shard, merged, providers)
+        return merged
+
+    def _read_changes(self, memory: Memory, providers: Mapping[str, Provider]) -> Changes:
+        servers = self._nova.list_changed_servers(memory.changes_since)
+        migrations = self._nova.list_changed_migrations(memory.changes_since)
+        for answer in (servers, migrations):
+            if answer.value is None:
+                raise FullReadingNeeded(
+                    f"Nova answered {answer.status} when asked for what has changed "
+                    f"({answer.request})."
+                )
+        return Changes(providers, servers.value or (), migrations.value or ())
+
+    def _leave_out_deleted(
+        self, changes: Changes, allocations: Mapping[str, Allocations]
+    ) -> dict[str, Allocations]:
+        """Return the allocations without those that the deletion of a server has removed.
+
+        Placement gives no new generation to a provider when an allocation is deleted.
+        """
+        deleted = sorted(changes.deleted & set(allocations))
+        kept = dict(allocations)
+        answers = map_parallel(self._placement.get_allocation, deleted)
+        for uuid, answer in zip(deleted, answers, strict=True):
+            if answer.value is not None and not answer.value.resources:
+                del kept[uuid]
+        return kept
+
+    def _read_migrations(
+        self, memory: Memory, changes: Changes, candidates: Sequence[str]
+    ) -> Answer[tuple[Migration, ...]]:
+        """Return all migrations, or those that changed where no other one can matter.
+
+        That a candidate is no migration is proven by the whole listing alone.
+        """
+        is_open = any(not migration.ended for migration in changes.migrations)
+        if candidates or is_open or memory.has_open_migrations:
+            return self._nova.list_migrations()
+        return self._nova.list_changed_migrations(memory.changes_since)
+
+    def _read_candidates(
+        self,
+        begun: Listings,
+        memory: Memory,
+        candidates: Sequence[str],
+        details: Mapping[str, Server],
+    ) -> Snapshot:
+        """Look up the candidates, and every compute node that they name."""
+        nodes = {node.uuid: _recall_node(node) for node in memory.nodes}
+        roots = {provider.uuid for provider in begun.providers.values() if provider.is_host}
+        if not roots <= set(nodes):
+            # Only a listing of all compute nodes shows that a provider has none.
+            return self._read_with_all_nodes(begun, candidates, details)
+        wanted = _list_named_nodes(begun, nodes, candidates, details)
+        read: set[str] = set()
+        listings: Listings | None = None
+        for _round in range(_MAX_ROUNDS):
+            if len(read | wanted) > max(_MIN_NODES, len(nodes) * _MAX_FRACTION):
+                break
+            found = self._read_nodes(wanted)
+            if found is None:
+                break
+            nodes.update(found)
+            read |= wanted
+            hypervisors = Answer(READ_ONE_BY_ONE, "", 200, get_utc_now(), tuple(nodes.values()))
+            if listings is None:
+                listings = self._listings.complete(d.replace(begun, hypervisors=hypervisors))
+                if listings.hypervisors.request != READ_ONE_BY_ONE:
+                    # No live server was found, and so every host was asked for its servers.
+                    return self._finish(listings, candidates, details)
+            listings = d.replace(listings, hypervisors=hypervisors)
+            snapshot = self._finish(listings, candidates, details)
+            more = find_nodes_to_read(SnapshotIndex(snapshot), read)
+            if more is None:
+                break
+            if not more:
+                return snapshot
+            wanted = set(more)
+        return self._read_with_all_nodes(begun, candidates, details)
+
+    def _read_with_all_nodes(
+        self, begun: Listings, candidates: Sequence[str], details: Mapping[str, Server]
+    ) -> Snapshot:
+        hypervisors = list_compute_nodes(self._nova, begun.services, begun.providers, False)
+        listings = self._listings.complete(d.replace(begun, hypervisors=hypervisors))
+        return self._finish(listings, candidates, details)
+
+    def _finish(
+        self, listings: Listings, candidates: Sequence[str], details: Mapping[str, Server]
+    ) -> Snapshot:
+        reader = self._make_evidence_reader(ListingsIndex(listings))
+        reader.read_providers(candidates)
+        return reader.finish(candidates, details)
+
+    def _read_nodes(self, uuids: Collection[str]) -> dict[str, Hypervisor] | None:
+        """Return the compute nodes by uuid; None if Nova does not find one of them."""
+        answers = map_parallel(self._nova.get_hypervisor, sorted(uuids))
+        nodes = {}
+        for answer in answers:
+            if answer.value is None:
+                return None
+            nodes[answer.value.uuid] = answer.value
+        return nodes
+
+
+def _list_trees(
+    scope: Scope, memory: Memory, providers: Mapping[str, Provider]
+) -> tuple[str, ...] | None:
+    """Return the roots of the trees in scope, None for all."""
+    if scope.shard is None:
+        return None
+    nodes = map(_recall_node, memory.nodes)
+    return tuple(sorted(list_roots_in_shard(scope.shard, providers, nodes)))
+
+
+def _recall_node(node: RememberedNode) -> Hypervisor:
+    return Hypervisor(
+        node.uuid, node.name, node.host, "", "", servers=None, running_vms=node.servers
+    )
+
+
+def _list_named_nodes(
+    begun: Listings,
+    nodes: Mapping[str, Hypervisor],
+    candidates: Sequence[str],
+    details: Mapping[str, Server],
+) -> set[str]:
+    """Return the compute nodes that are already known to have to do with a candidate."""
+    named: set[str] = set()
+    hosts: set[str] = set()
+    for consumer in candidates:
+        for uuid in begun.allocations.get(consumer, {}):
+            if uuid in begun.providers:
+                named.add(begun.providers[uuid].root)
+        server = details.get(consumer)
+        if server is not None and server.host:
+            hosts.add(server.host)
+    for migration in begun.migrations.value or ():
+        if migration.uuid in candidates or migration.server in candidates:
+            hosts.update(filter(None, (migration.source_compute, migration.dest_compute)))
+    for node in nodes.values():
+        if node.host in hosts:
+            named.add(node.uuid)
+    return named & set(nodes)
+
+
+def _correct_allocations(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with the allocations of its candidates as their lookups show them."""
+    allocations = dict(snapshot.allocations)
+    for uuid in snapshot.candidates:
+        allocation = snapshot.evidence[uuid].allocation.value
+        if allocation is None:
+            continue
+        allocations.pop(uuid, None)
+        if allocation.resources:
+            allocations[uuid] = allocation.resources
+    return d.replace(snapshot, allocations=allocations)
