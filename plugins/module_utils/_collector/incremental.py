@@ -171,7 +171,7 @@ class IncrementalReader:
             raise FullReadingNeeded(f"What changed could not be read soundly. {failed_checks[0]}")
         if list_unjudged_hosts(snapshot):
             raise FullReadingNeeded("A cell stopped answering.")
-        return _correct_allocations(snapshot)
+        return _drop_settled(snapshot)
 
     def _require_filters(self, scope: Scope) -> None:
         if not self._nova.lists_changed_migrations:
@@ -341,14 +341,24 @@ def _list_named_nodes(
     return named & set(nodes)
 
 
-def _correct_allocations(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with the allocations of its candidates as their lookups show them."""
+def _drop_settled(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot without the candidates that a full reading would not have.
+
+    A full reading learns of a consumer without an allocation only from the host of a server. The
+    allocations become those that the lookups have shown.
+    """
     allocations = dict(snapshot.allocations)
+    candidates = []
     for uuid in snapshot.candidates:
-        allocation = snapshot.evidence[uuid].allocation.value
+        evidence = snapshot.evidence[uuid]
+        allocation = evidence.allocation.value
         if allocation is None:
+            candidates.append(uuid)
             continue
         allocations.pop(uuid, None)
+        server = evidence.server.value
         if allocation.resources:
             allocations[uuid] = allocation.resources
-    return d.replace(snapshot, allocations=allocations)
+        if allocation.resources or (server is not None and server.host):
+            candidates.append(uuid)
+    return d.replace(snapshot, allocations=allocations, candidates=tuple(candidates))

@@ -28,6 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Server,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
 
 HERE, THERE, POOL, CHILD = "root-1", "root-2", "pool", "child-1"
 SMALL = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
@@ -43,8 +44,8 @@ FLAVOR = Flavor(vcpus=1, ram=512, disk=1, ephemeral=0, swap=0, extra_specs={})
 
 def make_memory(**fields: t.Any) -> Memory:
     nodes = (
-        RememberedNode(HERE, "compute-1", "node-1", frozenset({"server"})),
-        RememberedNode(THERE, "compute-2", "node-2", frozenset()),
+        RememberedNode(HERE, "compute-1", "node-1", 1),
+        RememberedNode(THERE, "compute-2", "node-2", 0),
     )
     memory = Memory(
         source="cloud",
@@ -55,6 +56,7 @@ def make_memory(**fields: t.Any) -> Memory:
         hosts=frozenset({"compute-1", "compute-2"}),
         nodes=nodes,
         watched=frozenset(),
+        has_open_migrations=False,
     )
     return d.replace(memory, **fields)
 
@@ -100,13 +102,16 @@ def choose(
     migrations: tuple[Migration, ...] = (),
     changed: t.Collection[str] = (),
     allocations: t.Any = None,
+    shard: Shard | None = None,
 ) -> list[str]:
     """Choose the consumers after changes; the providers in `changed` have new generations."""
     providers = dict(PROVIDERS)
     for uuid in changed:
         providers[uuid] = d.replace(providers[uuid], generation=6)
-    changes = Changes(providers, allocations or {}, servers, migrations)
-    return choose_consumers(memory, changes, merge_allocations(memory, changes))
+    changes = Changes(providers, servers, migrations)
+    read = list_changed_providers(memory, providers)
+    merged = merge_allocations(memory, read, allocations or {})
+    return choose_consumers(memory, changes, merged, shard)
 
 
 def test_nothing_is_looked_up_without_a_change() -> None:
@@ -206,13 +211,28 @@ def test_changed_migration_is_looked_up_with_its_server(
     assert choose(memory, migrations=(make_migration(status),)) == chosen
 
 
+def test_server_on_a_host_of_another_shard_is_left_to_it() -> None:
+    shards = [Shard(1, 2), Shard(2, 2)]
+    mine = next(shard for shard in shards if shard.contains(HERE))
+    other = next(shard for shard in shards if not shard.contains(HERE))
+    memory = make_memory(allocations={})
+
+    assert choose(memory, make_server(), shard=mine) == ["server"]
+    assert choose(memory, make_server(), shard=other) == []
+
+
+def test_tree_without_a_compute_node_is_always_read() -> None:
+    memory = make_memory(nodes=())
+
+    assert list_changed_providers(memory, PROVIDERS) == [CHILD, HERE, THERE]
+
+
 def test_remembered_allocations_elsewhere_stay() -> None:
     memory = make_memory(allocations={"server": {HERE: SMALL, POOL: {"DISK_GB": 1}}})
     providers = {**PROVIDERS, HERE: d.replace(PROVIDERS[HERE], generation=6)}
-    changes = Changes(providers, {"server": {HERE: WITHOUT_DISK}}, (), ())
 
     assert list_changed_providers(memory, providers) == [HERE]
-    assert merge_allocations(memory, changes) == {
+    assert merge_allocations(memory, [HERE], {"server": {HERE: WITHOUT_DISK}}) == {
         "server": {HERE: WITHOUT_DISK, POOL: {"DISK_GB": 1}}
     }
 

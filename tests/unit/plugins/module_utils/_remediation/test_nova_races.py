@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
     compute_nodes,
     evidence,
     host_lookups,
+    incremental,
     samples,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
@@ -66,6 +67,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 )
 
 if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
         Life,
         Operation,
@@ -81,6 +83,7 @@ PARALLEL = (
     compute_nodes,
     evidence,
     host_lookups,
+    incremental,
     samples,
 )
 BYSTANDER = next(iter(Nova().world.servers))
@@ -234,6 +237,15 @@ class Cloud:
 
     # Nova
 
+    lists_changed_migrations = True
+
+    def get_hypervisor(self, uuid: str) -> t.Any:
+        self.happens()
+        for node in self.world.snapshot().hypervisors.value or ():
+            if node.uuid == uuid:
+                return answer("GET /os-hypervisors/", 200, d.replace(node, servers=None))
+        return answer("GET /os-hypervisors/", 404)
+
     def list_services(self) -> t.Any:
         self.happens()
         return answer("GET /os-services", 200, tuple(self.world.services))
@@ -372,17 +384,9 @@ def _one_after_another(
     return list(map(function, items))
 
 
-def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
-    """Detect and remediate all but some kinds, and return what was written."""
-    newest = types.SimpleNamespace(max_microversion=(1, 37))
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: newest,
-        request=cloud.request,
-    )
-    journal = types.SimpleNamespace(
-        record_before=lambda steps: None, record_after=lambda outcomes: None
-    )
+@contextlib.contextmanager
+def open_collector(cloud: Cloud) -> t.Iterator[collector.Collector]:
+    """Yield a collector that reads `cloud`, one request after the other."""
     session = types.SimpleNamespace(
         cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None
     )
@@ -395,21 +399,44 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
     ):
         for module in PARALLEL:
             patches.enter_context(mock.patch.object(module, "map_parallel", _one_after_another))
-        reading = collector.Collector(t.cast("t.Any", session))
-        found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
-        steps = [
-            Step(finding.id, finding.kind, finding.change)
-            for finding in found
-            if finding.verdict == ORPHANED
-            and isinstance(finding.change, Change)
-            and finding.kind not in but
-        ]
-        writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
-        outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
-            steps, str
-        )
-    assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
+        yield collector.Collector(t.cast("t.Any", session))
+
+
+def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
+    """Detect and remediate all but some kinds, and return what was written."""
+    with open_collector(cloud) as reading:
+        remediate(cloud, reading, judge(reading.collect(Scope()), NO_MINIMUM_AGE), but)
     return cloud.written
+
+
+def remediate(
+    cloud: Cloud,
+    reading: collector.Collector,
+    found: t.Iterable[Finding],
+    but: t.Collection[str] = (),
+) -> None:
+    """Make the changes of all orphans in `found`, but not those of some kinds."""
+    newest = types.SimpleNamespace(max_microversion=(1, 37))
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: newest,
+        request=cloud.request,
+    )
+    journal = types.SimpleNamespace(
+        record_before=lambda steps: None, record_after=lambda outcomes: None
+    )
+    steps = [
+        Step(finding.id, finding.kind, finding.change)
+        for finding in found
+        if finding.verdict == ORPHANED
+        and isinstance(finding.change, Change)
+        and finding.kind not in but
+    ]
+    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
+    outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
+        steps, str
+    )
+    assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
 
 
 @st.composite
