@@ -152,8 +152,10 @@ def choose_consumers(
         if not _is_in_order(server, held, tree, changes.providers):
             chosen.add(server.uuid)
     for migration in changes.migrations:
-        # An ended migration without an allocation leaves nothing to look up.
-        if not migration.ended:
+        held = allocations.get(migration.server, {})
+        # An ended migration without an allocation leaves nothing to look up, but what a server has
+        # of a child provider may have been explained by where it was.
+        if not migration.ended or not _has_roots_only(held, changes.providers):
             chosen.add(migration.server)
         if migration.uuid in allocations:
             chosen.update((migration.uuid, migration.server))
@@ -184,6 +186,11 @@ def find_nodes_to_read(index: SnapshotIndex, read: Collection[str]) -> frozenset
 def _index_trees(memory: Memory) -> dict[tuple[str, str], str]:
     """Return the root providers of the compute nodes by their hosts and names."""
     return {(node.host, node.name): node.uuid for node in memory.nodes}
+
+
+def _has_roots_only(allocations: Allocations, providers: Mapping[str, Provider]) -> bool:
+    """Return whether no allocation is on a child provider, or on one that was not listed."""
+    return all(uuid in providers and providers[uuid].root == uuid for uuid in allocations)
 
 
 def _is_in_order(

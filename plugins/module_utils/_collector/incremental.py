@@ -147,7 +147,7 @@ class IncrementalReader:
             raise FullReadingNeeded(reason)
         allocations = self._read_allocations(scope, memory, providers)
         changes = self._read_changes(memory, providers)
-        allocations = self._leave_out_deleted(changes, allocations)
+        allocations = self._look_up_remembered(changes, allocations, memory)
         candidates = choose_consumers(memory, changes, allocations, scope.shard)
         begun = Listings(
             cloud=self._cloud,
@@ -208,20 +208,27 @@ class IncrementalReader:
                 )
         return Changes(providers, servers.value or (), migrations.value or ())
 
-    def _leave_out_deleted(
-        self, changes: Changes, allocations: Mapping[str, Allocations]
+    def _look_up_remembered(
+        self, changes: Changes, allocations: Mapping[str, Allocations], memory: Memory
     ) -> dict[str, Allocations]:
-        """Return the allocations without those that the deletion of a server has removed.
+        """Return the allocations with those of the changed servers as they are now.
 
-        Placement gives no new generation to a provider when an allocation is deleted.
+        Placement gives no new generation to a provider when an allocation is deleted, so what is
+        remembered of a changed server may be gone.
         """
-        deleted = sorted(changes.deleted & set(allocations))
-        kept = dict(allocations)
-        answers = map_parallel(self._placement.get_allocation, deleted)
-        for uuid, answer in zip(deleted, answers, strict=True):
-            if answer.value is not None and not answer.value.resources:
-                del kept[uuid]
-        return kept
+        current = dict(allocations)
+        remembered = [
+            server.uuid
+            for server in changes.servers
+            if server.uuid in allocations
+            and memory.allocations.get(server.uuid) == allocations[server.uuid]
+        ]
+        answers = map_parallel(self._placement.get_allocation, remembered)
+        for uuid, answer in zip(remembered, answers, strict=True):
+            # One that cannot be read now is looked up again as a candidate.
+            if answer.value is not None:
+                current[uuid] = answer.value.resources
+        return {uuid: held for uuid, held in current.items() if held}
 
     def _read_migrations(
         self, memory: Memory, changes: Changes, candidates: Sequence[str]
