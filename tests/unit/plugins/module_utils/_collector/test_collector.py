@@ -84,7 +84,9 @@ class Site(World):
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
         )
         neutron = types.SimpleNamespace(list_ports=lambda uuid: known[uuid].ports)
-        session = types.SimpleNamespace(placement=None, compute=None, network=None)
+        session = types.SimpleNamespace(
+            cloud=self.snapshot().cloud, placement=None, compute=None, network=None
+        )
         with (
             mock.patch.object(collector, "PlacementReader", lambda api: placement),
             mock.patch.object(collector, "NovaReader", lambda api: nova),

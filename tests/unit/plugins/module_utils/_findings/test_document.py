@@ -138,6 +138,9 @@ def test_document_without_findings_is_empty() -> None:
 
 def test_coverage_says_how_much_was_read(cloud: Cloud) -> None:
     assert cloud.report()["summary"]["coverage"] == {
+        "reading": "full",
+        "full_at": "2026-11-20T12:00:00Z",
+        "why_full": "",
         "complete": True,
         "partial": False,
         "failed_checks": [],

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Readings of what changed, on a real cloud: they find what full readings find, and read little."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.interposer import interposed
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
+
+OWN_CLOUD = True
+YOUNG = {"min_age": "0", "unknown_min_age": "0"}
+# Each changes the cloud in another way since the last reading: servers, allocations or both.
+CHANGES = (
+    "healthy",
+    "extra_host",
+    "misplaced_allocation",
+    "ended_migration",
+    "unconfirmed_resize",
+    "shelved_offloaded",
+    "soft_deleted",
+    "deleted_server",
+)
+
+
+class Reader:
+    """Detections that share one memory."""
+
+    def __init__(self, ansible: Ansible, folder: Path) -> None:
+        self._ansible = ansible
+        self.memory = folder / "findings.memory.json"
+
+    def read(self, mode: str = "incremental", **options: t.Any) -> dict[str, t.Any]:
+        result = self._ansible.module(
+            "orphan_detect", mode=mode, memory=str(self.memory), **YOUNG, **options
+        )
+        assert not result["failed"], result.get("msg")
+        return result
+
+
+@pytest.fixture(name="reader")
+def _reader(ansible: Ansible, minicloud: Minicloud, tmp_path: Path) -> Reader:
+    minicloud.scenario("healthy")
+    reader = Reader(ansible, tmp_path)
+    reader.read()
+    return reader
+
+
+def _outline(result: dict[str, t.Any]) -> set[tuple[str, str, str]]:
+    """Return the id, verdict and reason of each entry."""
+    entries = [*result["findings"], *result["protected"], *result["undecided"]]
+    return {(entry["id"], entry["verdict"], entry["reason"]) for entry in entries}
+
+
+def test_first_reading_is_full_and_says_why(ansible: Ansible, tmp_path: Path) -> None:
+    reader = Reader(ansible, tmp_path)
+    first = reader.read()["summary"]["coverage"]
+    second = reader.read()["summary"]["coverage"]
+
+    assert (first["reading"], second["reading"]) == ("full", "incremental")
+    assert "no file" in first["why_full"] and second["why_full"] == ""
+    assert second["full_at"] == first["full_at"]
+    assert reader.memory.stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_changed_costs_few_requests(
+    reader: Reader, ansible: Ansible, minicloud: Minicloud
+) -> None:
+    with interposed(ansible, minicloud) as wires:
+        # Another endpoint is another cloud to the memory.
+        reader.read()
+        wires.nova.clear()
+        wires.placement.clear()
+        coverage = reader.read()["summary"]["coverage"]
+        requests = [*wires.nova.requests, *wires.placement.requests]
+
+    assert coverage["reading"] == "incremental"
+    # Without the token of Keystone.
+    assert len(requests) <= 24, requests
+    assert not any("with_servers" in request for request in requests)
+
+
+@pytest.mark.parametrize("scenario", CHANGES)
+def test_change_is_found_as_by_a_full_reading(
+    reader: Reader, minicloud: Minicloud, scenario: str
+) -> None:
+    minicloud.run("scenario", "--again", scenario)
+    changed = reader.read()
+    full = reader.read(mode="full")
+
+    if changed["summary"]["coverage"]["why_full"]:
+        # The scenario has made hosts of its own.
+        assert "added or removed" in changed["summary"]["coverage"]["why_full"]
+        minicloud.run("scenario", "--again", scenario)
+    assert _outline(changed) == _outline(full)
+
+
+def test_removed_orphan_is_forgotten(
+    ansible: Ansible, minicloud: Minicloud, placement: Placement
+) -> None:
+    variables = ("-e", "orphan_cleanup_mode=incremental", "-e", "orphan_cleanup_min_age=0")
+    ansible.playbook("detect_orphans", *variables)
+    minicloud.run("scenario", "--again", "extra_host")
+    server = minicloud.truth("extra_host")["server"]
+    cleanup = ansible.playbook("cleanup_orphans", *variables)
+    watched = cleanup.read("findings.memory.json")["watched"]
+    again = ansible.playbook("detect_orphans", *variables)
+
+    assert "Only what changed was read" in cleanup.told
+    assert cleanup.changed == 1 and len(placement.held(server)) == 1
+    assert server in watched
+    assert server not in again.read("findings.memory.json")["watched"]
+
+
+@pytest.mark.parametrize(
+    ("contents", "why"),
+    [("", "is not JSON"), ("{}", "cut short"), ('{"format": 99}', "has format 99")],
+)
+def test_memory_that_cannot_be_used_is_replaced(reader: Reader, contents: str, why: str) -> None:
+    reader.memory.write_text(contents)
+    first = reader.read()["summary"]["coverage"]
+    second = reader.read()["summary"]["coverage"]
+
+    assert why in first["why_full"]
+    assert second["reading"] == "incremental"
+
+
+def test_full_reading_is_due_after_full_every(reader: Reader) -> None:
+    assert "is due every" in reader.read(full_every="0")["summary"]["coverage"]["why_full"]
+
+
+def test_shards_find_changes_together(
+    ansible: Ansible, minicloud: Minicloud, tmp_path: Path
+) -> None:
+    minicloud.scenario("healthy")
+    readers = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        reader = Reader(ansible, folder)
+        reader.read(shard=f"{number}/2")
+        readers.append((reader, f"{number}/2"))
+    minicloud.run("scenario", "--again", "extra_host")
+    found: list[tuple[str, str, str]] = []
+    for reader, shard in readers:
+        result = reader.read(shard=shard)
+        assert result["summary"]["coverage"]["reading"] == "incremental"
+        found += _outline(result)
+    whole = _outline(ansible.module("orphan_detect", **YOUNG))
+
+    assert sorted(found) == sorted(whole)
+
+
+@pytest.mark.parametrize("named", [{"hosts": ["compute1"]}, {"consumers": ["f" * 32]}])
+def test_named_hosts_are_read_in_full(
+    ansible: Ansible, tmp_path: Path, named: dict[str, t.Any]
+) -> None:
+    result = ansible.module(
+        "orphan_detect", mode="incremental", memory=str(tmp_path / "memory.json"), **named
+    )
+    assert result["failed"] and "mode=incremental is for whole clouds" in result["msg"]
+
+
+def test_memory_needs_a_file(ansible: Ansible) -> None:
+    result = ansible.module("orphan_detect", mode="incremental")
+    assert result["failed"] and "set memory to a path" in result["msg"]
