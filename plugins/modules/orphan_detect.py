@@ -953,9 +953,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
     connection_options,
     run,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._collector.incremental import (
     FullReadingNeeded,
+    IncrementalCollector,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
     find_absent_allocators,
@@ -1100,7 +1100,7 @@ def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope, full_ever
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
-    collector = Collector(session)
+    collector = IncrementalCollector(session)
     if module.params["mode"] != "incremental":
         return collector.collect(scope)
     try:

@@ -50,9 +50,6 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.evidenc
 from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_hosts_for_server_details,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.incremental import (
-    IncrementalReader,
-)
 from ansible_collections.osops.placement.plugins.module_utils._collector.listings import (
     ListingReader,
 )
@@ -76,7 +73,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.memory import Memory
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
 
 # In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
@@ -115,22 +111,6 @@ class Collector:
         reader = self._make_evidence_reader(index, index.listings.started_at, scope, fresh=False)
         reader.read_providers(kept)
         return reader.finish(kept, server_details, left_out=len(candidates) - len(kept))
-
-    def collect_changes(self, scope: Scope, memory: Memory) -> Snapshot:
-        """Read what changed in `scope` since `memory` was written (`_collector.incremental`).
-
-        Raises FullReadingNeeded where `collect` is needed instead, and CloudError when the listings
-        cannot be read.
-        """
-        started = get_utc_now()
-        reader = IncrementalReader(
-            self._cloud,
-            self._placement,
-            self._nova,
-            self._listings,
-            lambda index: self._make_evidence_reader(index, started, scope, fresh=False),
-        )
-        return reader.read(scope, memory)
 
     def collect_cloud(self) -> Snapshot:
         """Read the cloud as a whole (steps 1 to 5), without allocations.

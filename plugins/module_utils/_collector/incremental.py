@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.changes
     list_changed_providers,
     merge_allocations,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
     list_compute_nodes,
 )
@@ -61,18 +62,8 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-        PlacementReader,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._collector.evidence import (
-        EvidenceReader,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._collector.listings import (
-        ListingReader,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
         Memory,
         RememberedNode,
@@ -86,7 +77,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Provider,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-        Cloud,
         Scope,
         Snapshot,
     )
@@ -110,27 +100,10 @@ class FullReadingNeeded(Exception):
     """The whole cloud has to be read; the text is the reason, as a sentence."""
 
 
-class IncrementalReader:
-    """Reads what changed in a cloud since a memory was written.
+class IncrementalCollector(Collector):
+    """Reads snapshots of a cloud, also of what changed since an earlier one."""
 
-    make_evidence_reader: returns the reader of the candidates, from the index of the listings.
-    """
-
-    def __init__(
-        self,
-        cloud: Cloud,
-        placement: PlacementReader,
-        nova: NovaReader,
-        listings: ListingReader,
-        make_evidence_reader: Callable[[ListingsIndex], EvidenceReader],
-    ) -> None:
-        self._cloud = cloud
-        self._placement = placement
-        self._nova = nova
-        self._listings = listings
-        self._make_evidence_reader = make_evidence_reader
-
-    def read(self, scope: Scope, memory: Memory) -> Snapshot:
+    def collect_changes(self, scope: Scope, memory: Memory) -> Snapshot:
         """Read what changed in `scope` since `memory` was written.
 
         Raises FullReadingNeeded where that is not enough to find what a full reading finds, and
@@ -292,7 +265,9 @@ class IncrementalReader:
     def _finish(
         self, listings: Listings, candidates: Sequence[str], details: Mapping[str, Server]
     ) -> Snapshot:
-        reader = self._make_evidence_reader(ListingsIndex(listings))
+        reader = self._make_evidence_reader(
+            ListingsIndex(listings), listings.started_at, listings.scope, fresh=False
+        )
         reader.read_providers(candidates)
         return reader.finish(candidates, details)
 

@@ -68,7 +68,7 @@ CEILINGS = {
     "hypervisor_guest_info": 12,
     "migration_info": 25,
     "nova_log_info": 5,
-    "orphan_detect": 73,
+    "orphan_detect": 77,
     "orphan_notification": 0,
     "orphan_plan": 18,
     "orphan_remediate": 78,

@@ -385,7 +385,7 @@ def _one_after_another(
 
 
 @contextlib.contextmanager
-def open_collector(cloud: Cloud) -> t.Iterator[collector.Collector]:
+def open_collector(cloud: Cloud) -> t.Iterator[incremental.IncrementalCollector]:
     """Yield a collector that reads `cloud`, one request after the other."""
     session = types.SimpleNamespace(
         cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None
@@ -399,7 +399,7 @@ def open_collector(cloud: Cloud) -> t.Iterator[collector.Collector]:
     ):
         for module in PARALLEL:
             patches.enter_context(mock.patch.object(module, "map_parallel", _one_after_another))
-        yield collector.Collector(t.cast("t.Any", session))
+        yield incremental.IncrementalCollector(t.cast("t.Any", session))
 
 
 def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
