@@ -298,11 +298,13 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
     connection_options,
     run,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.renewal import (
+    RenewingCollector,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json_option,
@@ -363,7 +365,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
         writer = AllocationWriter(session.placement)
-        remediation = Remediation(Collector(session), policy, writer, journal, max_failures)
+        remediation = Remediation(RenewingCollector(session), policy, writer, journal, max_failures)
         outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
         # A tree can be deleted only after the changes before have emptied it.
         remover = TreeRemover(session, policy, journal, max_failures)

@@ -83,8 +83,7 @@ _MAX_CANDIDATES_WHEN_UNSOUND = 100
 class Collector:
     """Reads snapshots of a cloud through one session.
 
-    A detection needs `collect` alone. A run that changes something calls `collect_listings` once
-    and then `refresh_evidence` right before each change.
+    A detection needs `collect` alone. A run that changes something uses `_collector.renewal`.
     """
 
     def __init__(self, session: Session) -> None:

@@ -71,6 +71,17 @@ def list_compute_nodes(
     return answering_cells.list_compute_nodes(nova, latest, providers, with_servers)
 
 
+def read_nodes(nova: NovaReader, uuids: Collection[str]) -> dict[str, Hypervisor] | None:
+    """Return single compute nodes by uuid; None if Nova does not find one of them."""
+    answers = map_parallel(nova.get_hypervisor, sorted(uuids))
+    nodes = {}
+    for answer in answers:
+        if answer.value is None:
+            return None
+        nodes[answer.value.uuid] = answer.value
+    return nodes
+
+
 def add_servers(
     nova: NovaReader, hypervisors: Answer[tuple[Hypervisor, ...]], nodes: Collection[str]
 ) -> Answer[tuple[Hypervisor, ...]]:

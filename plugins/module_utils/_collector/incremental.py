@@ -30,6 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.changes
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
     list_compute_nodes,
+    read_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
     list_services_with_retry,
@@ -44,6 +45,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.parallel i
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
+    READ_OR_REMEMBERED,
     Answer,
     Listings,
     Reading,
@@ -62,7 +64,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
         Memory,
@@ -80,9 +82,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Scope,
         Snapshot,
     )
-
-# Stands for the request when single compute nodes are read and the others remembered.
-READ_ONE_BY_ONE = "GET /os-hypervisors/… of each compute node that a candidate names"
 
 # How often the evidence may name further compute nodes before all are listed.
 _MAX_ROUNDS = 3
@@ -234,15 +233,15 @@ class IncrementalCollector(Collector):
         for _round in range(_MAX_ROUNDS):
             if len(read | wanted) > max(_MIN_NODES, len(nodes) * _MAX_FRACTION):
                 break
-            found = self._read_nodes(wanted)
+            found = read_nodes(self._nova, wanted)
             if found is None:
                 break
             nodes.update(found)
             read |= wanted
-            hypervisors = Answer(READ_ONE_BY_ONE, "", 200, get_utc_now(), tuple(nodes.values()))
+            hypervisors = Answer(READ_OR_REMEMBERED, "", 200, get_utc_now(), tuple(nodes.values()))
             if listings is None:
                 listings = self._listings.complete(d.replace(begun, hypervisors=hypervisors))
-                if listings.hypervisors.request != READ_ONE_BY_ONE:
+                if listings.hypervisors.request != READ_OR_REMEMBERED:
                     # No live server was found, and so every host was asked for its servers.
                     return self._finish(listings, candidates, details)
             listings = d.replace(listings, hypervisors=hypervisors)
@@ -270,16 +269,6 @@ class IncrementalCollector(Collector):
         )
         reader.read_providers(candidates)
         return reader.finish(candidates, details)
-
-    def _read_nodes(self, uuids: Collection[str]) -> dict[str, Hypervisor] | None:
-        """Return the compute nodes by uuid; None if Nova does not find one of them."""
-        answers = map_parallel(self._nova.get_hypervisor, sorted(uuids))
-        nodes = {}
-        for answer in answers:
-            if answer.value is None:
-                return None
-            nodes[answer.value.uuid] = answer.value
-        return nodes
 
 
 def _list_trees(

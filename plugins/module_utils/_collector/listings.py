@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.allocat
 from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
     add_servers,
     list_compute_nodes,
+    read_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_lookups import (
     look_up_hosts,
@@ -37,19 +38,31 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.service
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
+    READ_ONE_BY_ONE,
+    Answer,
     Listings,
     Scope,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     list_hosts_to_look_up,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    has_every_cell_answered,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Mapping
+
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 
 class ListingReader:
@@ -61,10 +74,13 @@ class ListingReader:
         self._nova = nova
         self._allocations = AllocationReader(placement, nova)
 
-    def read(self, scope: Scope | None, with_servers: bool) -> Listings:
+    def read(
+        self, scope: Scope | None, with_servers: bool, named: Collection[str] | None = None
+    ) -> Listings:
         """Read all listings, and the allocations in `scope`; no allocations without a scope.
 
         with_servers: whether the compute nodes come with the servers of their hosts.
+        named: the providers of which the compute nodes are enough; None for all compute nodes.
         """
         started = get_utc_now()
         services = list_services_with_retry(self._nova)
@@ -72,7 +88,7 @@ class ListingReader:
         hypervisors, listing = self._allocations.read(
             scope,
             providers,
-            lambda: list_compute_nodes(self._nova, services, providers, with_servers),
+            lambda: self._list_nodes(services, providers, with_servers, named),
         )
         begun = Listings(
             cloud=self._session.cloud,
@@ -90,6 +106,21 @@ class ListingReader:
             control=None,
         )
         return self.complete(begun)
+
+    def _list_nodes(
+        self,
+        services: Answer[tuple[Service, ...]],
+        providers: Mapping[str, Provider],
+        with_servers: bool,
+        named: Collection[str] | None,
+    ) -> Answer[tuple[Hypervisor, ...]]:
+        # While a cell is down, Nova searches in vain for a single compute node beyond it.
+        if named is not None and has_every_cell_answered(services):
+            roots = {providers[uuid].root for uuid in named if uuid in providers}
+            nodes = read_nodes(self._nova, roots)
+            if nodes:
+                return Answer(READ_ONE_BY_ONE, "", 200, get_utc_now(), tuple(nodes.values()))
+        return list_compute_nodes(self._nova, services, providers, with_servers)
 
     def complete(self, begun: Listings) -> Listings:
         """Return the listings with what is read last: the steps 4 and 5.
@@ -117,9 +148,9 @@ class ListingReader:
             control=read_control(self._nova, samples),
             aggregates=self._nova.list_aggregates(),
         )
-        return self._add_hosts(listings)
+        return self.add_hosts(listings)
 
-    def _add_hosts(self, listings: Listings) -> Listings:
+    def add_hosts(self, listings: Listings) -> Listings:
         """Return the listings with the lookups of single hosts.
 
         These show whether hosts exist that the listings lack, and which servers the hosts in scope

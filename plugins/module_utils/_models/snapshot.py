@@ -57,6 +57,12 @@ class Answer(t.Generic[T]):
 # Stands for the request when compute nodes are listed by the servers of the cells that answer.
 LISTED_BY_SERVERS = "GET /servers?host=… of each host whose cell answers"
 
+# Stands for the request when only those compute nodes are read that a candidate names.
+READ_ONE_BY_ONE = "GET /os-hypervisors/… of each compute node that a candidate names"
+
+# The same in an incremental reading, which remembers the other compute nodes.
+READ_OR_REMEMBERED = f"{READ_ONE_BY_ONE}; the others are remembered"
+
 NOT_ASKED: Answer[t.Any] = Answer("", "", 0, "")
 
 
@@ -240,11 +246,16 @@ class Listings:
 
     @property
     def every_cell_listed(self) -> bool:
-        """Whether `hypervisors` is Nova's own listing of all cells.
+        """Whether no cell was left out of `hypervisors`.
 
         Otherwise it is what the servers of the answering cells show (`_collector.answering_cells`).
         """
         return self.hypervisors.request != LISTED_BY_SERVERS
+
+    @property
+    def every_node_listed(self) -> bool:
+        """Whether `hypervisors` has the compute nodes of all hosts."""
+        return self.hypervisors.request not in (LISTED_BY_SERVERS, READ_ONE_BY_ONE)
 
 
 @d.dataclass(frozen=True, kw_only=True)

@@ -46,9 +46,6 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.outco
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
-    ListingsIndex,
-)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     list_failed_checks,
 )
@@ -59,8 +56,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (  # noqa: E501
         AllocationWriter,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._collector.collector import (
-        Collector,
+    from ansible_collections.osops.placement.plugins.module_utils._collector.renewal import (
+        RenewingCollector,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
@@ -92,7 +89,7 @@ class Remediation:
 
     def __init__(
         self,
-        reading: Collector,
+        reading: RenewingCollector,
         policy: Policy,
         writer: AllocationWriter,
         journal: Journal | None,
@@ -112,12 +109,9 @@ class Remediation:
         anything that `stopped` returns.
         Raises UnsoundReading before the first step when the cloud as a whole is not sound.
         """
-        # Detection asked every host for its servers. The servers of the steps are looked up again,
-        # in every cell if need be, which takes much less.
-        listings = self._reading.collect_listings(with_servers=False)
+        listings = self._reading.begin_renewal(_list_providers(steps))
         if failed_checks := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
-        index = ListingsIndex(listings)
         outcomes: list[Outcome] = []
         batches = _split_into_batches(steps)
         while batches:
@@ -126,7 +120,7 @@ class Remediation:
                 return complete_outcomes(outcomes, steps, Outcome, SKIPPED, why)
             batch = batches.popleft()
             try:
-                outcomes += self._remediate_batch(batch, index, stopped)
+                outcomes += self._remediate_batch(batch, stopped)
             except (UnsoundReading, JournalError) as error:
                 return complete_outcomes(outcomes, steps, Outcome, FAILED, str(error))
             except _Unproven as error:
@@ -141,10 +135,8 @@ class Remediation:
                 outcomes += [Outcome(step, FAILED, reason) for step in batch]
         return outcomes
 
-    def _remediate_batch(
-        self, batch: Sequence[Step], index: ListingsIndex, stopped: Callable[[], str]
-    ) -> list[Outcome]:
-        proven = self._verify_in_time(batch, index)
+    def _remediate_batch(self, batch: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
+        proven = self._verify_in_time(batch)
         ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.changed]
         if self._journal is None or not ready:
             return proven
@@ -155,14 +147,14 @@ class Remediation:
         by_finding = {outcome.step.finding: outcome for outcome in written}
         return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
 
-    def _verify_in_time(self, batch: Sequence[Step], index: ListingsIndex) -> list[Outcome]:
+    def _verify_in_time(self, batch: Sequence[Step]) -> list[Outcome]:
         """Return the outcomes of `_verify_batch`, if they are recent enough to rely on.
 
         Raises UnsoundReading when the cloud is not sound, and _Unproven for every other failure.
         """
         began = read_monotonic_clock()
         try:
-            proven = self._verify_batch(batch, index)
+            proven = self._verify_batch(batch)
         except UnsoundReading:
             raise
         except CloudError as error:
@@ -177,13 +169,13 @@ class Remediation:
             )
         return proven
 
-    def _verify_batch(self, batch: Sequence[Step], index: ListingsIndex) -> list[Outcome]:
+    def _verify_batch(self, batch: Sequence[Step]) -> list[Outcome]:
         """Return for each step the outcome that it would have.
 
         The consumers are judged by a new proof, and then read once more.
         """
         consumers = [step.change.consumer for step in batch]
-        now = self._reading.refresh_evidence(index, consumers)
+        now = self._reading.renew(consumers)
         if failed_checks := list_failed_checks(now):
             raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(failed_checks)}")
         judged = judge_consumers(SnapshotIndex(now), self._policy)
@@ -207,6 +199,20 @@ class Remediation:
             # their end.
             return [add_reason(outcome, error) for outcome in outcomes]
         return outcomes
+
+
+def _list_providers(steps: Sequence[Step]) -> set[str] | None:
+    """Return the providers that the steps free.
+
+    The result is None if a step allocates something: which compute node that has to be on, only
+    the whole listing says.
+    """
+    providers: set[str] = set()
+    for step in steps:
+        if step.change.allocates or step.change.partner:
+            return None
+        providers.update(step.change.before["allocations"])
+    return providers
 
 
 def _split_into_batches(steps: Sequence[Step]) -> collections.deque[Sequence[Step]]:

@@ -112,8 +112,8 @@ def list_host_names(name: str) -> tuple[str, ...]:
 def get_hosts_in_every_listing(listings: Listings) -> frozenset[str]:
     """Return the hosts that each listing has in which a host must be."""
     listed = get_compute_hosts(listings.services) & get_compute_hosts(listings.services_after)
-    # Compute nodes that servers of answering cells show are not a listing of all of them.
-    if listings.hypervisors.value is None or not listings.every_cell_listed:
+    # A host is not missing where not all compute nodes were asked for.
+    if listings.hypervisors.value is None or not listings.every_node_listed:
         return listed
     return listed & {node.host for node in listings.hypervisors.value}
 

@@ -71,7 +71,7 @@ CEILINGS = {
     "orphan_detect": 77,
     "orphan_notification": 0,
     "orphan_plan": 18,
-    "orphan_remediate": 78,
+    "orphan_remediate": 79,
     "orphan_report": 0,
     "orphan_restore": 42,
     "orphan_summary": 12,

@@ -32,6 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
     evidence,
     host_lookups,
     incremental,
+    renewal,
     samples,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
@@ -384,8 +385,12 @@ def _one_after_another(
     return list(map(function, items))
 
 
+class Reading(incremental.IncrementalCollector, renewal.RenewingCollector):
+    """Reads for detection and for remediation."""
+
+
 @contextlib.contextmanager
-def open_collector(cloud: Cloud) -> t.Iterator[incremental.IncrementalCollector]:
+def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
     """Yield a collector that reads `cloud`, one request after the other."""
     session = types.SimpleNamespace(
         cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None
@@ -399,7 +404,7 @@ def open_collector(cloud: Cloud) -> t.Iterator[incremental.IncrementalCollector]
     ):
         for module in PARALLEL:
             patches.enter_context(mock.patch.object(module, "map_parallel", _one_after_another))
-        yield incremental.IncrementalCollector(t.cast("t.Any", session))
+        yield Reading(t.cast("t.Any", session))
 
 
 def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
@@ -411,7 +416,7 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
 
 def remediate(
     cloud: Cloud,
-    reading: collector.Collector,
+    reading: Reading,
     found: t.Iterable[Finding],
     but: t.Collection[str] = (),
 ) -> None:

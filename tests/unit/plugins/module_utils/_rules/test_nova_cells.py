@@ -100,6 +100,13 @@ class TwoCells(Cloud):
         found = super().list_hypervisors(with_servers, roots)
         return answer("GET /os-hypervisors/detail", 500) if self.is_down else found
 
+    def get_hypervisor(self, uuid: str) -> t.Any:
+        found = super().get_hypervisor(uuid)
+        if found.value is None or found.value.host not in self.first or not self.lacks_first():
+            # Nova reaches the cell before it finds the node elsewhere.
+            return answer(found.request, 500) if self.is_down else found
+        return answer(found.request, 500 if self.is_down else 404)
+
     def list_servers_on_host(self, host: str) -> t.Any:
         found = super().list_servers_on_host(host)
         return () if host in self.first and self.lacks_first() else found
@@ -245,6 +252,7 @@ class UnawareListings(TwoCells):
         "list_migrations_of_host",
         "find_deleted_server",
         "probe_migration_marker",
+        "get_hypervisor",
         "list_server_rows",
         "list_servers_on_host",
         "list_newest_servers",

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The renewed proof right before a write, which reads only what the steps of a run touch.
+
+Detection has listed the compute nodes of all hosts. Of these, a renewed proof needs only those that
+the candidates and the lookups about them name, and reads each of them directly.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
+from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
+    list_compute_nodes,
+    read_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    get_compute_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import build_views
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
+    list_touched_roots,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Listings,
+        Snapshot,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
+
+# How often the lookups may name further compute nodes before all are listed.
+_MAX_ROUNDS = 3
+
+# A single compute node costs Nova more than one in a listing, so more than these are listed.
+_MAX_NODES = 100
+
+
+class RenewingCollector(Collector):
+    """Reads the snapshots of a run that changes something.
+
+    Call `begin_renewal` once, and then `renew` right before each change.
+    """
+
+    _index: ListingsIndex
+
+    def begin_renewal(self, providers: Collection[str] | None) -> Listings:
+        """Read the listings (the steps 1 to 5), without allocations.
+
+        providers: those on which the steps have an allocation; None reads all compute nodes.
+        Raises CloudError when the listings cannot be read.
+        """
+        if providers is not None and len(providers) > _MAX_NODES:
+            providers = None
+        listings = self._listings.read(None, False, providers)
+        self._index = ListingsIndex(listings)
+        return listings
+
+    def renew(self, consumers: Sequence[str]) -> Snapshot:
+        """Look up `consumers` again, and every compute node that the lookups name."""
+        for _round in range(_MAX_ROUNDS):
+            snapshot = self.refresh_evidence(self._index, consumers)
+            if self._index.listings.every_node_listed:
+                return snapshot
+            unread = find_unread_nodes(SnapshotIndex(snapshot))
+            if unread is None:
+                break
+            if not unread:
+                return snapshot
+            nodes = read_nodes(self._nova, unread)
+            if nodes is None:
+                break
+            self._replace_nodes([*self._index.nodes.values(), *nodes.values()])
+        self._list_all_nodes()
+        return self.refresh_evidence(self._index, consumers)
+
+    def _replace_nodes(self, nodes: Iterable[Hypervisor]) -> None:
+        listings = self._index.listings
+        hypervisors = d.replace(listings.hypervisors, value=tuple(nodes))
+        self._index = ListingsIndex(d.replace(listings, hypervisors=hypervisors))
+
+    def _list_all_nodes(self) -> None:
+        listings = self._index.listings
+        hypervisors = list_compute_nodes(self._nova, listings.services, listings.providers, False)
+        # The hosts that only aggregates name are to be looked up now, as in any reading.
+        completed = self._listings.add_hosts(d.replace(listings, hypervisors=hypervisors))
+        self._index = ListingsIndex(completed)
+
+
+def find_unread_nodes(index: SnapshotIndex) -> frozenset[str] | None:
+    """Return the compute nodes that the evidence names and that were not read, as roots. Pure.
+
+    The result is None where only a listing of all compute nodes can say which these are.
+    """
+    hosts = get_compute_hosts(index.snapshot.services)
+    roots_by_name = {root.name: root.uuid for root in index.roots}
+    unread: set[str] = set()
+    for view in build_views(index):
+        unread |= list_touched_roots(view) - set(index.nodes)
+        for host, name in _list_addresses(view):
+            # Nova has no compute node of a host without a service.
+            if host not in hosts or _has_node_at(index, host, name):
+                continue
+            # nova-compute names the root provider after its compute node.
+            root = roots_by_name.get(name or "")
+            if root is None or root in index.nodes:
+                return None
+            unread.add(root)
+    return frozenset(unread)
+
+
+def _has_node_at(index: SnapshotIndex, host: str, name: str | None) -> bool:
+    return any(index.nodes[uuid].name == name for uuid in index.list_nodes_at(host))
+
+
+def _list_addresses(view: ConsumerView) -> Iterator[tuple[str, str | None]]:
+    """Yield the hosts and compute nodes that the server and its migrations name."""
+    server = view.server
+    if server is not None and server.host:
+        yield server.host, server.node
+    for migration in view.server_migrations:
+        # No destination is set before one is chosen.
+        if migration.source_compute:
+            yield migration.source_compute, migration.source_node
+        if migration.dest_compute:
+            yield migration.dest_compute, migration.dest_node

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A renewed proof reads the compute nodes that it touches, and all of them where it must."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    READ_ONE_BY_ONE,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (  # noqa: E501
+    Cloud,
+    open_collector,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import booted
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+
+
+class CountingCloud(Cloud):
+    """A cloud that records which compute nodes were read, and whether all were listed."""
+
+    def __init__(self) -> None:
+        super().__init__(booted(Nova()), {})
+        self.read: list[str] = []
+        self.listed = 0
+        self.here, self.there, *_others = self.world.nodes
+        self.orphan = self.world.server(self.here, self.here, self.there)
+
+    def get_hypervisor(self, uuid: str) -> t.Any:
+        self.read.append(uuid)
+        return super().get_hypervisor(uuid)
+
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        self.listed += 1
+        return super().list_hypervisors(with_servers, roots)
+
+    def renew(self, *providers: str) -> Snapshot:
+        with open_collector(self) as reading:
+            reading.begin_renewal(set(providers))
+            return reading.renew([self.orphan])
+
+
+@pytest.fixture(name="cloud")
+def _cloud() -> CountingCloud:
+    return CountingCloud()
+
+
+def _verdicts(snapshot: Snapshot) -> list[tuple[str, str]]:
+    return [(finding.kind, finding.verdict) for finding in judge(snapshot, NO_MINIMUM_AGE)]
+
+
+def test_only_touched_compute_nodes_are_read(cloud: CountingCloud) -> None:
+    snapshot = cloud.renew(cloud.here, cloud.there)
+
+    assert sorted(cloud.read) == sorted([cloud.here, cloud.there])
+    assert cloud.listed == 0
+    assert snapshot.hypervisors.request == READ_ONE_BY_ONE
+    assert _verdicts(snapshot) == [("extra_host", "orphaned")]
+
+
+def test_host_that_only_a_lookup_names_is_read_next(cloud: CountingCloud) -> None:
+    """The plan names the provider that the orphan frees, and the server is elsewhere."""
+    snapshot = cloud.renew(cloud.there)
+
+    assert cloud.listed == 0
+    assert cloud.read == [cloud.there, cloud.here]
+    assert _verdicts(snapshot) == [("extra_host", "orphaned")]
+
+
+def test_provider_without_a_compute_node_makes_all_be_listed(cloud: CountingCloud) -> None:
+    cloud.world.remove_host(cloud.there)
+    snapshot = cloud.renew(cloud.here, cloud.there)
+
+    assert cloud.listed == 1
+    assert snapshot.every_node_listed
+
+
+def test_compute_node_at_another_host_makes_all_be_listed(cloud: CountingCloud) -> None:
+    """The server names a host whose compute node has another name than its provider."""
+    world = cloud.world
+    world.providers[cloud.here] = d.replace(world.providers[cloud.here], name="renamed")
+    cloud.renew(cloud.there)
+
+    assert cloud.listed == 1
+
+
+def test_many_compute_nodes_are_listed(cloud: CountingCloud) -> None:
+    with open_collector(cloud) as reading:
+        reading.begin_renewal({str(number) for number in range(101)})
+
+    assert (cloud.listed, cloud.read) == (1, [])
