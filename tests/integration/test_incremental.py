@@ -11,6 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.tests.integration.interposer import interposed
+from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -25,14 +26,14 @@ OWN_CLOUD = True
 YOUNG = {"min_age": "0", "unknown_min_age": "0"}
 # Each changes the cloud in another way since the last reading: servers, allocations or both.
 CHANGES = (
-    "healthy",
     "extra_host",
-    "misplaced_allocation",
-    "ended_migration",
     "unconfirmed_resize",
-    "shelved_offloaded",
-    "soft_deleted",
-    "foreign_consumer",
+    long("healthy"),
+    long("misplaced_allocation"),
+    long("ended_migration"),
+    long("shelved_offloaded"),
+    long("soft_deleted"),
+    long("foreign_consumer"),
 )
 
 
