@@ -20,6 +20,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
+  - osops.placement._progress
   - osops.placement._policy
   - osops.placement._scope
   - osops.placement._attributes
@@ -924,6 +925,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     read_or_put_aside,
     write_json,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    parse_progress,
+    progress_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
     build_document,
 )
@@ -1010,7 +1015,7 @@ def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapsh
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
-    return Collector(session).collect(scope)
+    return Collector(session, parse_progress(module.params)).collect(scope)
 
 
 def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:
@@ -1032,6 +1037,7 @@ def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot
 def main() -> None:
     argument_spec = {
         **connection_options(),
+        **progress_options(),
         **policy_options(),
         **scope_options(),
         **sighting_policy_options(),

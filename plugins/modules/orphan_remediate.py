@@ -26,6 +26,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
+  - osops.placement._progress
   - osops.placement._policy
   - osops.placement._limits
   - osops.placement._failures
@@ -307,6 +308,10 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json_option,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    parse_progress,
+    progress_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     FAILED,
     build_diff,
@@ -362,8 +367,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         watch_for_stop() as stopped,
         acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
-        writer = AllocationWriter(session.placement)
-        remediation = Remediation(Collector(session), policy, writer, journal, max_failures)
+        writer, progress = AllocationWriter(session.placement), parse_progress(params)
+        remediation = Remediation(
+            Collector(session, progress), policy, writer, journal, max_failures, progress
+        )
         outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
         # A tree can be deleted only after the changes before have emptied it.
         remover = TreeRemover(session, policy, journal, max_failures)
@@ -380,6 +387,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 def main() -> None:
     argument_spec = {
         **connection_options(),
+        **progress_options(),
         **policy_options(),
         **limits_options(),
         **failures_option(),

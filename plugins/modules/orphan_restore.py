@@ -36,6 +36,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
+  - osops.placement._progress
   - osops.placement._failures
   - osops.placement._attributes
   - osops.placement._attributes.action_group
@@ -400,6 +401,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    parse_progress,
+    progress_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     build_diff,
@@ -462,6 +467,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             journal,
             stopped,
             max_failures,
+            parse_progress(params),
         )
         why_stopped = stopped()
     if torn:
@@ -482,6 +488,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 def main() -> None:
     argument_spec = {
         **connection_options(),
+        **progress_options(),
         **failures_option(),
         "journal": {"type": "raw", "required": True},
         "consumers": {"type": "list", "elements": "str", "default": []},

@@ -31,7 +31,8 @@ def describe_progress(progress: Mapping[str, t.Any]) -> str:
 
     progress: as `module_utils/_common/progress.py` writes it.
     """
-    stages = progress["stages"]
+    # Of a stage without items there is nothing to show.
+    stages = [stage for stage in progress["stages"] if stage["total"]]
     if not stages:
         return ""
     parts = []

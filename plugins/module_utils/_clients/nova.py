@@ -46,7 +46,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
@@ -122,7 +122,10 @@ class NovaReader:
         )
 
     def list_hypervisors(
-        self, with_servers: bool, roots: Sequence[str] = ()
+        self,
+        with_servers: bool,
+        roots: Sequence[str] = (),
+        on_rows: Callable[[int], None] | None = None,
     ) -> Answer[tuple[Hypervisor, ...]]:
         """Return all compute nodes, if `with_servers` with the servers of their hosts.
 
@@ -133,6 +136,7 @@ class NovaReader:
         roots: root providers in Placement's order, most of them compute nodes, and mostly in Nova's
             order too. The listing is read in parallel from some of them, so that several API
             workers answer in a fraction of the time.
+        on_rows: called with the number of compute nodes of each page, by several threads.
         """
         strand_size = max(_STRAND, _round_up_quotient(len(roots), _STRANDS))
         pages_per_strand = _round_up_quotient(strand_size, _HYPERVISOR_PAGE)
@@ -149,6 +153,7 @@ class NovaReader:
                 filters,
                 page_size=_round_up_quotient(strand_size, pages_per_strand),
                 starts=tuple(roots[strand_size - 1 : -1 : strand_size]),
+                on_rows=on_rows,
             )
         )
 

@@ -40,6 +40,7 @@ class Listing(t.Generic[T]):
     parse: turns a row into an object.
     starts: identities from which the listing is read in parallel, in addition to its beginning.
     own_connection: whether each page is requested over its own connection.
+    on_rows: called with the number of rows of each page that was read.
     """
 
     path: str
@@ -51,6 +52,7 @@ class Listing(t.Generic[T]):
     page_size: int = MAX_PAGE
     starts: tuple[str, ...] = ()
     own_connection: bool = False
+    on_rows: Callable[[int], None] | None = None
 
     def list_rows(self, reply: Reply) -> tuple[list[t.Any], list[str]]:
         """Return the rows of a page, and the identity of each of them."""
@@ -159,6 +161,8 @@ class ListingReader:
                 return _Strand(start, rows, reply)
             page_rows, identities = page
             rows += page_rows
+            if listing.on_rows is not None:
+                listing.on_rows(len(page_rows))
             if not identities:
                 if size == MAX_PAGE:
                     return _Strand(start, rows, reply)

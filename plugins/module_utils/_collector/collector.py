@@ -60,6 +60,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.nominat
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    NO_PROGRESS,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     Listings,
     Scope,
@@ -73,6 +76,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Progress
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
 
 # In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
@@ -87,11 +91,12 @@ class Collector:
     and then `refresh_evidence` right before each change.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, progress: Progress = NO_PROGRESS) -> None:
+        self._progress = progress
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
         self._lookups = Lookups(self._placement, self._nova, NeutronReader(session.network))
-        self._listings = ListingReader(session, self._placement, self._nova)
+        self._listings = ListingReader(session, self._placement, self._nova, progress)
 
     def collect(self, scope: Scope) -> Snapshot:
         """Read what `scope` names (steps 1 to 8), with evidence about each candidate.
@@ -171,6 +176,8 @@ class Collector:
             started_at=started_at,
             scope=scope,
             fresh=fresh,
+            # A run that changes something shows its changes instead of the lookups for each.
+            progress=NO_PROGRESS if fresh else self._progress,
         )
 
     def _read_server_details(self, index: ListingsIndex) -> dict[str, Server]:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
@@ -63,6 +64,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         PlacementReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Lookups
+    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Progress
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
         Server,
@@ -104,6 +106,7 @@ class EvidenceReader:
         started_at: str,
         scope: Scope,
         fresh: bool,
+        progress: Progress,
     ) -> None:
         self._placement = placement
         self._nova = nova
@@ -112,6 +115,7 @@ class EvidenceReader:
         self._started_at = started_at
         self._scope = scope
         self._fresh = fresh
+        self._progress = progress
         self._hosts = HostLookups(nova, index)
         self._details: dict[str, ProviderDetails] = {}
 
@@ -230,9 +234,10 @@ class EvidenceReader:
         )
         candidates = []
         evidence_by_uuid: dict[str, Evidence] = {}
-        for collected in map_parallel(
-            lambda consumer: self._lookups.collect_evidence(consumer, context), consumers
-        ):
+        with self._progress.run_stage("lookups", len(consumers), "consumers") as stage:
+            look_up = functools.partial(self._lookups.collect_evidence, context=context)
+            lookups = map_parallel(stage.count_calls(look_up), consumers)
+        for collected in lookups:
             if collected:
                 candidates.append(collected[0].uuid)
             # Two migrations may have the same server, each with lookups of its own.

@@ -21,7 +21,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.clock impo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+A = t.TypeVar("A")
+B = t.TypeVar("B")
 
 # In seconds. A file that is written for each of 100 000 consumers would cost more than it shows.
 _WRITE_EVERY = 0.5
@@ -46,6 +49,20 @@ class Stage:
         with self._progress.lock:
             self._done += count
             self._progress.write_at_times()
+
+    def advance_to(self, done: int) -> None:
+        """Set how many items are done."""
+        self.advance(done - self._done)
+
+    def count_calls(self, function: Callable[[A], B]) -> Callable[[A], B]:
+        """Return a function that calls `function` and counts each call as an item done."""
+
+        def call(item: A) -> B:
+            result = function(item)
+            self.advance()
+            return result
+
+        return call
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return what the file has of this stage; `seconds` is how long it has run."""
@@ -96,5 +113,23 @@ class Progress:
                 stream.write(contents)
             os.replace(unfinished, self._path)
         except OSError:
-            # Work must not fail because nobody can watch it.
+            # Work must not fail because its progress cannot be shown.
             self._path = ""
+
+
+# For work that is not watched.
+NO_PROGRESS = Progress()
+
+
+def progress_options() -> dict[str, dict[str, t.Any]]:
+    """Return the options that `doc_fragments/_progress.py` documents."""
+    return {
+        # The action plugin of the same name reads this option.
+        "progress_every": {"type": "int", "default": 10},
+        "progress_path": {"type": "path"},
+    }
+
+
+def parse_progress(options: t.Mapping[str, t.Any]) -> Progress:
+    """Return the progress that a module keeps with these options."""
+    return Progress(options["progress_path"] or "")
