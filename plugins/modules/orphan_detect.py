@@ -926,7 +926,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     write_json,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    parse_progress,
+    PROGRESS,
     progress_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
@@ -962,6 +962,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
+    PROGRESS.keep_in(options["progress_path"])
     policy, scope = parse_policy(options), parse_scope(options)
     # These are checked before the cloud is read, which takes long.
     sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
@@ -1015,7 +1016,7 @@ def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapsh
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
-    return Collector(session, parse_progress(module.params)).collect(scope)
+    return Collector(session).collect(scope)
 
 
 def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:

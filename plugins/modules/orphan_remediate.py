@@ -309,7 +309,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     read_json_option,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    parse_progress,
+    PROGRESS,
     progress_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
@@ -347,6 +347,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Make the changes of the plan, and return the outcome of each."""
     params, policy = module.params, parse_policy(module.params)
+    PROGRESS.keep_in(params["progress_path"])
     path = os.path.join(params["output_dir"], "remediation.json")
     # The file of an earlier run must not be taken for that of this one, should this one not get to
     # its end.
@@ -367,10 +368,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         watch_for_stop() as stopped,
         acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
-        writer, progress = AllocationWriter(session.placement), parse_progress(params)
-        remediation = Remediation(
-            Collector(session, progress), policy, writer, journal, max_failures, progress
-        )
+        writer = AllocationWriter(session.placement)
+        remediation = Remediation(Collector(session), policy, writer, journal, max_failures)
         outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
         # A tree can be deleted only after the changes before have emptied it.
         remover = TreeRemover(session, policy, journal, max_failures)

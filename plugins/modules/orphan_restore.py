@@ -402,7 +402,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
     PlacementReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    parse_progress,
+    PROGRESS,
     progress_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
@@ -443,6 +443,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Restore what the journal says was removed, and return the outcome of each change."""
     params, max_failures = module.params, parse_max_failures(module.params)
+    PROGRESS.keep_in(params["progress_path"])
     # Checked before the journal is read: a wrong option should fail at once.
     consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
     # A torn last line is normal after a power cut: its write was never sent.
@@ -467,7 +468,6 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             journal,
             stopped,
             max_failures,
-            parse_progress(params),
         )
         why_stopped = stopped()
     if torn:

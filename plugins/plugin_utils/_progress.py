@@ -2,7 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Shows in the terminal how far a module is while it runs."""
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Shows the progress of a module while it runs."""
 
 from __future__ import annotations
 
@@ -13,138 +17,151 @@ import tempfile
 import threading
 import typing as t
 
-from ansible.plugins.action import ActionBase
+from ansible import constants
+from ansible.plugins.action.normal import ActionModule as NormalActionModule
 from ansible.utils.display import Display
+
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    DEFAULT_INTERVAL,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterator, Mapping
 
-# In seconds, as the modules document it.
-DEFAULT_INTERVAL = 10
+display = Display()
 
-# In seconds. An estimate from the first few items is a guess.
+# An estimate from the first few items would only be a guess: the requests that were sent first are
+# answered together, and often more slowly than the others.
 _MIN_SECONDS_TO_ESTIMATE = 2
+_MIN_FRACTION_TO_ESTIMATE = 0.05
 
 
-def describe_progress(progress: Mapping[str, t.Any]) -> str:
-    """Return the contents of a progress file as text; "" when no stage is under way.
+class ProgressActionModule(NormalActionModule):
+    """Runs the module of the same name as Ansible does, and shows its progress meanwhile.
 
-    progress: as `module_utils/_common/progress.py` writes it.
+    The module has the documentation, and validates the options.
+
+    The text goes to the standard error. What callbacks and `ansible --one-line` print to the
+    standard output stays as it is.
     """
-    # Of a stage without items there is nothing to show.
-    stages = [stage for stage in progress["stages"] if stage["total"]]
-    if not stages:
-        return ""
-    parts = []
-    for stage in stages:
-        parts.append(f"{stage['name']} {stage['done']} of {stage['total']} {stage['unit']}")
-    text = ", ".join(parts)
-    estimates = [_estimate_seconds_left(stage) for stage in stages]
-    known = [seconds for seconds in estimates if seconds is not None]
-    # Stages run side by side: the slowest decides, and it may be one that cannot be estimated.
-    if len(known) == len(estimates):
-        text += f", about {max(known):.0f} s left"
-    return text
+
+    def _execute_module(self, *args: t.Any, **kwargs: t.Any) -> dict[str, t.Any]:
+        every = self._get_interval()
+        if not every or not self._is_readable_here():
+            return super()._execute_module(*args, **kwargs)
+        # Ansible removes the parent folder even if this process is killed.
+        with tempfile.TemporaryDirectory(
+            dir=constants.DEFAULT_LOCAL_TMP, ignore_cleanup_errors=True
+        ) as folder:
+            path = os.path.join(folder, "progress.json")
+            kwargs["module_args"] = {**self._task.args, "progress_path": path}
+            heading = self._make_heading(kwargs["task_vars"])
+            with follow_progress(path, every, lambda text: _show(f"{heading}: {text}")):
+                return super()._execute_module(*args, **kwargs)
+
+    def _get_interval(self) -> int:
+        """Return the seconds between two lines; 0, which shows none, for a value that is wrong."""
+        try:
+            # The module reports a wrong value.
+            every = int(self._task.args.get("progress_every", DEFAULT_INTERVAL))
+        except (TypeError, ValueError):
+            return 0
+        return min(max(every, 0), int(threading.TIMEOUT_MAX))
+
+    def _is_readable_here(self) -> bool:
+        """Return whether this process can read what the module writes, and may show it."""
+        if "progress_path" in self._task.args or self._task.no_log:
+            return False
+        # A task with async only starts the module here.
+        return self._connection.transport == "local" and not self._task.async_val
+
+    def _make_heading(self, task_vars: Mapping[str, t.Any]) -> str:
+        # Several inventory hosts may run the same task in parallel.
+        module = self._task.action.rpartition(".")[2]
+        return f"{module} [{task_vars['inventory_hostname']}]"
 
 
-def _estimate_seconds_left(stage: Mapping[str, t.Any]) -> float | None:
-    """Return how long a stage goes on at its speed so far; None when that is uncertain."""
-    if not stage["done"] or stage["seconds"] < _MIN_SECONDS_TO_ESTIMATE:
-        return None
-    left = max(stage["total"] - stage["done"], 0)
-    return float(stage["seconds"] / stage["done"] * left)
+def _show(text: str) -> None:
+    display.display(text, stderr=True)
+
+
+@contextlib.contextmanager
+def follow_progress(path: str, every: float, report: Callable[[str], None]) -> Iterator[None]:
+    """Report the contents of a progress file for as long as the context lasts.
+
+    That is done every `every` seconds, if the contents have changed.
+
+    report: called with each text, in a thread.
+    """
+    ended = threading.Event()
+
+    def follow() -> None:
+        last = ""
+        # There is nobody to report to once the main process of Ansible is gone.
+        with contextlib.suppress(OSError):
+            while not ended.wait(every):
+                text = read_progress(path)
+                if text and text != last:
+                    report(text)
+                last = text
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def read_progress(path: str) -> str:
     """Return the text of the progress file `path`; "" while there is none."""
     try:
         with open(path, encoding="utf-8") as stream:
-            return describe_progress(json.load(stream))
+            progress = json.load(stream)
     except (OSError, ValueError):
         return ""
+    return "; ".join(describe_stage(stage) for stage in progress["stages"])
 
 
-class ProgressWatcher:
-    """Reports what a progress file says every `every` seconds, if that has changed.
+def describe_stage(stage: Mapping[str, t.Any]) -> str:
+    """Return how far a stage is, as a text such as `allocations 640/1000 providers`.
 
-    report: called with each text, in a thread of this class.
+    stage: as `module_utils/_common/progress.py` writes it.
     """
-
-    def __init__(self, path: str, every: float, report: Callable[[str], None]) -> None:
-        self._path = path
-        self._every = every
-        self._report = report
-        self._ended = threading.Event()
-
-    @contextlib.contextmanager
-    def watch(self) -> Iterator[None]:
-        """Watch the file for as long as the context lasts."""
-        thread = threading.Thread(target=self._run, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            thread.join()
-
-    def _run(self) -> None:
-        last = ""
-        while not self._ended.wait(self._every):
-            text = read_progress(self._path)
-            if text and text != last:
-                self._report(text)
-            last = text
+    parts = [stage["name"], str(stage["done"])]
+    if _has_reliable_total(stage):
+        parts[1] += f"/{stage['total']}"
+    if stage["unit"]:
+        parts.append(stage["unit"])
+    text = " ".join(parts)
+    seconds = _estimate_seconds_left(stage)
+    if seconds is None:
+        return text
+    return f"{text}, about {_format_duration(seconds)} left"
 
 
-class ProgressActionModule(ActionBase):
-    """Runs the module of the same name, and shows how far it is where both run on the controller.
+def _has_reliable_total(stage: Mapping[str, t.Any]) -> bool:
+    """Return whether it is known how many items a stage has.
 
-    The text goes to the standard error: what callbacks and `ansible --one-line` print on the
-    standard output stays theirs.
+    A listing may have more rows than were expected.
     """
+    return stage["total"] is not None and stage["done"] <= stage["total"]
 
-    _supports_check_mode = True
-    _supports_async = True
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
-        result = super().run(tmp, task_vars)
-        every = self._get_interval()
-        if not every or not self._is_on_controller():
-            return {**result, **self._run_module(self._task.args, task_vars)}
-        # Several inventory hosts may run the same task side by side.
-        heading = (
-            f"{self._task.action.rpartition('.')[2]} [{(task_vars or {})['inventory_hostname']}]"
-        )
+def _estimate_seconds_left(stage: Mapping[str, t.Any]) -> float | None:
+    """Return how long a stage goes on at its speed so far; None when that is uncertain."""
+    if not _has_reliable_total(stage) or stage["seconds"] < _MIN_SECONDS_TO_ESTIMATE:
+        return None
+    done, total = stage["done"], stage["total"]
+    # After the last item there may be something else to do.
+    if done == total or done < total * _MIN_FRACTION_TO_ESTIMATE:
+        return None
+    return float(stage["seconds"] / done * (total - done))
 
-        def show(text: str) -> None:
-            Display().display(f"{heading}: {text}", stderr=True)
 
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "progress.json")
-            arguments = {**self._task.args, "progress_path": path}
-            with ProgressWatcher(path, every, show).watch():
-                return {**result, **self._run_module(arguments, task_vars)}
-
-    def _get_interval(self) -> float:
-        """Return the seconds between two lines; 0, which shows none, where the value is refused."""
-        try:
-            # The module reports a wrong value.
-            return max(float(self._task.args.get("progress_every", DEFAULT_INTERVAL)), 0)
-        except (TypeError, ValueError):
-            return 0
-
-    def _is_on_controller(self) -> bool:
-        """Return whether this process can read what the module writes."""
-        if "progress_path" in self._task.args or self._task.async_val:
-            return False
-        return self._connection.transport == "local" and not self._play_context.become
-
-    def _run_module(
-        self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any] | None
-    ) -> dict[str, t.Any]:
-        result: dict[str, t.Any] = self._execute_module(
-            module_args=arguments, task_vars=task_vars, wrap_async=self._task.async_val
-        )
-        return result
+def _format_duration(seconds: float) -> str:
+    # More digits would promise more than an estimate can.
+    if seconds < 100:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min"

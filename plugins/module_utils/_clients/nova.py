@@ -46,7 +46,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
@@ -122,10 +122,7 @@ class NovaReader:
         )
 
     def list_hypervisors(
-        self,
-        with_servers: bool,
-        roots: Sequence[str] = (),
-        on_rows: Callable[[int], None] | None = None,
+        self, with_servers: bool, roots: Sequence[str] = ()
     ) -> Answer[tuple[Hypervisor, ...]]:
         """Return all compute nodes, if `with_servers` with the servers of their hosts.
 
@@ -136,7 +133,6 @@ class NovaReader:
         roots: root providers in Placement's order, most of them compute nodes, and mostly in Nova's
             order too. The listing is read in parallel from some of them, so that several API
             workers answer in a fraction of the time.
-        on_rows: called with the number of compute nodes of each page, by several threads.
         """
         strand_size = max(_STRAND, _round_up_quotient(len(roots), _STRANDS))
         pages_per_strand = _round_up_quotient(strand_size, _HYPERVISOR_PAGE)
@@ -153,7 +149,8 @@ class NovaReader:
                 filters,
                 page_size=_round_up_quotient(strand_size, pages_per_strand),
                 starts=tuple(roots[strand_size - 1 : -1 : strand_size]),
-                on_rows=on_rows,
+                stage="compute nodes",
+                expected=len(roots) or None,
             )
         )
 
@@ -227,6 +224,7 @@ class NovaReader:
             "id",
             lambda row: row["id"],
             {"all_tenants": "1"},
+            stage="servers",
         )
         return frozenset(self._listings.read(listing).value or ())
 
@@ -248,6 +246,7 @@ class NovaReader:
                 "migrations",
                 self._migration_key,
                 parse_migration,
+                stage="migrations",
             )
         )
 

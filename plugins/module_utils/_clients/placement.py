@@ -98,7 +98,8 @@ class PlacementReader:
         """
         uuids = list(dict.fromkeys(providers))
         requests = list(itertools.product(uuids, parts))
-        values = dict(zip(requests, map_parallel(self._read_part, requests), strict=True))
+        answers = map_parallel(self._read_part, requests, stage="provider details")
+        values = dict(zip(requests, answers, strict=True))
         details = {}
         for uuid in uuids:
             fields = {part: values[uuid, part] for part in parts}
@@ -173,24 +174,20 @@ class PlacementReader:
             usages[uuid] = details.usages
         return usages
 
-    def list_allocations_on_providers(
-        self, providers: Iterable[str], on_read: Callable[[], None] = lambda: None
-    ) -> dict[str, Allocations]:
+    def list_allocations_on_providers(self, providers: Iterable[str]) -> dict[str, Allocations]:
         """Return the allocations of each consumer on `providers`.
 
         There is one listing for each provider, read concurrently. A provider that is deleted
         meanwhile has no allocations.
-
-        on_read: called after each listing, by several threads.
         """
-
-        def read(provider: str) -> Mapping[str, t.Any]:
-            listing = self._list_allocations_on_provider(provider)
-            on_read()
-            return listing
-
         uuids = list(providers)
-        listings = map_parallel(read, uuids, _LISTINGS_AT_ONCE)
+        listings = map_parallel(
+            self._list_allocations_on_provider,
+            uuids,
+            _LISTINGS_AT_ONCE,
+            stage="allocations",
+            unit="providers",
+        )
         allocations: dict[str, dict[str, dict[str, int]]] = {}
         for provider, listing in zip(uuids, listings, strict=True):
             for consumer, entry in listing.items():

@@ -32,13 +32,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.parallel i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Progress
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocations,
@@ -74,10 +73,9 @@ class AllocationListing:
 class AllocationReader:
     """Reads the allocations of hosts, of consumers, of a shard or of the whole cloud."""
 
-    def __init__(self, placement: PlacementReader, nova: NovaReader, progress: Progress) -> None:
+    def __init__(self, placement: PlacementReader, nova: NovaReader) -> None:
         self._placement = placement
         self._nova = nova
-        self._progress = progress
 
     def read(
         self,
@@ -104,7 +102,7 @@ class AllocationReader:
         if shard:
             wanted = list_providers_to_read(shard, providers)
         allocations_by_consumer, hypervisors = run_parallel(
-            lambda: self._read_allocations_on(list(wanted)), list_nodes
+            lambda: self._placement.list_allocations_on_providers(wanted), list_nodes
         )
         if shard is None:
             return hypervisors, AllocationListing(allocations_by_consumer)
@@ -156,13 +154,9 @@ class AllocationReader:
     def _read_allocations_in_trees(
         self, trees: Collection[str], providers: Mapping[str, Provider]
     ) -> dict[str, Allocations]:
-        return self._read_allocations_on(
-            [uuid for uuid, provider in providers.items() if provider.root in trees]
+        return self._placement.list_allocations_on_providers(
+            uuid for uuid, provider in providers.items() if provider.root in trees
         )
-
-    def _read_allocations_on(self, providers: Sequence[str]) -> dict[str, Allocations]:
-        with self._progress.run_stage("allocations", len(providers), "providers") as stage:
-            return self._placement.list_allocations_on_providers(providers, stage.advance)
 
     def _read_named_consumers(self, scope: Scope) -> dict[str, Allocations]:
         """Return the allocations of the named consumers, and of the migrations of named servers."""

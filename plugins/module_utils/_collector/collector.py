@@ -60,9 +60,6 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.nominat
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    NO_PROGRESS,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     Listings,
     Scope,
@@ -76,7 +73,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Progress
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
 
 # In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
@@ -91,12 +87,11 @@ class Collector:
     and then `refresh_evidence` right before each change.
     """
 
-    def __init__(self, session: Session, progress: Progress = NO_PROGRESS) -> None:
-        self._progress = progress
+    def __init__(self, session: Session) -> None:
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
         self._lookups = Lookups(self._placement, self._nova, NeutronReader(session.network))
-        self._listings = ListingReader(session, self._placement, self._nova, progress)
+        self._listings = ListingReader(session, self._placement, self._nova)
 
     def collect(self, scope: Scope) -> Snapshot:
         """Read what `scope` names (steps 1 to 8), with evidence about each candidate.
@@ -176,15 +171,15 @@ class Collector:
             started_at=started_at,
             scope=scope,
             fresh=fresh,
-            # A run that changes something shows its changes instead of the lookups for each.
-            progress=NO_PROGRESS if fresh else self._progress,
         )
 
     def _read_server_details(self, index: ListingsIndex) -> dict[str, Server]:
         """Return the servers, by uuid, of the hosts where the listings alone do not settle them."""
         hosts = choose_hosts_for_server_details(index)
         details = {}
-        for servers in map_parallel(self._nova.list_servers_on_host, hosts):
+        for servers in map_parallel(
+            self._nova.list_servers_on_host, hosts, stage="servers", unit="hosts"
+        ):
             for server in servers:
                 details[server.uuid] = server
         return details

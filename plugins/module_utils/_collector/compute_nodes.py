@@ -34,7 +34,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Progress
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
         Service,
@@ -48,7 +47,6 @@ def list_compute_nodes(
     services: Answer[tuple[Service, ...]],
     providers: Mapping[str, Provider],
     with_servers: bool,
-    progress: Progress,
 ) -> Answer[tuple[Hypervisor, ...]]:
     """List the compute nodes of all cells or, while one is down, of those that answer.
 
@@ -56,8 +54,7 @@ def list_compute_nodes(
     with_servers: whether each comes with the uuids of the servers of its host.
     """
     roots = [uuid for uuid, provider in providers.items() if provider.is_host]
-    with progress.run_stage("compute nodes", len(roots), "hosts") as stage:
-        listing = nova.list_hypervisors(with_servers, roots, stage.advance)
+    listing = nova.list_hypervisors(with_servers, roots)
     if listing.value is not None or listing.status < 500:
         return listing
     # The cell may have gone down since the services were listed.
@@ -89,7 +86,7 @@ def add_servers(
     if hypervisors.request == LISTED_BY_SERVERS:
         ask = _list_servers_at_host
     servers_by_node = {}
-    answers = map_parallel(functools.partial(ask, nova), wanted)
+    answers = map_parallel(functools.partial(ask, nova), wanted, stage="servers", unit="hosts")
     for node, servers in zip(wanted, answers, strict=True):
         servers_by_node[node.uuid] = servers
     completed = []

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import dataclasses as d
-import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
@@ -64,7 +63,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         PlacementReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Lookups
-    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Progress
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
         Server,
@@ -106,7 +104,6 @@ class EvidenceReader:
         started_at: str,
         scope: Scope,
         fresh: bool,
-        progress: Progress,
     ) -> None:
         self._placement = placement
         self._nova = nova
@@ -115,7 +112,6 @@ class EvidenceReader:
         self._started_at = started_at
         self._scope = scope
         self._fresh = fresh
-        self._progress = progress
         self._hosts = HostLookups(nova, index)
         self._details: dict[str, ProviderDetails] = {}
 
@@ -199,7 +195,9 @@ class EvidenceReader:
             if uuid in self._index.migrations:
                 servers.add(self._index.migrations[uuid].server)
         uuids = [*consumers, *sorted(servers - set(consumers))]
-        answers = map_parallel(self._placement.get_allocation, uuids)
+        answers = map_parallel(
+            self._placement.get_allocation, uuids, stage="allocations", unit="candidates"
+        )
         return dict(zip(uuids, answers, strict=True))
 
     def _select_in_shard(
@@ -234,10 +232,12 @@ class EvidenceReader:
         )
         candidates = []
         evidence_by_uuid: dict[str, Evidence] = {}
-        with self._progress.run_stage("lookups", len(consumers), "consumers") as stage:
-            look_up = functools.partial(self._lookups.collect_evidence, context=context)
-            lookups = map_parallel(stage.count_calls(look_up), consumers)
-        for collected in lookups:
+        for collected in map_parallel(
+            lambda consumer: self._lookups.collect_evidence(consumer, context),
+            consumers,
+            stage="lookups",
+            unit="candidates",
+        ):
             if collected:
                 candidates.append(collected[0].uuid)
             # Two migrations may have the same server, each with lookups of its own.

@@ -44,33 +44,21 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Progress
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Hypervisor,
-        Service,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 
 class ListingReader:
     """Reads everything that concerns the cloud as a whole."""
 
-    def __init__(
-        self, session: Session, placement: PlacementReader, nova: NovaReader, progress: Progress
-    ) -> None:
+    def __init__(self, session: Session, placement: PlacementReader, nova: NovaReader) -> None:
         self._session = session
         self._placement = placement
         self._nova = nova
-        self._progress = progress
-        self._allocations = AllocationReader(placement, nova, progress)
+        self._allocations = AllocationReader(placement, nova)
 
     def read(self, scope: Scope | None, with_servers: bool) -> Listings:
         """Read all listings, and the allocations in `scope`; no allocations without a scope.
@@ -83,7 +71,7 @@ class ListingReader:
         hypervisors, listing = self._allocations.read(
             scope,
             providers,
-            lambda: self._list_nodes(services, providers, with_servers),
+            lambda: list_compute_nodes(self._nova, services, providers, with_servers),
         )
         migrations = self._nova.list_migrations()
         # A cell that is down is missing from that listing, and the answer does not say so.
@@ -93,7 +81,7 @@ class ListingReader:
         if hypervisors.value and not with_servers and not any(sample.value for sample in samples):
             # Only the hosts can say whether there is no live server or these credentials see none:
             # nova-compute updates its number of servers only now and then.
-            hypervisors = self._list_nodes(services, providers, True)
+            hypervisors = list_compute_nodes(self._nova, services, providers, True)
             if any(node.servers for node in hypervisors.value or ()):
                 samples, projects = read_samples(self._nova, hypervisors, own_project)
         control = read_control(self._nova, samples)
@@ -115,14 +103,6 @@ class ListingReader:
             aggregates=self._nova.list_aggregates(),
         )
         return self._add_hosts(listings)
-
-    def _list_nodes(
-        self,
-        services: Answer[tuple[Service, ...]],
-        providers: Mapping[str, Provider],
-        with_servers: bool,
-    ) -> Answer[tuple[Hypervisor, ...]]:
-        return list_compute_nodes(self._nova, services, providers, with_servers, self._progress)
 
     def _add_hosts(self, listings: Listings) -> Listings:
         """Return the listings with the lookups of single hosts.

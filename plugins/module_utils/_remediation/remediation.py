@@ -27,9 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    NO_PROGRESS,
-)
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     FAILED,
     OUTCOME_BY_ACTION,
@@ -65,10 +63,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._collector.collector import (
         Collector,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-        Progress,
-        Stage,
-    )
+    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Stage
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
@@ -107,14 +102,12 @@ class Remediation:
         writer: AllocationWriter,
         journal: Journal | None,
         max_failures: int = MAX_FAILURES,
-        progress: Progress = NO_PROGRESS,
     ) -> None:
         self._reading = reading
         self._policy = policy
         self._writer = writer
         self._journal = journal
         self._max_failures = max_failures
-        self._progress = progress
 
     def run(self, steps: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
         """Prove each of `steps` again and make it, in their order, a few at once.
@@ -129,7 +122,7 @@ class Remediation:
         listings = self._reading.collect_listings(with_servers=needs_servers)
         if failed_checks := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
-        with self._progress.run_stage("remediation", len(steps), "changes") as stage:
+        with PROGRESS.run_stage("changes", len(steps)) as stage:
             return self._make_changes(steps, ListingsIndex(listings), stopped, stage)
 
     def _make_changes(
@@ -145,7 +138,6 @@ class Remediation:
             why = stopped() or explain_abort(count_outcomes(outcomes, FAILED), self._max_failures)
             if why:
                 return complete_outcomes(outcomes, steps, Outcome, SKIPPED, why)
-            stage.advance_to(len(outcomes))
             batch = batches.popleft()
             try:
                 outcomes += self._remediate_batch(batch, index, stopped)
@@ -161,6 +153,7 @@ class Remediation:
                 # The result must have all earlier outcomes, even after a fault of our own.
                 reason = describe_unexpected(error)
                 outcomes += [Outcome(step, FAILED, reason) for step in batch]
+            stage.show_done(len(outcomes))
         return outcomes
 
     def _remediate_batch(

@@ -23,9 +23,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     JournalError,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    NO_PROGRESS,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
     FAILED,
@@ -64,7 +61,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Progress
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
         AllocationBody,
         NameDocument,
@@ -207,7 +203,6 @@ def restore(
     journal: Journal | None,
     stopped: Callable[[], str],
     max_failures: int = MAX_FAILURES,
-    progress: Progress = NO_PROGRESS,
 ) -> list[Restoration]:
     """Restore each of `steps` whose consumers have exactly what it left them.
 
@@ -228,8 +223,7 @@ def restore(
     def explain_end(done: list[Restoration]) -> str:
         return stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
 
-    with progress.run_stage("restoration", len(steps), "changes") as stage:
-        return run_steps(steps, stage.count_calls(restore_step), Restoration, explain_end)
+    return run_steps(steps, restore_step, Restoration, explain_end)
 
 
 def _restore_tree(

@@ -323,7 +323,7 @@ def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
         )
         for with_servers in (True, False)
     }
-    reading._nova.list_hypervisors = lambda with_servers, _roots, _on_rows: answer(
+    reading._nova.list_hypervisors = lambda with_servers, _roots: answer(
         "GET /os-hypervisors/detail", 200, listed[with_servers]
     )
 

@@ -176,9 +176,7 @@ class Cloud:
         self.happens()
         return dict(self.world.providers)
 
-    def list_allocations_on_providers(
-        self, providers: t.Iterable[str], on_read: t.Any = None
-    ) -> t.Any:
+    def list_allocations_on_providers(self, providers: t.Iterable[str]) -> t.Any:
         held: dict[str, dict[str, t.Any]] = {}
         for provider in providers:
             self.happens()
@@ -240,9 +238,7 @@ class Cloud:
         self.happens()
         return answer("GET /os-services", 200, tuple(self.world.services))
 
-    def list_hypervisors(
-        self, with_servers: bool, roots: t.Iterable[str], on_rows: t.Any = None
-    ) -> t.Any:
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         self.happens()
         listing = self.world.snapshot().hypervisors
         servers = [

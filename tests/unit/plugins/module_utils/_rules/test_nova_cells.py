@@ -96,9 +96,7 @@ class TwoCells(Cloud):
             found, value=tuple(silent.get(service.host, service) for service in found.value)
         )
 
-    def list_hypervisors(
-        self, with_servers: bool, roots: t.Iterable[str], on_rows: t.Any = None
-    ) -> t.Any:
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         found = super().list_hypervisors(with_servers, roots)
         return answer("GET /os-hypervisors/detail", 500) if self.is_down else found
 
@@ -184,9 +182,7 @@ class MixedWorkers(TwoCells):
             found, value=tuple(service for service in found.value if service.host not in self.first)
         )
 
-    def list_hypervisors(
-        self, with_servers: bool, roots: t.Iterable[str], on_rows: t.Any = None
-    ) -> t.Any:
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         found = Cloud.list_hypervisors(self, with_servers, roots)
         if not self.lacks_first():
             return found
@@ -224,9 +220,7 @@ class DeadAndUnaware(MixedWorkers):
             found, value=tuple(silent.get(service.host, service) for service in found.value)
         )
 
-    def list_hypervisors(
-        self, with_servers: bool, roots: t.Iterable[str], on_rows: t.Any = None
-    ) -> t.Any:
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         found = Cloud.list_hypervisors(self, with_servers, roots)
         if super().lacks_first():
             return d.replace(
