@@ -30,9 +30,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 display = Display()
 
-# An estimate from the first few items would only be a guess: the requests that were sent first are
-# answered together, and often more slowly than the others.
+# An estimate from less than all of these would only be a guess: the requests that were sent first
+# are answered together, and often more slowly than the others.
 _MIN_SECONDS_TO_ESTIMATE = 2
+_MIN_ITEMS_TO_ESTIMATE = 10
 _MIN_FRACTION_TO_ESTIMATE = 0.05
 
 
@@ -70,7 +71,7 @@ class ProgressActionModule(NormalActionModule):
 
     def _is_readable_here(self) -> bool:
         """Return whether this process can read what the module writes, and may show it."""
-        if "progress_path" in self._task.args or self._task.no_log:
+        if self._task.args.get("progress_path") or self._task.no_log:
             return False
         # A task with async only starts the module here.
         return self._connection.transport == "local" and not self._task.async_val
@@ -154,8 +155,10 @@ def _estimate_seconds_left(stage: Mapping[str, t.Any]) -> float | None:
     if not _has_reliable_total(stage) or stage["seconds"] < _MIN_SECONDS_TO_ESTIMATE:
         return None
     done, total = stage["done"], stage["total"]
+    if done < max(_MIN_ITEMS_TO_ESTIMATE, total * _MIN_FRACTION_TO_ESTIMATE):
+        return None
     # After the last item there may be something else to do.
-    if done == total or done < total * _MIN_FRACTION_TO_ESTIMATE:
+    if done == total:
         return None
     return float(stage["seconds"] / done * (total - done))
 

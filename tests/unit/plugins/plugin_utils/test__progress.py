@@ -49,6 +49,7 @@ def make_stage(
         (make_stage(done=49, seconds=21.4), "allocations 49/1000 providers"),
         (make_stage(seconds=21.4), "allocations 0/1000 providers"),
         (make_stage(done=50, seconds=21.4), "allocations 50/1000 providers, about 7 min left"),
+        (make_stage("lookups", 9, 10, "candidates", 21.4), "lookups 9/10 candidates"),
         # Nearly and quite at the end.
         (make_stage(done=999, seconds=21.4), "allocations 999/1000 providers, about 1 s left"),
         (make_stage(done=1000, seconds=21.4), "allocations 1000/1000 providers"),
@@ -131,7 +132,6 @@ class FakeModule:
 
     def run(
         self,
-        _action: t.Any,
         module_args: dict[str, t.Any] | None = None,
         task_vars: dict[str, t.Any] | None = None,
         wrap_async: bool = False,
@@ -147,7 +147,8 @@ class FakeModule:
 
 
 @pytest.fixture
-def lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+def lines() -> list[tuple[str, bool]]:
+    """The lines that were shown, and whether on the standard error."""
     return []
 
 
@@ -164,9 +165,8 @@ def fake(
     fake = FakeModule(shown)
     monkeypatch.setattr(_progress.display, "display", show)
     monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
-    monkeypatch.setattr(
-        ActionBase, "_execute_module", lambda *args, **named: fake.run(*args, **named)
-    )
+    # Bound, so that it is not called with the action.
+    monkeypatch.setattr(ActionBase, "_execute_module", fake.run)
     return fake
 
 
@@ -186,7 +186,7 @@ def make_action(
         check_mode=False,
     )
     shell = types.SimpleNamespace(tmpdir=None)
-    connection = types.SimpleNamespace(transport=transport, _shell=shell)
+    connection = types.SimpleNamespace(transport=transport, _shell=shell, has_native_async=False)
     return action.ActionModule(
         task=task,
         connection=connection,
@@ -209,7 +209,6 @@ def test_line_names_the_module_and_the_host(
     assert make_action(options, action=action).run(task_vars=HOST)["changed"] is False
 
     module = action.__name__.rpartition(".")[2]
-    # To the standard error.
     assert lines == [(f"{module} [north]: allocations 1/1000 providers", True)]
     assert fake.options == {**options, "progress_path": str(fake.path)}
     # The options of the task stay as they are, for another attempt.
@@ -237,9 +236,9 @@ def test_nothing_stays_after_a_failure(fake: FakeModule, tmp_path: Path) -> None
         {"async_val": 60},
         {"options": {"progress_every": 0}},
         {"options": {"progress_every": -1}},
+        {"options": {"progress_every": None}},
         # The module refuses these.
         {"options": {"progress_every": "often"}},
-        {"options": {"progress_every": None}},
         {"options": {"progress_every": "nan"}},
         {"options": {"progress_path": "/tmp/progress.json"}},
     ],
