@@ -26,6 +26,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 LISTING = "^/resource_providers/[^/]+/allocations$"
@@ -128,3 +129,28 @@ def test_file_of_progress_is_kept_where_it_is_wanted(ansible: Ansible, wires: Wi
     assert stages["allocations"].keys() == {"name", "done", "total", "unit", "seconds"}
     assert stages["allocations"]["done"] == 0
     assert json.loads(path.read_text()) == {"stages": []}
+
+
+def test_changes_are_counted(ansible: Ansible, wires: Wires, many: Strays) -> None:
+    path = ansible.folder / "progress.json"
+    read: list[tuple[str, int, int]] = []
+
+    def read_progress() -> None:
+        # The lookups for the changes are a part of them.
+        (stage,) = json.loads(path.read_text())["stages"]
+        read.append((stage["name"], stage["done"], stage["total"]))
+
+    wires.placement.on("POST", "^/allocations$", nth=0, before=read_progress)
+    options = {"output_dir": str(ansible.folder), "progress_path": str(path)}
+
+    done = ansible.direct("orphan_remediate", **many.arguments(wires), **options)
+
+    assert done["tally"]["removed"] == 20
+    # Eight are made at a time.
+    assert read == [("changes", done, 20) for done in (0, 8, 16)]
+
+    read.clear()
+    done = ansible.direct("orphan_restore", journal=done["journal"], **options)
+
+    assert done["tally"]["restored"] == 20
+    assert read == [("changes", done, 20) for done in range(20)]

@@ -67,8 +67,10 @@ class Stage:
             self._progress.write_at_times()
 
     def show_done(self, done: int) -> None:
-        """Set how many items are done."""
-        self.advance(done - self._done)
+        """Set how many items are done, and write the file: items that take long are worth it."""
+        with self._progress.lock:
+            self._done = done
+            self._progress.write()
 
     def count_calls(self, function: Callable[[A], B]) -> Callable[[A], B]:
         """Return a function that calls `function`, and counts each call as an item."""
@@ -120,7 +122,7 @@ class Progress:
             is_shown = stage.is_worth_showing and not is_part
             if is_shown:
                 self._stages.append(stage)
-                self._write()
+                self.write()
         try:
             yield stage
         finally:
@@ -128,14 +130,15 @@ class Progress:
                 with self.lock:
                     self._stages.remove(stage)
                     # Without this, the last count would seem to be the present one.
-                    self._write()
+                    self.write()
 
     def write_at_times(self) -> None:
         """Write the file, unless it was written just now. The caller holds `lock`."""
         if self._path and read_monotonic_clock() - self._written_at >= _WRITE_EVERY:
-            self._write()
+            self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Write the file. The caller holds `lock`."""
         if not self._path:
             return
         self._written_at = read_monotonic_clock()
