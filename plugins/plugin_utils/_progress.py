@@ -28,6 +28,8 @@ from ansible_collections.osops.placement.plugins.module_utils._common.progress i
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterator, Mapping
 
+    from ansible.plugins.action import ActionBase
+
 display = Display()
 
 # An estimate from less than all of these would only be a guess: the requests that were sent first
@@ -41,49 +43,66 @@ class ProgressActionModule(NormalActionModule):
     """Runs the module of the same name as Ansible does, and shows its progress meanwhile.
 
     The module has the documentation, and validates the options.
+    """
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
+        with show_progress(self, task_vars or {}):
+            result: dict[str, t.Any] = super().run(tmp, task_vars)
+        return result
+
+
+@contextlib.contextmanager
+def show_progress(action: ActionBase, task_vars: Mapping[str, t.Any]) -> Iterator[None]:
+    """Show the progress of the module of a task for as long as the context lasts.
 
     The text goes to the standard error. What callbacks and `ansible --one-line` print to the
     standard output stays as it is.
     """
+    task = action._task
+    options = task.args
+    every = _get_interval(options)
+    if not every or not _is_readable_here(action):
+        yield
+        return
+    # Several inventory hosts may run the same task in parallel.
+    heading = f"{task.action.rpartition('.')[2]} [{task_vars['inventory_hostname']}]"
 
-    def _execute_module(self, *args: t.Any, **kwargs: t.Any) -> dict[str, t.Any]:
-        every = self._get_interval()
-        if not every or not self._is_readable_here():
-            return super()._execute_module(*args, **kwargs)
-        # Ansible removes the parent folder even if this process is killed.
-        with tempfile.TemporaryDirectory(
-            dir=constants.DEFAULT_LOCAL_TMP, ignore_cleanup_errors=True
-        ) as folder:
-            path = os.path.join(folder, "progress.json")
-            kwargs["module_args"] = {**self._task.args, "progress_path": path}
-            heading = self._make_heading(kwargs["task_vars"])
-            with follow_progress(path, every, lambda text: _show(f"{heading}: {text}")):
-                return super()._execute_module(*args, **kwargs)
+    def show(text: str) -> None:
+        display.display(f"{heading}: {text}", stderr=True)
 
-    def _get_interval(self) -> int:
-        """Return the seconds between two lines; 0, which shows none, for a value that is wrong."""
+    # Ansible removes the parent folder even if this process is killed.
+    with tempfile.TemporaryDirectory(
+        dir=constants.DEFAULT_LOCAL_TMP, ignore_cleanup_errors=True
+    ) as folder:
+        path = os.path.join(folder, "progress.json")
+        task.args = {**options, "progress_path": path}
         try:
-            # The module reports a wrong value.
-            every = int(self._task.args.get("progress_every", DEFAULT_INTERVAL))
-        except (TypeError, ValueError):
-            return 0
-        return min(max(every, 0), int(threading.TIMEOUT_MAX))
-
-    def _is_readable_here(self) -> bool:
-        """Return whether this process can read what the module writes, and may show it."""
-        if self._task.args.get("progress_path") or self._task.no_log:
-            return False
-        # A task with async only starts the module here.
-        return self._connection.transport == "local" and not self._task.async_val
-
-    def _make_heading(self, task_vars: Mapping[str, t.Any]) -> str:
-        # Several inventory hosts may run the same task in parallel.
-        module = self._task.action.rpartition(".")[2]
-        return f"{module} [{task_vars['inventory_hostname']}]"
+            with follow_progress(path, every, show):
+                yield
+        finally:
+            # The same task may be tried again.
+            task.args = options
 
 
-def _show(text: str) -> None:
-    display.display(text, stderr=True)
+def _get_interval(options: Mapping[str, t.Any]) -> int:
+    """Return the seconds between two lines; 0, which shows none, for a value that is wrong."""
+    try:
+        # The module reports a wrong value.
+        every = int(options.get("progress_every", DEFAULT_INTERVAL))
+    except (TypeError, ValueError):
+        return 0
+    return min(max(every, 0), int(threading.TIMEOUT_MAX))
+
+
+def _is_readable_here(action: ActionBase) -> bool:
+    """Return whether this process can read what the module writes, and may show it."""
+    task = action._task
+    if task.args.get("progress_path") or task.no_log:
+        return False
+    # A task with async only starts the module here.
+    return bool(action._connection.transport == "local" and not task.async_val)
 
 
 @contextlib.contextmanager

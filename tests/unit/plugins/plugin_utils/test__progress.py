@@ -122,25 +122,23 @@ def test_thread_ends_quietly_without_a_main_process(tmp_path: Path) -> None:
 
 
 class FakeModule:
-    """Stands for the module that `ActionBase` would run."""
+    """Stands for the module that Ansible would run.
 
-    def __init__(self, shown: threading.Event) -> None:
-        self._shown = shown
-        self.options: dict[str, t.Any] | None = None
-        self.path: Path | None = None
+    If it gets a path of progress in `folder`, it ends when the progress is shown.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.shown = threading.Event()
+        self.options: dict[str, t.Any] = {}
         self.error: Exception | None = None
 
-    def run(
-        self,
-        module_args: dict[str, t.Any] | None = None,
-        task_vars: dict[str, t.Any] | None = None,
-        wrap_async: bool = False,
-    ) -> dict[str, t.Any]:
-        self.options = module_args
-        if module_args:
-            self.path = Path(module_args["progress_path"])
-            self.path.write_text(json.dumps({"stages": [make_stage(done=1)]}))
-            assert self._shown.wait(30)
+    def run(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
+        self.options = options
+        path = Path(options.get("progress_path", ""))
+        if path.is_relative_to(self._folder):
+            path.write_text(json.dumps({"stages": [make_stage(done=1)]}))
+            assert self.shown.wait(30)
         if self.error:
             raise self.error
         return {"changed": False}
@@ -156,17 +154,18 @@ def lines() -> list[tuple[str, bool]]:
 def fake(
     lines: list[tuple[str, bool]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> FakeModule:
-    shown = threading.Event()
+    fake = FakeModule(tmp_path)
 
     def show(text: str, stderr: bool = False) -> None:
         lines.append((text, stderr))
-        shown.set()
+        fake.shown.set()
 
-    fake = FakeModule(shown)
+    def execute_module(action: t.Any, **_arguments: t.Any) -> dict[str, t.Any]:
+        return fake.run(action._task.args)
+
     monkeypatch.setattr(_progress.display, "display", show)
     monkeypatch.setattr(constants, "DEFAULT_LOCAL_TMP", str(tmp_path))
-    # Bound, so that it is not called with the action.
-    monkeypatch.setattr(ActionBase, "_execute_module", fake.run)
+    monkeypatch.setattr(ActionBase, "_execute_module", execute_module)
     return fake
 
 
@@ -205,26 +204,31 @@ def test_line_names_the_module_and_the_host(
     fake: FakeModule, lines: list[tuple[str, bool]], tmp_path: Path, action: t.Any
 ) -> None:
     options = {"cloud": "admin", "progress_every": "1"}
+    plugin = make_action(options, action=action)
 
-    assert make_action(options, action=action).run(task_vars=HOST)["changed"] is False
+    assert plugin.run(task_vars=HOST)["changed"] is False
 
     module = action.__name__.rpartition(".")[2]
     assert lines == [(f"{module} [north]: allocations 1/1000 providers", True)]
-    assert fake.options == {**options, "progress_path": str(fake.path)}
-    # The options of the task stay as they are, for another attempt.
-    assert "progress_path" not in options
+    assert fake.options.keys() == {*options, "progress_path"}
+    # The task can be tried again.
+    assert plugin._task.args == options
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_stays_after_a_failure(fake: FakeModule, tmp_path: Path) -> None:
+def test_nothing_stays_after_a_failure(
+    fake: FakeModule, lines: list[tuple[str, bool]], tmp_path: Path
+) -> None:
     fake.error = ConnectionError()
     before = threading.active_count()
+    plugin = make_action({"progress_every": 1})
 
     with pytest.raises(ConnectionError):
-        make_action({"progress_every": 1}).run(task_vars=HOST)
+        plugin.run(task_vars=HOST)
 
-    assert fake.path is not None and fake.path.is_relative_to(tmp_path)
+    assert len(lines) == 1
     assert list(tmp_path.iterdir()) == []
+    assert plugin._task.args == {"progress_every": 1}
     assert threading.active_count() == before
 
 
@@ -247,5 +251,5 @@ def test_module_runs_as_without_an_action_plugin(
     fake: FakeModule, lines: list[tuple[str, bool]], silent: dict[str, t.Any]
 ) -> None:
     assert make_action(**silent).run(task_vars=HOST)["changed"] is False
-    assert fake.options is None
+    assert fake.options == silent.get("options", {})
     assert lines == []
