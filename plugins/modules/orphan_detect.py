@@ -20,6 +20,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
+  - osops.placement._progress
   - osops.placement._policy
   - osops.placement._scope
   - osops.placement._attributes
@@ -975,6 +976,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     read_or_put_aside,
     write_json,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    PROGRESS,
+    progress_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
     build_document,
@@ -1027,6 +1032,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
+    PROGRESS.keep_in(options["progress_path"])
     policy, scope = parse_policy(options), parse_scope(options)
     full_every = _parse_full_every(options)
     # These are checked before the cloud is read, which takes long.
@@ -1162,6 +1168,7 @@ def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot
 def main() -> None:
     argument_spec = {
         **connection_options(),
+        **progress_options(),
         **policy_options(),
         **scope_options(),
         **sighting_policy_options(),

@@ -26,6 +26,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
+  - osops.placement._progress
   - osops.placement._policy
   - osops.placement._limits
   - osops.placement._failures
@@ -309,6 +310,10 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.renewal
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json_option,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    PROGRESS,
+    progress_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     FAILED,
     build_diff,
@@ -344,6 +349,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Make the changes of the plan, and return the outcome of each."""
     params, policy = module.params, parse_policy(module.params)
+    PROGRESS.keep_in(params["progress_path"])
     path = os.path.join(params["output_dir"], "remediation.json")
     # The file of an earlier run must not be taken for that of this one, should this one not get to
     # its end.
@@ -382,6 +388,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 def main() -> None:
     argument_spec = {
         **connection_options(),
+        **progress_options(),
         **policy_options(),
         **limits_options(),
         **failures_option(),

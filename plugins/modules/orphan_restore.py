@@ -36,6 +36,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
+  - osops.placement._progress
   - osops.placement._failures
   - osops.placement._attributes
   - osops.placement._attributes.action_group
@@ -400,6 +401,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    PROGRESS,
+    progress_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     build_diff,
@@ -438,6 +443,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Restore what the journal says was removed, and return the outcome of each change."""
     params, max_failures = module.params, parse_max_failures(module.params)
+    PROGRESS.keep_in(params["progress_path"])
     # Checked before the journal is read: a wrong option should fail at once.
     consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
     # A torn last line is normal after a power cut: its write was never sent.
@@ -482,6 +488,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 def main() -> None:
     argument_spec = {
         **connection_options(),
+        **progress_options(),
         **failures_option(),
         "journal": {"type": "raw", "required": True},
         "consumers": {"type": "list", "elements": "str", "default": []},

@@ -146,6 +146,8 @@ class NovaReader:
                 filters,
                 page_size=part,
                 starts=tuple(roots[part - 1 : -1 : part]),
+                stage="compute nodes",
+                expected=len(roots) or None,
             )
         )
 
@@ -270,6 +272,7 @@ class NovaReader:
             "id",
             lambda row: row["id"],
             {"all_tenants": "1"},
+            stage="servers",
         )
         return frozenset(self._listings.read(listing).value or ())
 
@@ -291,6 +294,7 @@ class NovaReader:
                 "migrations",
                 self._migration_key,
                 parse_migration,
+                stage="migrations",
             )
         )
 

@@ -17,11 +17,13 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
     map_at_best_pace,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Stage
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 T = t.TypeVar("T")
@@ -42,6 +44,9 @@ class Listing(t.Generic[T]):
     parse: turns a row into an object.
     starts: identities from which the listing may be read in parallel, and its beginning.
     own_connection: whether each page is requested over its own connection.
+    stage: the name of the stage of the progress in which the rows are counted, empty for a short
+        listing.
+    expected: how many rows there are, or nearly so; None where that is not known.
     """
 
     path: str
@@ -53,6 +58,8 @@ class Listing(t.Generic[T]):
     page_size: int = MAX_PAGE
     starts: tuple[str, ...] = ()
     own_connection: bool = False
+    stage: str = ""
+    expected: int | None = None
 
     def list_rows(self, reply: Reply) -> tuple[list[t.Any], list[str]]:
         """Return the rows of a page, and the identity of each of them."""
@@ -102,15 +109,16 @@ class ListingReader:
         Raises CloudError if the credentials may not see the listing.
         """
         for _attempt in range(_MAX_ATTEMPTS):
-            answer = self._try_to_read(listing)
+            with PROGRESS.run_stage(listing.stage, listing.expected) as stage:
+                answer = self._try_to_read(listing, stage)
             if answer.status != 400:
                 break
         return self.require_access(answer)
 
-    def _try_to_read(self, listing: Listing[T]) -> Answer[tuple[T, ...]]:
+    def _try_to_read(self, listing: Listing[T], stage: Stage) -> Answer[tuple[T, ...]]:
         try:
             strands = map_at_best_pace(
-                lambda start: self._read_strand(listing, start), [None, *listing.starts]
+                lambda start: self._read_strand(listing, start, stage), [None, *listing.starts]
             )
         except _MarkerUnknown as error:
             return self._build_answer(listing, error.reply, None)
@@ -138,7 +146,7 @@ class ListingReader:
             listing.path, listing.microversion, listing.filters, reply, objects
         )
 
-    def _read_strand(self, listing: Listing[T], start: str | None) -> _Strand:
+    def _read_strand(self, listing: Listing[T], start: str | None, stage: Stage) -> _Strand:
         """Return the rows of a listing from `start` up to the next of its `starts`, or to its end.
 
         Nova counts the rows of a page before it drops some of them, such as hosts that are not
@@ -161,6 +169,7 @@ class ListingReader:
                 return _Strand(start, rows, reply)
             page_rows, identities = page
             rows += page_rows
+            stage.advance(len(page_rows))
             if not identities:
                 if size == MAX_PAGE:
                     return _Strand(start, rows, reply)

@@ -98,7 +98,8 @@ class PlacementReader:
         """
         uuids = list(dict.fromkeys(providers))
         requests = list(itertools.product(uuids, parts))
-        values = dict(zip(requests, map_parallel(self._read_part, requests), strict=True))
+        answers = map_parallel(self._read_part, requests, stage="provider details")
+        values = dict(zip(requests, answers, strict=True))
         details = {}
         for uuid in uuids:
             fields = {part: values[uuid, part] for part in parts}
@@ -180,7 +181,13 @@ class PlacementReader:
         meanwhile has no allocations.
         """
         uuids = list(providers)
-        listings = map_parallel(self._list_allocations_on_provider, uuids, _LISTINGS_AT_ONCE)
+        listings = map_parallel(
+            self._list_allocations_on_provider,
+            uuids,
+            _LISTINGS_AT_ONCE,
+            stage="allocations",
+            unit="providers",
+        )
         allocations: dict[str, dict[str, dict[str, int]]] = {}
         for provider, listing in zip(uuids, listings, strict=True):
             for consumer, entry in listing.items():

@@ -54,7 +54,10 @@ def list_compute_nodes(
             answering.append(service)
     nodes = {}
     for of_host in map_parallel(
-        lambda service: _list_nodes_of_host(nova, service, roots, with_servers), answering
+        lambda service: _list_nodes_of_host(nova, service, roots, with_servers),
+        answering,
+        stage="compute nodes",
+        unit="hosts",
     ):
         for node in of_host:
             nodes[node.uuid] = node

@@ -177,7 +177,9 @@ class Collector:
         """Return the servers, by uuid, of the hosts where the listings alone do not settle them."""
         hosts = choose_hosts_for_server_details(index)
         details = {}
-        for servers in map_parallel(self._nova.list_servers_on_host, hosts):
+        for servers in map_parallel(
+            self._nova.list_servers_on_host, hosts, stage="servers", unit="hosts"
+        ):
             for server in servers:
                 details[server.uuid] = server
         return details

@@ -97,7 +97,7 @@ def add_servers(
     if hypervisors.request == LISTED_BY_SERVERS:
         ask = _list_servers_at_host
     servers_by_node = {}
-    answers = map_parallel(functools.partial(ask, nova), wanted)
+    answers = map_parallel(functools.partial(ask, nova), wanted, stage="servers", unit="hosts")
     for node, servers in zip(wanted, answers, strict=True):
         servers_by_node[node.uuid] = servers
     completed = []

@@ -195,7 +195,9 @@ class EvidenceReader:
             if uuid in self._index.migrations:
                 servers.add(self._index.migrations[uuid].server)
         uuids = [*consumers, *sorted(servers - set(consumers))]
-        answers = map_parallel(self._placement.get_allocation, uuids)
+        answers = map_parallel(
+            self._placement.get_allocation, uuids, stage="allocations", unit="candidates"
+        )
         return dict(zip(uuids, answers, strict=True))
 
     def _select_in_shard(
@@ -231,7 +233,10 @@ class EvidenceReader:
         candidates = []
         evidence_by_uuid: dict[str, Evidence] = {}
         for collected in map_parallel(
-            lambda consumer: self._lookups.collect_evidence(consumer, context), consumers
+            lambda consumer: self._lookups.collect_evidence(consumer, context),
+            consumers,
+            stage="lookups",
+            unit="candidates",
         ):
             if collected:
                 candidates.append(collected[0].uuid)

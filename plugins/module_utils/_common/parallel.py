@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import (
     read_monotonic_clock,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Sequence
@@ -32,13 +33,26 @@ A = t.TypeVar("A")
 B = t.TypeVar("B")
 
 
-def map_parallel(function: Callable[[A], B], items: Sequence[A], workers: int = WORKERS) -> list[B]:
+def map_parallel(
+    function: Callable[[A], B],
+    items: Sequence[A],
+    workers: int = WORKERS,
+    stage: str = "",
+    unit: str = "",
+) -> list[B]:
     """Return `function` of each item, in their order.
 
     The first error is raised, and calls that have not begun by then are cancelled.
+
+    stage, unit: the name of the stage of the progress in which the items are counted, and what they
+        are; without a name they are not shown.
     """
-    with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
-        futures = [pool.submit(function, item) for item in items]
+    with (
+        PROGRESS.run_stage(stage, len(items), unit) as counted,
+        concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool,
+    ):
+        call = counted.count_calls(function)
+        futures = [pool.submit(call, item) for item in items]
         try:
             return [future.result() for future in futures]
         except BaseException:

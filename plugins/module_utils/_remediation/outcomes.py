@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
     FORMAT,
     MAX_RETURNED,
@@ -106,19 +107,21 @@ def run_steps(
     explain_end: returns why nothing more may be tried after these outcomes, empty when more may.
     """
     outcomes: list[_Outcome] = []
-    for step in steps:
-        why = explain_end(outcomes)
-        if why:
-            return complete_outcomes(outcomes, steps, make_outcome, SKIPPED, why)
-        try:
-            outcomes.append(run_step(step))
-        except (UnsoundReading, JournalError) as error:
-            return complete_outcomes(outcomes, steps, make_outcome, FAILED, str(error))
-        except CloudError as error:
-            outcomes.append(make_outcome(step, FAILED, str(error)))
-        except Exception as error:
-            # The result must have all earlier outcomes, even after a fault of our own.
-            outcomes.append(make_outcome(step, FAILED, describe_unexpected(error)))
+    with PROGRESS.run_stage("changes", len(steps)) as stage:
+        for step in steps:
+            why = explain_end(outcomes)
+            if why:
+                return complete_outcomes(outcomes, steps, make_outcome, SKIPPED, why)
+            try:
+                outcomes.append(run_step(step))
+            except (UnsoundReading, JournalError) as error:
+                return complete_outcomes(outcomes, steps, make_outcome, FAILED, str(error))
+            except CloudError as error:
+                outcomes.append(make_outcome(step, FAILED, str(error)))
+            except Exception as error:
+                # The result must have all earlier outcomes, even after a fault of our own.
+                outcomes.append(make_outcome(step, FAILED, describe_unexpected(error)))
+            stage.show_done(len(outcomes))
     return outcomes
 
 

@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     FAILED,
     OUTCOME_BY_ACTION,
@@ -59,6 +60,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._collector.renewal import (
         RenewingCollector,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._common.progress import Stage
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
@@ -112,6 +114,15 @@ class Remediation:
         listings = self._reading.begin_renewal(_list_providers(steps))
         if failed_checks := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
+        with PROGRESS.run_stage("changes", len(steps)) as stage:
+            return self._make_changes(steps, stopped, stage)
+
+    def _make_changes(
+        self,
+        steps: Sequence[Step],
+        stopped: Callable[[], str],
+        stage: Stage,
+    ) -> list[Outcome]:
         outcomes: list[Outcome] = []
         batches = _split_into_batches(steps)
         while batches:
@@ -133,6 +144,7 @@ class Remediation:
                 # The result must have all earlier outcomes, even after a fault of our own.
                 reason = describe_unexpected(error)
                 outcomes += [Outcome(step, FAILED, reason) for step in batch]
+            stage.show_done(len(outcomes))
         return outcomes
 
     def _remediate_batch(self, batch: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:

@@ -55,30 +55,37 @@ IMPURE = {
     "threading",
     "time",
 }
-IMPURE_ROOMS = {"_common.clock", "_common.json_files", "_common.parallel", "_common.runner"}
+IMPURE_ROOMS = {
+    "_common.clock",
+    "_common.json_files",
+    "_common.parallel",
+    "_common.progress",
+    "_common.runner",
+}
 
-# How many files of module_utils a module may ship to the host that it runs on.
+# How many files of module_utils a module may ship to the host that it runs on. One of them is
+# `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
-    "allocation_candidate_info": 19,
-    "compute_host_info": 71,
-    "compute_service": 29,
-    "compute_service_info": 19,
+    "allocation_candidate_info": 20,
+    "compute_host_info": 72,
+    "compute_service": 30,
+    "compute_service_info": 20,
     "hypervisor_guest": 11,
-    "hypervisor_guest_detect": 71,
+    "hypervisor_guest_detect": 72,
     "hypervisor_guest_info": 12,
-    "migration_info": 25,
+    "migration_info": 26,
     "nova_log_info": 5,
-    "orphan_detect": 77,
+    "orphan_detect": 78,
     "orphan_notification": 0,
     "orphan_plan": 18,
-    "orphan_remediate": 79,
+    "orphan_remediate": 80,
     "orphan_report": 0,
-    "orphan_restore": 42,
+    "orphan_restore": 43,
     "orphan_summary": 12,
-    "placement_allocation": 19,
-    "placement_allocation_info": 16,
-    "placement_provider": 28,
-    "placement_provider_info": 16,
+    "placement_allocation": 20,
+    "placement_allocation_info": 17,
+    "placement_provider": 29,
+    "placement_provider_info": 17,
 }
 
 # hypervisor_guest_detect runs on the controller, because it sends requests to Nova.

@@ -380,7 +380,7 @@ class Cloud:
 
 
 def _one_after_another(
-    function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any]
+    function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any], **_stage: str
 ) -> list[t.Any]:
     return list(map(function, items))
 

@@ -349,7 +349,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at a cell follow the first without a pause."""
     monkeypatch.setattr(services, "_RETRY_PAUSE", 0)
     monkeypatch.setattr(
-        answering_cells, "map_parallel", lambda function, items: list(map(function, items))
+        answering_cells,
+        "map_parallel",
+        lambda function, items, **_stage: list(map(function, items)),
     )
 
 

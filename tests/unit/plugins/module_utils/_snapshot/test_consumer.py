@@ -15,7 +15,7 @@ import typing as t
 import hypothesis
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import _build_views
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import build_views
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
     Cloud,
@@ -151,7 +151,7 @@ def test_only_the_newest_move_locates_the_server() -> None:
 @hypothesis.given(worlds())
 def test_a_healthy_server_has_neither_another_tree_nor_a_doubtful_one(world: World) -> None:
     """Lookups ask the same before it is known whether a host is gone."""
-    for view in _build_views(SnapshotIndex(world.snapshot())):
+    for view in build_views(SnapshotIndex(world.snapshot())):
         has_own_only = not view.other_trees and not view.doubtful_trees
         is_server = view.migration is None and view.own_tree is not None
 

@@ -17,7 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import _build_views
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import build_views
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
     find_gap,
     list_touched_hosts,
@@ -194,7 +194,7 @@ def test_cell_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None
 def test_answering_cells_leave_no_gap(site: Site) -> None:
     server = site.server(site.here, site.here, site.there)
     site.migration(server, site.dead, site.here, "confirmed")
-    (view,) = _build_views(SnapshotIndex(site.snapshot(candidates=(server,))))
+    (view,) = build_views(SnapshotIndex(site.snapshot(candidates=(server,))))
 
     assert find_gap(view, needs_every_cell=True) is None
     assert list_touched_hosts(view) == {"compute-1", "compute-2", SILENT}
