@@ -240,6 +240,29 @@ def test_narrow_reading_shows_no_fractions() -> None:
     assert "7 GiB" in page.text and "%" not in page.text
 
 
+def test_capacity_says_which_providers_it_counts() -> None:
+    """In a large cloud the inventories of a few providers are read."""
+    report = reports.planned()
+    page = Page(render(report))
+    stranded = "of all allocations, and < 0.1 % of the capacity of the providers whose inventory "
+    assert f"{stranded}was read (40 040)" in page.text
+
+    report.findings["summary"]["capacity"] = {}
+    assert "of all allocations" in Page(render(report)).text
+    assert "of the capacity" not in Page(render(report)).text
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [(1, "1 more candidate was not looked up"), (2, "2 more candidates were not looked up")],
+)
+def test_candidates_that_were_left_out_are_counted(count: int, sentence: str) -> None:
+    report = reports.closed()
+    report.findings["summary"]["coverage"]["left_out"] = count
+
+    assert sentence in Page(render(report)).text
+
+
 def test_long_list_without_a_script_is_cut_and_says_so() -> None:
     report = reports.many(600)
     page = Page(render(report))
