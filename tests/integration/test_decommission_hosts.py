@@ -392,7 +392,7 @@ def test_each_stage_runs_by_tag_and_by_entry_point(
     service = world.cloud.compute_services()[by_variable]
     assert (service["status"], service["disabled_reason"]) == (
         "disabled",
-        "retired with osops.placement",
+        "decommissioned with osops.placement",
     )
     assert placement.held(strays[by_variable])
     assert stage("clean").changed == 1
