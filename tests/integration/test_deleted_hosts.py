@@ -107,7 +107,7 @@ def _orphaned_provider(run: Run, gone: Gone) -> dict[str, t.Any]:
 def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     ansible: Ansible, world: World, placement: Placement, gone: Gone
 ) -> None:
-    placement.needs("1.38", "what Nova knows nothing of can be proven")
+    placement.needs("1.38", "unknown consumers can be proven")
     whole = ansible.playbook("detect_orphans", variables={"orphan_cleanup_remediate_kinds": KINDS})
     assert whole.status == 0, whole.output
     assert _verdicts(whole, gone) == {
