@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
 )
@@ -124,17 +125,12 @@ def _explain_shortfall(run: Run, fail_on: str, check_mode: bool) -> str:
         return unjudged
     undecided = verdicts["undecided"]
     if severity >= _SEVERITIES.index("undecided") and undecided:
-        consumers = _count(undecided, "consumer is", "consumers are")
+        consumers = format_count(undecided, "consumer is", "consumers are")
         return f"{consumers} undecided, see {path}."
     left = _count_findings_left(run, check_mode)
     if severity >= _SEVERITIES.index("findings") and left > 0:
-        return f"{_count(left, 'finding is', 'findings are')} left, see {path}."
+        return f"{format_count(left, 'finding is', 'findings are')} left, see {path}."
     return ""
-
-
-def _count(number: int, one: str, many: str) -> str:
-    noun = one if number == 1 else many
-    return f"{number} {noun}"
 
 
 def _count_findings_left(run: Run, check_mode: bool) -> int:

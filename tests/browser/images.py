@@ -64,12 +64,12 @@ def terminal() -> str:
         "summary": {**report.findings["summary"], "new": report.findings["summary"]["kinds"]},
     }
     lines = format_findings(findings, "orphan-cleanup/findings.json", report.kinds, COLUMNS)[:LINES]
-    told = [
+    shown = [
         (None, "$ ansible-playbook osops.placement.cleanup_orphans --check"),
         *group_by_tone(lines),
     ]
     spans = "".join(
-        f'<span style="color:{SHADES[tone]}">{html.escape(text)}\n</span>' for tone, text in told
+        f'<span style="color:{SHADES[tone]}">{html.escape(text)}\n</span>' for tone, text in shown
     )
     return (
         '<meta charset="utf-8"><body style="margin:0;background:#15181d">'

@@ -138,7 +138,7 @@ def many(
 def _strays(
     minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory, count: int
 ) -> Iterator[Strays]:
-    placement.needs("1.38", "what Nova knows nothing of can be proven")
+    placement.needs("1.38", "unknown consumers can be proven")
     minicloud.scenario("healthy")
     strays = Strays(
         Ansible(ROOT, tmp_path_factory.mktemp("strays"), minicloud.environment), placement, count

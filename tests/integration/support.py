@@ -99,7 +99,8 @@ class Minicloud:
 
 def _needs(service: str, microversion: str, newest: tuple[int, int], why: str) -> None:
     if at_most(microversion, newest) != microversion:
-        pytest.skip(f"{why} from {service} {microversion} on, and here is {newest[0]}.{newest[1]}")
+        here = f"this release has {newest[0]}.{newest[1]}"
+        pytest.skip(f"{why} only from {service} {microversion} on; {here}")
 
 
 class Placement:

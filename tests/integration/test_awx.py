@@ -372,7 +372,7 @@ def test_awx_lists_only_the_playbooks_of_the_pattern() -> None:
     assert {path.name for path in (PATTERN / "playbooks").iterdir()} >= {
         "find_orphans.yml",
         "apply_approved.yml",
-        "retire_host.yml",
+        "decommission_host.yml",
     }
 
 
@@ -432,7 +432,7 @@ def test_awx_setup_is_idempotent_and_corrects_differences(ansible: Ansible) -> N
         assert again.returncode == 0, again.stdout
         assert (awx.written[done:], _told(again)) == ([], [])
 
-        node = awx.named("job_templates", "Placement: plan the clean-up")
+        node = awx.named("job_templates", "Placement: plan the cleanup")
         node["job_type"] = "run"
         awx.surveys["job_templates", node["id"]]["spec"].pop()
         right = _apply(ansible, given)
@@ -461,7 +461,7 @@ def test_awx_errors_are_reported_verbatim_without_the_token(ansible: Ansible) ->
 def _is_set_up(awx: Awx) -> None:
     """Check the graph of the workflow, and that the planning job can only read."""
     plan, apply = (
-        awx.named("job_templates", "Placement: plan the clean-up"),
+        awx.named("job_templates", "Placement: plan the cleanup"),
         awx.named("job_templates", "Placement: apply what was approved"),
     )
     workflow = awx.named("workflow_job_templates", "Placement: clean up after approval")

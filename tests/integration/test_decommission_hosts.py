@@ -260,7 +260,7 @@ def test_one_blocked_host_keeps_both_unchanged(decommission: Decommissioning, wo
 
     run = decommission.refused([free, held], host_decommission_max_hosts=2)
 
-    assert "Nothing holds it back." in run.told
+    assert "Ready to decommission." in run.told
     assert f"{held} cannot be decommissioned" in run.told and server in run.told
     assert name in run.told
     assert world.picture() == before
@@ -392,7 +392,7 @@ def test_each_stage_runs_by_tag_and_by_entry_point(
     service = world.cloud.compute_services()[by_variable]
     assert (service["status"], service["disabled_reason"]) == (
         "disabled",
-        "retired with osops.placement",
+        "decommissioned with osops.placement",
     )
     assert placement.held(strays[by_variable])
     assert stage("clean").changed == 1
@@ -552,7 +552,7 @@ def test_server_arriving_between_check_and_disable_stops_the_run(
 
     assert hook.ran and landed[0] in run.told
     assert f"{host} cannot be decommissioned" in run.told
-    assert "Nothing holds it back" not in run.told.partition("Disable the service")[2]
+    assert "Ready to decommission" not in run.told.partition("Disable the service")[2]
     assert host in world.cloud.compute_services() and host in world.cloud.hypervisors()
 
 

@@ -107,7 +107,7 @@ def _orphaned_provider(run: Run, gone: Gone) -> dict[str, t.Any]:
 def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     ansible: Ansible, world: World, placement: Placement, gone: Gone
 ) -> None:
-    placement.needs("1.38", "what Nova knows nothing of can be proven")
+    placement.needs("1.38", "unknown consumers can be proven")
     whole = ansible.playbook("detect_orphans", variables={"orphan_cleanup_remediate_kinds": KINDS})
     assert whole.status == 0, whole.output
     assert _verdicts(whole, gone) == {
@@ -116,9 +116,9 @@ def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
         gone.doubtful: ("extra_host", "undecided"),
         gone.purged: ("unknown_consumer", "undecided"),
     }
+    some = ", ".join(sorted(gone.holders)[:3])
     assert (
-        f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and "
-        "1 more)"
+        f"4 consumers still have allocations on this tree ({some} and 1 more)"
     ) in _orphaned_provider(whole, gone)["reason"]
     assert (
         gone.host in whole.entry(gone.doubtful)["reason"]
@@ -138,7 +138,7 @@ def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     assert set(placement.held(gone.doubtful)) == {world.provider("compute-2"), gone.root}
     again = ansible.playbook("detect_orphans", variables=named)
     assert (
-        f"1 consumer holds an allocation of its tree ({gone.doubtful})"
+        f"Consumer {gone.doubtful} still has an allocation on this tree"
         in _orphaned_provider(again, gone)["reason"]
     )
 

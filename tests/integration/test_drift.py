@@ -194,5 +194,5 @@ def test_special_server_is_left_to_heal_allocations(story: Story, kind: str) -> 
     entry = story.healed.entry(story.special[kind])
 
     assert (entry["kind"], entry["change"]) == (kind, None)
-    assert "its flavor asks for more (resources:VCPU)" in entry["reason"]
+    assert "its flavor requests more than a plain one (resources:VCPU)" in entry["reason"]
     assert entry["reason"].endswith("use nova-manage placement heal_allocations.")

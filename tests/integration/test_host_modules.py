@@ -245,7 +245,7 @@ def test_module_deletes_a_tree_beside_another_nova_only_when_allowed(
     others = ansible.module("placement_provider", name=node, **ABSENT)
     told = ansible.module("placement_provider", name=tree["root"], **ABSENT)
 
-    assert "Region RegionTwo has a Nova of its own on this same Placement" in unsure["msg"]
+    assert "Region RegionTwo has its own Nova on the same Placement" in unsure["msg"]
     assert others["failed"] and others["consumers"] == [minicloud.truth("second_nova")["server"]]
     assert told["changed"]
     assert node in placement.providers().values()

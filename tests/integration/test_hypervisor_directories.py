@@ -76,7 +76,7 @@ def test_module_never_restores_over_an_existing_directory(host: Host) -> None:
     shutil.rmtree(host.instances / name)
     (host.instances / name).write_text("no directory")
     result = host.do(name, directory="present")
-    assert result["failed"] and "is there already" in result["msg"]
+    assert result["failed"] and "already exists" in result["msg"]
     assert "is neither in" in host.refused(str(uuid.uuid4()), directory="present")
 
 

@@ -208,7 +208,7 @@ def test_unreachable_libvirt_fails_the_task(host: Host) -> None:
         ({"virsh": ""}, "virsh is empty"),
         ({"virsh": "echo"}, "which is not a UUID"),
         ({"virsh": refusing}, f"failed at {host.libvirt.uri}: error: [31mno"),
-        ({"virsh": str(slow), "virsh_timeout": 1}, "has not ended in 1 seconds"),
+        ({"virsh": str(slow), "virsh_timeout": 1}, "has not ended within 1 seconds"),
         ({"virsh_timeout": 0}, "at least one second"),
     ]
     for arguments, sentence in cases:

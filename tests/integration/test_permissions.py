@@ -37,10 +37,10 @@ pytestmark = pytest.mark.long
 
 PAGE = (Path(__file__).parents[2] / "docs" / "permissions.md").read_text(encoding="utf-8")
 BLOCK = re.compile(
-    r"^```yaml\n# /etc/(nova|placement)/policy\.yaml(, to retire hosts)?\n(.*?)^```",
+    r"^```yaml\n# /etc/(nova|placement)/policy\.yaml(, to decommission hosts)?\n(.*?)^```",
     re.DOTALL | re.MULTILINE,
 )
-READING, RETIRING = "", ", to retire hosts"
+READING, DECOMMISSIONING = "", ", to decommission hosts"
 POLICIES = {
     (service, purpose): yaml.safe_load(rules) for service, purpose, rules in BLOCK.findall(PAGE)
 }
@@ -393,7 +393,7 @@ def test_remediator_without_permission_to_decommission_gets_a_clear_error(
     assert refused["failed"] and "os_compute_api:os-services:delete" in refused["msg"], refused
     assert host in placement.providers()
 
-    office.enforce(READING, RETIRING)
+    office.enforce(READING, DECOMMISSIONING)
     run = ansible.playbook(
         "decommission_host",
         variables={
@@ -417,7 +417,7 @@ def test_decommissioner_may_delete_a_leftover_provider(
     refused = ansible.module("placement_provider", name=name, **arguments)
     assert refused["failed"] and "placement:resource_providers:delete" in refused["msg"], refused
 
-    office.enforce(READING, RETIRING)
+    office.enforce(READING, DECOMMISSIONING)
     assert ansible.module("placement_provider", name=name, **arguments)["changed"]
     assert provider not in placement.providers().values()
 
@@ -460,7 +460,7 @@ def test_decommissioner_may_restore_traits_of_a_deleted_provider(
         and aggregate not in placement.get(f"/resource_providers/{root}/aggregates")["aggregates"]
     )
 
-    office.enforce(READING, RETIRING)
+    office.enforce(READING, DECOMMISSIONING)
     assert ansible.direct("orphan_restore", **arguments)["tally"]["restored"] == 1
     assert trait in placement.get(f"/resource_providers/{root}/traits")["traits"]
     assert aggregate in placement.get(f"/resource_providers/{root}/aggregates")["aggregates"]

@@ -40,7 +40,7 @@ def live_server(minicloud: Minicloud) -> None:
 @pytest.fixture
 def orphans(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
     """Three consumers on compute-1 that Nova does not know."""
-    placement.needs("1.38", "what Nova knows nothing of can be proven")
+    placement.needs("1.38", "unknown consumers can be proven")
     minicloud.scenario("healthy")
     consumers = sorted(str(uuid.uuid4()) for count in range(3))
     for consumer in consumers:

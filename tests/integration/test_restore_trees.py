@@ -196,7 +196,7 @@ def test_orphaned_provider_traits_return_with_their_host(
     assert _has(placement, root, "aggregates") == {operators}
     assert root in _offered(placement, operators)
     assert placement.get(f"/resource_providers/{root}/inventories")["inventories"] == inventory
-    assert f"{host} is not in Nova's aggregate racks" in only["reason"]
+    assert f"{host} is no longer in Nova's aggregate racks" in only["reason"]
     assert f"Provider {host}_card ({child}) does not exist" in only["reason"]
     assert (
         f"left to the service that reports these traits: {', '.join(sorted(STALE))}"

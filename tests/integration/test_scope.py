@@ -231,7 +231,7 @@ def test_empty_selection_changes_nothing_and_warns(ansible: Ansible, placement: 
     )
 
     assert run.status == 0, run.output
-    assert "select matches none of the findings" in run.output
+    assert "select returns none of the findings" in run.output
     assert placement.everything() == before
 
 

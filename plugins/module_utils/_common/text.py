@@ -36,6 +36,13 @@ def _escape_unprintable(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
+def format_count(count: int, one: str, many: str) -> str:
+    """Return a number with what is counted: `one` is for 1, `many` for any other number."""
+    if count == 1:
+        return f"1 {one}"
+    return f"{count} {many}"
+
+
 def summarize_names(names: Iterable[str]) -> str:
     """Return the first three names, and how many more there are."""
     listed = list(names)

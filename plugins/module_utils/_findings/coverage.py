@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    summarize_names,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
@@ -35,10 +38,12 @@ def describe_unjudged_hosts(coverage: Unjudged) -> str:
     """Return a sentence for people about what was not judged, empty when everything was."""
     hosts = list_unjudged_hosts(coverage)
     if hosts:
-        counted = "1 host was" if len(hosts) == 1 else f"{len(hosts)} hosts were"
-        return (
-            f"{counted} not judged, because their cell does not answer: {summarize_names(hosts)}."
+        counted = format_count(
+            len(hosts),
+            "host was not judged, because its cell does not answer",
+            "hosts were not judged, because their cell does not answer",
         )
+        return f"{counted}: {summarize_names(hosts)}."
     # Files of version 1.0 say only that something was not judged, and not what.
     if coverage.get("partial"):
         return "Part of the cloud was not judged, because a cell does not answer."

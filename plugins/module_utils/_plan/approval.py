@@ -260,8 +260,9 @@ class Approval:
                 difference = _describe_difference(change, now, findings)
                 differences.append(f"{change.finding}: {difference}")
         if differences:
+            match = "matches" if len(differences) == 1 else "match"
             raise NotApproved(
-                f"{len(differences)} of {len(approved)} changes no longer match what was "
+                f"{len(differences)} of {len(approved)} changes no longer {match} what was "
                 f"approved: nothing was changed. {_join_reasons(differences)} Run detection "
                 "again, and have the new plan approved."
             )

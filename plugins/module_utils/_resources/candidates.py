@@ -98,15 +98,15 @@ def describe_all_hosts(
     """Return the answer for all hosts."""
     described = _describe_candidates(candidates, providers)
     disabled = sum(candidate["disabled"] for candidate in described)
-    reason = (
-        f"Placement offers {len(described)} candidate{'' if len(described) == 1 else 's'} "
-        f"for {format_resources(request.resources)}"
-    )
+    offered = "1 candidate" if len(described) == 1 else f"{len(described)} candidates"
+    reason = f"Placement offers {offered} for {format_resources(request.resources)}"
     if not described:
         reason = (
             f"Placement offers no candidate for {format_resources(request.resources)}: "
             "name a host in resource_provider to find out what is in the way"
         )
+    elif disabled == 1:
+        reason += ", but 1 of them has a disabled compute service, so Nova does not select it"
     elif disabled:
         reason += (
             f", but {disabled} of them have a disabled compute service, so Nova does not select "

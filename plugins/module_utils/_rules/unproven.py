@@ -72,8 +72,8 @@ def _explain_server_state(view: ConsumerView, server: Server) -> str:
         if server.host:
             where = f"on {server.host}"
         return (
-            f"Server {server.uuid} is {server.status} {where}, and only of a settled server is it "
-            "certain which allocation it needs."
+            f"Server {server.uuid} is {server.status} {where}, and it is certain only for a "
+            "settled server which allocation it needs."
         )
     if view.own_tree is None:
         return (

@@ -178,8 +178,9 @@ def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str
     here = sum(node.uuid in providers for node in nodes)
     if here and here * 2 >= len(nodes):
         return None
+    have = "has" if here == 1 else "have"
     return (
-        f"{here} of {len(nodes)} hypervisors have a resource provider in this Placement: "
+        f"{here} of {len(nodes)} hypervisors {have} a resource provider in this Placement: "
         "check that the region is right and that this Placement belongs to this Nova."
     )
 

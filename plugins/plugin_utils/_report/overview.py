@@ -149,7 +149,7 @@ def _count_new(findings: FindingsDocument) -> NewCount | None:
 def _summarize_classes(summary: Summary) -> list[ClassLine]:
     """Return for each resource class what is stranded.
 
-    Each has its fractions of all that is allocated and of all capacity.
+    Each has its fraction of all allocations, and its percentage of the capacity that was read.
     """
     stranded = summary["stranded"]["resource_classes"]
     fractions = summary["stranded"]["share_of_claimed"]
@@ -163,14 +163,12 @@ def _summarize_classes(summary: Summary) -> list[ClassLine]:
             "stranded": humanize_amount(cls, stranded[cls]),
             "fraction": fractions.get(cls),
             "percentage": "",
-            "allocated": "",
             "capacity": "",
             "of_capacity": "",
         }
         if cls in fractions:
             line["percentage"] = _format_percentage(fractions[cls])
         if stock:
-            line["allocated"] = humanize_amount(cls, stock["used"])
             line["capacity"] = humanize_amount(cls, stock["capacity"])
         if stock and stock["capacity"]:
             line["of_capacity"] = _format_percentage(stranded[cls] / stock["capacity"])

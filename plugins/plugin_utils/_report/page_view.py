@@ -43,10 +43,9 @@ class ClassLine(t.TypedDict):
     # The fraction (0 to 1) of all that is allocated, and the same as text.
     fraction: float | None
     percentage: str
-    # All that is allocated.
-    allocated: str
+    # The capacity of the providers whose inventory was read, which may be a few of all.
     capacity: str
-    # What is stranded, as a percentage of the capacity.
+    # What is stranded, as a percentage of that capacity.
     of_capacity: str
 
 

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
     FAILED,
@@ -131,5 +134,5 @@ def list_troubles(report: Report) -> list[str]:
     if report.failure:
         troubles.append(report.failure)
     elif failed:
-        troubles.append(f"{failed} changes failed.")
+        troubles.append(f"{format_count(failed, 'change', 'changes')} failed.")
     return troubles

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
 )
@@ -51,16 +54,18 @@ def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]
     room = max(_MIN_NAME, min(MAX_NAME, width - _COUNTS_WIDTH))
     names = [make_printable(run["name"], room) for run in runs]
     column = max(map(len, [*names, "all"]))
-    title = f"Orphaned allocations of {len(runs)} runs"
+    title = f"Orphaned allocations of {format_count(len(runs), 'run', 'runs')}"
     lines = ["", *wrap_text(title, width), "", _format_row("", _COUNTS, column)]
     for name, run in zip(names, runs, strict=True):
         lines.append(Line(_format_row(name, _list_counts(run), column), _choose_tone(run)))
         lines += _format_remarks(run, width)
     lines.append(_format_row("all", _list_counts(summary["totals"]), column))
     for missing in summary["missing_shards"]:
-        shards = ", ".join(missing["shards"])
         endpoint = make_printable(missing["placement_endpoint"])
-        text = f"Shards {shards} of {endpoint} are not among these."
+        shards = f"{', '.join(missing['shards'])} of {endpoint}"
+        text = f"Shards {shards} are not among these runs."
+        if len(missing["shards"]) == 1:
+            text = f"Shard {shards} is not among these runs."
         lines += [Line(line, WARNING) for line in wrap_text(text, width)]
     return [*lines, *wrap_path(f"Summary: {make_printable(path)}", width)]
 

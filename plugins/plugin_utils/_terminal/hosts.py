@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     MAX_ROWS,
@@ -112,7 +115,8 @@ def format_guests(
     kinds: those of the findings that may be changed.
     """
     coverage = document["summary"]["coverage"]
-    lines = ["", f"Leftovers on {coverage['hosts']} hypervisors at {document['finished_at']}"]
+    hypervisors = format_count(coverage["hosts"], "hypervisor", "hypervisors")
+    lines = ["", f"Leftovers on {hypervisors} at {document['finished_at']}"]
     for entry in document["findings"][:MAX_ROWS]:
         lines += ["", *_format_guest(entry, width), *_format_guest_write(entry, kinds, width)]
     lines += format_omitted(document["findings"], MAX_ROWS, path, width)
@@ -120,9 +124,10 @@ def format_guests(
     lines += _format_unchanged("Protected, not changed:", document["protected"], path, width)
     verdicts = document["summary"]["verdicts"]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    domains, directories = coverage["domains"], coverage["directories"]
+    domains = format_count(coverage["domains"], "domain", "domains")
+    directories = format_count(coverage["directories"], "directory", "directories")
     lines.append("")
-    lines += wrap_text(f"Of {domains} domains and {directories} directories: {counts}.", width)
+    lines += wrap_text(f"Of {domains} and {directories}: {counts}.", width)
     return lines + format_failed_checks(coverage["failed_checks"], width)
 
 

@@ -13,7 +13,10 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_reading,
     describe_unjudged_hosts,
@@ -346,19 +349,18 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
         counts += f"; stranded: {format_amounts(stranded, fractions)}"
     if fractions:
         counts += " of all allocations"
+    consumers = format_count(coverage["consumers"], "consumer", "consumers")
+    providers = format_count(coverage["providers"], "provider", "providers")
+    hypervisors = format_count(coverage["hypervisors"], "hypervisor", "hypervisors")
     lines = wrap_text(
         f"Total: {counts}; {verdicts['protected']} protected; "
         f"{verdicts['undecided']} undecided; "
-        f"of {coverage['consumers']} consumers on {coverage['providers']} providers "
-        f"and {coverage['hypervisors']} hypervisors.",
+        f"of {consumers} on {providers} and {hypervisors}.",
         width,
     )
     if coverage["left_out"]:
-        lines += wrap_text(
-            f"{coverage['left_out']} more candidates were not looked up, "
-            "because nothing may be changed.",
-            width,
-        )
+        left = format_count(coverage["left_out"], "more candidate was", "more candidates were")
+        lines += wrap_text(f"{left} not looked up, because nothing may be changed.", width)
     lines += wrap_text(make_printable(describe_reading(coverage)), width)
     lines += format_failed_checks(coverage["failed_checks"], width)
     unjudged = make_printable(describe_unjudged_hosts(coverage))

@@ -162,7 +162,7 @@ def test_findings_of_another_run_are_not_reported(
     assert _status(run, findings_exist=findings_exist).has_findings is expected
 
 
-ONE = "1 host was not judged, because their cell does not answer: a."
+ONE = "1 host was not judged, because its cell does not answer: a."
 FOUR = "4 hosts were not judged, because their cell does not answer: a, b, c and 1 more."
 PART = "Part of the cloud was not judged, because a cell does not answer."
 UNSOUND = "Nothing may be changed: Wrong region. No cells."

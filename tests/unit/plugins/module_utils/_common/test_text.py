@@ -10,7 +10,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,3 +39,10 @@ def test_printable_escapes_unprintable_characters(text: t.Any, shown: str) -> No
 )
 def test_printable_cuts_text_longer_than_the_limit(length: int, shown: str) -> None:
     assert make_printable("x" * length, 10) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, "0 hosts were"), (1, "1 host was"), (2, "2 hosts were")]
+)
+def test_count_chooses_singular_or_plural(count: int, shown: str) -> None:
+    assert format_count(count, "host was", "hosts were") == shown

@@ -63,7 +63,7 @@ def _findings(**coverage: t.Any) -> dict[str, t.Any]:
         ),
         (
             {"unjudged_hosts": ["a"]},
-            "1 host was not judged, because their cell does not answer: a.",
+            "1 host was not judged, because its cell does not answer: a.",
         ),
         ({"unjudged_hosts": FOUR}, SENTENCE),
     ],

@@ -218,7 +218,8 @@ def test_one_step_that_differs_refuses_all(
     happened(findings)
 
     with pytest.raises(
-        NotApproved, match=r"1 of 3 changes no longer match what was approved: nothing was changed"
+        NotApproved,
+        match=r"1 of 3 changes no longer matches what was approved: nothing was changed",
     ) as refused:
         approval.rebuild_plan(findings)
 

@@ -836,9 +836,9 @@ def test_one_change_above_the_limit_is_refused(
     with pytest.raises(BreakerTripped) as refusal:
         _plan(changes, consumers).check_limits(Limits(max_changes, 1.0))
 
-    assert (
-        f"{changes} changes are planned and max_changes is {max_changes}: nothing was changed."
-        in str(refusal.value)
+    planned = "1 change is" if changes == 1 else f"{changes} changes are"
+    assert f"{planned} planned and max_changes is {max_changes}: nothing was changed." in str(
+        refusal.value
     )
     assert f"to {changes} or more." in str(refusal.value)
 

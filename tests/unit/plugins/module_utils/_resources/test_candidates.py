@@ -540,6 +540,14 @@ def test_candidate_shows_its_host_and_the_amounts_per_provider() -> None:
         ),
         ([{HOST: {"VCPU": 1}}], frozenset[str](), "Placement offers 1 candidate for 1 VCPU."),
         (
+            [{HOST: {"VCPU": 1}}],
+            DISABLED,
+            (
+                "Placement offers 1 candidate for 1 VCPU, but 1 of them has a disabled compute "
+                "service, so Nova does not select it."
+            ),
+        ),
+        (
             [{HOST: {"VCPU": 1}}, {CHILD: {"VCPU": 1}}],
             DISABLED,
             (

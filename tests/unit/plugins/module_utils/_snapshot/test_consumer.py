@@ -15,7 +15,7 @@ import typing as t
 import hypothesis
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import build_views
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import build_views
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
     Cloud,

@@ -17,7 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import build_views
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import build_views
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
     find_gap,
     list_touched_hosts,

@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     Snapshot,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    find_region_mismatch,
     list_down_cell_hosts,
     list_failed_absence_checks,
     list_failed_checks,
@@ -185,6 +186,20 @@ def test_region_check_passes_when_half_of_the_hosts_are_known(
     )
 
     assert bool(list_failed_checks(snapshot)) is closed
+
+
+@pytest.mark.parametrize(
+    ("here", "sentence"),
+    [
+        (1, "1 of 5 hypervisors has a resource provider in this Placement"),
+        (2, "2 of 5 hypervisors have a resource provider in this Placement"),
+    ],
+)
+def test_region_check_counts_the_hosts_that_are_known(here: int, sentence: str) -> None:
+    nodes = _nodes(*(f"node-{number}" for number in range(5))).value or ()
+    known = {node.uuid for node in nodes[:here]}
+
+    assert (find_region_mismatch(nodes, known) or "").startswith(sentence)
 
 
 @pytest.mark.parametrize(

@@ -237,11 +237,35 @@ def test_narrow_reading_shows_no_fractions() -> None:
         "capacity": capacity,
     }
     page = Page(render(Report(narrow)))
-    assert "6.5 GiB" in page.text and "%" not in page.text
+    assert "7 GiB" in page.text and "%" not in page.text
+
+
+def test_capacity_says_which_providers_it_counts() -> None:
+    """In a large cloud the inventories of a few providers are read."""
+    report = reports.planned()
+    page = Page(render(report))
+    stranded = "of all allocations, and < 0.1 % of the capacity of the providers whose inventory "
+    assert f"{stranded}was read (40 040)" in page.text
+
+    report.findings["summary"]["capacity"] = {}
+    assert "of all allocations" in Page(render(report)).text
+    assert "of the capacity" not in Page(render(report)).text
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [(1, "1 more candidate was not looked up"), (2, "2 more candidates were not looked up")],
+)
+def test_candidates_that_were_left_out_are_counted(count: int, sentence: str) -> None:
+    report = reports.closed()
+    report.findings["summary"]["coverage"]["left_out"] = count
+
+    assert sentence in Page(render(report)).text
 
 
 def test_long_list_without_a_script_is_cut_and_says_so() -> None:
-    page = Page(render(reports.many(600)))
+    report = reports.many(600)
+    page = Page(render(report))
     assert (
         page.text.count("(orphaned)")
         + page.text.count("(drifted)")
@@ -249,7 +273,8 @@ def test_long_list_without_a_script_is_cut_and_says_so() -> None:
         + page.text.count("(protected)")
         == 500
     )
-    assert "and 112 more in findings.json" in page.text
+    left = len(reports.entries_of(report)) - 500
+    assert f"and {left} more in findings.json" in page.text
 
 
 def test_complaints_without_a_finding_are_shown() -> None:

@@ -116,11 +116,17 @@ def test_a_run_with_nothing_to_say_has_no_remark() -> None:
     assert [line.split()[0] for line in lines if line][2:4] == ["north", "all"]
 
 
-def test_missing_shards_are_named() -> None:
-    missing = [{"placement_endpoint": "http://placement", "shards": ["2/4", "4/4"]}]
-    lines = _draw(_run(), missing_shards=missing)
+@pytest.mark.parametrize(
+    ("shards", "sentence"),
+    [
+        (["2/4"], "Shard 2/4 of http://placement is not among these runs."),
+        (["2/4", "4/4"], "Shards 2/4, 4/4 of http://placement are not among these runs."),
+    ],
+)
+def test_missing_shards_are_named(shards: list[str], sentence: str) -> None:
+    missing = [{"placement_endpoint": "http://placement", "shards": shards}]
 
-    assert "Shards 2/4, 4/4 of http://placement are not among these." in lines
+    assert sentence in _draw(_run(), missing_shards=missing)
 
 
 def test_a_narrow_terminal_gets_shorter_names() -> None:

@@ -150,7 +150,7 @@ def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
 def test_leftovers_on_hypervisors_are_shown_with_the_planned_change() -> None:
     assert format_guests(_guests(), PATH, ["leftover_domain"], 1000) == [
         "",
-        "Leftovers on 1 hypervisors at 2026-10-25T20:13:51Z",
+        "Leftovers on 1 hypervisor at 2026-10-25T20:13:51Z",
         "",
         f"leftover_domain        {CONSUMER}  web-1",
         "    host     web-1, web-1",

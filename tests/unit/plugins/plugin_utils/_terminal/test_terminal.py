@@ -321,7 +321,7 @@ def test_no_findings_give_no_table() -> None:
     assert "left alone" not in told
     assert (
         "Total: 0 orphaned, 0 drifted; 0 protected; 0 undecided; of 0 consumers "
-        "on 1 providers and 1 hypervisors."
+        "on 1 provider and 1 hypervisor."
     ) in told
 
 
@@ -331,7 +331,7 @@ def test_totals_are_the_last_line() -> None:
         "stranded: 2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) "
         "of all allocations; "
         "0 protected; 0 undecided; "
-        "of 2 consumers on 1 providers and 1 hypervisors."
+        "of 2 consumers on 1 provider and 1 hypervisor."
     )
 
 
