@@ -80,6 +80,9 @@ Their allocations are two days old, so that the default minimum ages apply.
 to be confirmed and rightly have allocations on two hosts.
 
 A ratio is the median of the ratios within each round.
+Of the other figures in the tables, the largest of all rounds is shown: the time in the modules, \
+the processor time of all processes of the command, the requests, and the peak memory of the \
+largest module.
 Any result of detection other than exactly the new orphans is an error of the run.
 
 """
@@ -109,7 +112,7 @@ _REMEDIATION_COMMANDS = {
     "some are measured, and the time of all is extrapolated",
 }
 
-_TITLES = {
+TITLES = {
     MAIN: "The usual case",
     TWICE: "Twice the hosts, the same number of changes",
     WORST: "The worst case: many orphans",
@@ -223,7 +226,7 @@ def _describe_cloud(result: StageResult) -> str:
 
 def _format_stage(name: str, results: list[StageResult]) -> str:
     first = results[0]
-    text = f"## {_TITLES[name]}\n\n{first.size[:1].upper()}{first.size[1:]}.\n"
+    text = f"## {TITLES[name]}\n\n{first.size[:1].upper()}{first.size[1:]}.\n"
     if first.changed:
         text += (
             f"{first.changed} servers change in each round, and {first.orphans} become or leave "
@@ -241,7 +244,7 @@ def _format_stage(name: str, results: list[StageResult]) -> str:
     columns = ["", "API processes", "median", "all rounds", "/ audit"]
     if name == REMEDIATION:
         columns[-1] = "/ the same requests"
-    columns += ["own CPU", "requests", "peak memory", "found", "wrong"]
+    columns += ["in modules", "own CPU", "requests", "peak memory", "found", "wrong"]
     return text + _format_table(columns, rows)
 
 
@@ -269,6 +272,7 @@ def _format_row(result: StageResult, command: str) -> list[str]:
         str(result.processes),
         *_format_times(result, command),
         _format_ratio(result, command),
+        _format_figure([sum(run.modules.values()) for run in runs], ".1f", " s"),
         _format_figure([run.cpu for run in runs], ".1f", " s"),
         _format_figure([run.requests for run in runs], ".0f"),
         _format_figure([run.peak_mib for run in runs], ".0f", " MiB"),

@@ -80,7 +80,7 @@ def list_stages(hosts: int, servers: int, rounds: int) -> list[Stage]:
     return [
         Stage(MAIN, Scale(hosts, servers), incremental + peers, rounds, changed, orphans),
         Stage(TWICE, Scale(2 * hosts, servers), incremental, rounds, changed, orphans),
-        Stage(WORST, Scale(hosts, servers, MANY), worst, rounds),
+        Stage(WORST, Scale(hosts, servers, MANY), worst, min(rounds, 2)),
         Stage(SMALL, Scale(5, servers), (FULL, SERVER_LIST, UNCHANGED), rounds),
         Stage(MEMORY, Scale(hosts, 5 * servers), (FULL, UNCHANGED), 1, processes=once),
         Stage(REMEDIATION, Scale(hosts, servers), (), rounds, processes=once),
