@@ -97,7 +97,9 @@ def test_sizes_are_compared_with_the_same_number_of_processes() -> None:
 def test_requests_count_at_any_size() -> None:
     found = _collect(
         _make_result(MAIN, 1, {UNCHANGED: [Observation(1, requests=20)]}),
-        _make_result(WORST, 1, {UNCHANGED: [Observation(1, requests=26)]}),
+        _make_result(TWICE, 1, {UNCHANGED: [Observation(1, requests=26)]}),
+        # Its orphans are looked up again.
+        _make_result(WORST, 1, {UNCHANGED: [Observation(1, requests=900)]}),
     )
 
     verdict = _judge(found, "requests of incremental detection, nothing changed, at any size")
