@@ -109,7 +109,7 @@ class Commands:
 
     def list_hypervisors(self, strands: str) -> Measurement:
         """List all hypervisors as a module does; only the listing itself is measured."""
-        run = self._run_tool("listing", strands)
+        run = self._run_tool("listing", strands, str(self._paths.home))
         seconds = re.search(r" in ([\d.]+) s$", run.output.strip())
         if not seconds:
             raise measuring.Failed(f"The listing did not report its time:\n{run.output}")

@@ -102,7 +102,8 @@ COMMANDS = {
     AUDIT: "`nova-manage placement audit --verbose`; it reads Nova's database directly and proves "
     "nothing",
     SERVER_LIST: "`openstack server list`, in a project without servers",
-    ONE_STRAND: "only the listing of all hypervisors with their servers, page after page",
+    ONE_STRAND: "only the listing of all hypervisors with their servers, page after page, by a "
+    "simple client",
     CHOSEN_STRANDS: "the same, read in parallel from as many places as a module chooses",
 }
 _REMEDIATION_COMMANDS = {
