@@ -39,8 +39,9 @@ SEEDED = ("placement", "first_nova_api", "first_cell1")
 
 # Copied hosts have no nova-compute that reports, and must look alive during the whole benchmark.
 _DOWN_SECONDS = 10**8
-# The services that a reading needs; the collection itself sends requests to two of them.
-_READ_FROM = ("keystone", "placement", "neutron", "nova-api")
+# The services that a reading needs, and `openstack server list`, which asks for images. The
+# collection itself sends requests to two of them.
+_READ_FROM = ("keystone", "placement", "glance", "neutron", "nova-api")
 _READ_BY_US = ("placement", "nova-api")
 
 
