@@ -132,6 +132,7 @@ class Transition:
     after: its situation then.
     leaves: whether its host becomes the `other` one of this situation.
     exists: whether the server exists before. Otherwise a new one comes into existence.
+    in_nova: whether Nova saves the server. Otherwise only its allocations change.
     writes: the hosts, by their role afterwards, on whose providers Placement wrote an allocation.
         Only that increments the generation of a provider; `DELETE /allocations` does not.
     """
@@ -139,6 +140,7 @@ class Transition:
     after: Situation
     leaves: bool = False
     exists: bool = True
+    in_nova: bool = True
     writes: tuple[str, ...] = ()
 
 
@@ -154,10 +156,10 @@ ORPHANING_TRANSITIONS = (
     Transition(ENDED_MIGRATION, leaves=True, writes=_BOTH),
     Transition(DELETED_MIGRATION, leaves=True, writes=_BOTH),
     Transition(EVACUATED_SOURCE, leaves=True, writes=_BOTH),
-    Transition(EXTRA_HOST, writes=_BOTH),
+    Transition(EXTRA_HOST, in_nova=False, writes=_BOTH),
     Transition(UNHOSTED_SERVER),
     Transition(UNREVERTED_ALLOCATION, writes=_BOTH),
-    Transition(UNKNOWN_CONSUMER, exists=False, writes=(HOME,)),
+    Transition(UNKNOWN_CONSUMER, exists=False, in_nova=False, writes=(HOME,)),
 )
 
 
@@ -165,12 +167,14 @@ ORPHANING_TRANSITIONS = (
 class Change:
     """One server before and after; None where it does not exist.
 
+    in_nova: whether Nova saves the server.
     written: the numbers of the hosts on whose providers Placement wrote an allocation.
     """
 
     before: Placed | None
     after: Placed | None
-    written: tuple[int, ...] = ()
+    in_nova: bool
+    written: tuple[int, ...]
 
 
 def place_servers(scale: Scale) -> Iterator[Placed]:
@@ -245,7 +249,8 @@ def _change(
     if transition.leaves:
         destination = _choose_other(after.home, hosts, chance)
         after = d.replace(after, home=destination, other=after.home)
-    return Change(before, after, tuple(after.host(role) for role in transition.writes))
+    written = tuple(after.host(role) for role in transition.writes)
+    return Change(before, after, transition.in_nova, written)
 
 
 def undo_changes(changes: Iterable[Change]) -> list[Change]:
@@ -255,7 +260,7 @@ def undo_changes(changes: Iterable[Change]) -> list[Change]:
         written = set(change.written)
         if change.before:
             written.add(change.before.home)
-        undone.append(Change(change.after, change.before, tuple(sorted(written))))
+        undone.append(Change(change.after, change.before, change.in_nova, tuple(written)))
     return undone
 
 

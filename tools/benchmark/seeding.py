@@ -86,28 +86,34 @@ class SeededCloud:
         now = _read_clock()
         old = rows.format_time(now - _AGE)
         self.placed = apply_changes(self.placed, changes)
+        self._change_in_nova([change for change in changes if change.in_nova], now, undo)
         before = [change.before for change in changes if change.before]
         after = [change.after for change in changes if change.after]
-        saved_at = now - _AGE if undo else now
 
         def find_time(server: Placed) -> str:
             return old if undo or server.situation.orphans else rows.format_time(now)
 
+        with databases.writing(self._paths, "placement") as placement:
+            _delete_allocations(placement, before)
+            self._allocations.write(placement, after, find_time)
+            _increment_generations(placement, changes, now)
+
+    def _change_in_nova(self, changes: list[Change], now: datetime.datetime, undo: bool) -> None:
+        before = [change.before for change in changes if change.before]
+        after = [change.after for change in changes if change.after]
+        saved_at = now - _AGE if undo else now
         for name in _NOVA_DATABASES:
             with databases.writing(self._paths, name) as database:
                 rows.delete_rows_of_servers(database, [server.server for server in before])
                 self._servers.write(database, name, after, saved_at)
         with databases.writing(self._paths, "first_cell1") as cell:
             # They were created long before they changed.
+            created = rows.format_time(now - _AGE)
             cell.executemany(
                 "UPDATE instances SET created_at = ? WHERE uuid = ?",
-                [(old, server.server) for server in before],
+                [(created, server.server) for server in before],
             )
             self._update_usage(cell, _list_hosts([*before, *after]), now)
-        with databases.writing(self._paths, "placement") as placement:
-            _delete_allocations(placement, before)
-            self._allocations.write(placement, after, find_time)
-            _increment_generations(placement, changes, now)
 
     def _write_hosts(self, cell: sqlite3.Connection) -> None:
         """Write compute nodes and services."""

@@ -121,3 +121,13 @@ def test_deletion_alone_shows_in_no_generation(transition: Transition) -> None:
 def test_orphans_are_among_the_allocations(situation: Situation) -> None:
     assert set(situation.orphans) <= set(situation.allocations)
     assert situation.kind
+
+
+def test_what_only_placement_knows_is_not_saved_by_nova() -> None:
+    """A reading must find these orphans by the generations of the providers alone."""
+    _placed, changes = _plan()
+
+    kinds = {
+        change.after.situation.kind for change in changes if change.after and not change.in_nova
+    }
+    assert kinds == {"extra_host", "unknown_consumer"}
