@@ -84,7 +84,9 @@ A ratio is the median of the ratios within each round.
 Of the other figures in the tables, the largest of all rounds is shown: the time in the modules, \
 the processor time of all processes of the command, the requests, and the peak memory of the \
 largest module.
-Any result of detection other than exactly the new orphans is an error of the run.
+Allocations are counted as found under their right kind, and as wrong if they are needed or \
+reported under another kind.
+Any result of detection other than exactly the seeded orphans is an error of the run.
 
 """
 
@@ -115,6 +117,8 @@ _REMEDIATION_COMMANDS = {
     BY_HAND: "`openstack resource provider allocation unset UUID`, one process for each change; "
     "some are measured, and the time of all is extrapolated",
 }
+
+_ORDER = tuple(dict.fromkeys([*COMMANDS, *_REMEDIATION_COMMANDS]))
 
 TITLES = {
     MAIN: "The usual case",
@@ -243,8 +247,9 @@ def _format_stage(name: str, results: list[StageResult]) -> str:
     text += _warn_of_load(results)
     rows = []
     for result in results:
-        for command in result.runs:
-            rows.append(_format_row(result, command))
+        for command in _ORDER:
+            if command in result.runs:
+                rows.append(_format_row(result, command))
     columns = ["", "API processes", "median", "all rounds", "/ audit"]
     if name == REMEDIATION:
         columns[-1] = "/ the same requests"
@@ -328,7 +333,10 @@ def _format_requests(results: Results) -> str:
         if not by_processes:
             continue
         result = by_processes[max(by_processes)]
-        for command, endpoints in result.endpoints.items():
+        for command in _ORDER:
+            endpoints = result.endpoints.get(command)
+            if not endpoints:
+                continue
             rows = [[f"`{endpoint}`", str(count)] for endpoint, count in endpoints]
             rows.append(["all", str(sum(count for _endpoint, count in endpoints))])
             parts.append(_format_table([command, "requests"], rows))
