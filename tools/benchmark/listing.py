@@ -31,6 +31,8 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.session i
 
 ONE, CHOSEN = "one", "chosen"
 _PAGE = 125
+# From 2.88 on Nova asks every host for its uptime.
+_MICROVERSION = "compute 2.87"
 _TIMEOUT = 600
 
 
@@ -50,7 +52,7 @@ def _list_in_one_strand(home: str) -> tuple[int, float]:
     state = states.load(Paths.choose(home))
     headers = {
         "X-Auth-Token": Session(state).token(),
-        "OpenStack-API-Version": "compute 2.90",
+        "OpenStack-API-Version": _MICROVERSION,
         "Accept": "application/json",
     }
     connection = http.client.HTTPConnection("127.0.0.1", state.ports["nova-api"], timeout=_TIMEOUT)
