@@ -70,6 +70,8 @@ DELETED = Situation("deleted", (), lives=False)
 UNCONFIRMED = Situation("unconfirmed", ((SERVER, HOME), (MIGRATION, OTHER)))
 MOVED_FRACTION = 0.02
 UNCONFIRMED_FRACTION = 0.0005
+# Of the servers that change and stay healthy.
+UNCONFIRMED_CHANGES = 0.05
 
 _BOTH_HOSTS = ((SERVER, HOME), (SERVER, OTHER))
 DELETED_SERVER = Situation("deleted", orphans=((SERVER, HOME),), kind="deleted_server", lives=False)
@@ -151,6 +153,7 @@ HEALTHY_TRANSITIONS = (
     Transition(MOVED, leaves=True, writes=_BOTH),
     Transition(RESIZED, leaves=True, writes=_BOTH),
 )
+UNCONFIRMED_TRANSITION = Transition(UNCONFIRMED, leaves=True, writes=_BOTH)
 ORPHANING_TRANSITIONS = (
     Transition(DELETED_SERVER),
     Transition(ENDED_MIGRATION, leaves=True, writes=_BOTH),
@@ -193,11 +196,13 @@ def place_servers(scale: Scale) -> Iterator[Placed]:
 
 def _list_rare(scale: Scale) -> list[Situation]:
     moved = round(scale.total * MOVED_FRACTION)
-    unconfirmed = max(1, round(scale.total * UNCONFIRMED_FRACTION))
-    orphans = 0
+    # In a cloud without orphans nothing is left to be looked up again. What only looks like an
+    # orphan comes with the changes.
+    orphans = unconfirmed = 0
     if scale.orphans:
         # Each kind at least once.
         orphans = max(len(ORPHANS), round(scale.total * scale.orphans))
+        unconfirmed = max(1, round(scale.total * UNCONFIRMED_FRACTION))
     return [*_take(ORPHANS, orphans), *[MOVED] * moved, *[UNCONFIRMED] * unconfirmed]
 
 
@@ -226,8 +231,10 @@ def plan_changes(
     placed: Iterable[Placed], hosts: int, changed: int, orphans: int, chance: random.Random
 ) -> list[Change]:
     """Plan what becomes of some servers: so many stay healthy, and so many leave orphans."""
+    unconfirmed = max(1, round(changed * UNCONFIRMED_CHANGES))
     transitions = [
-        *_take(HEALTHY_TRANSITIONS, changed),
+        *_take(HEALTHY_TRANSITIONS, changed - unconfirmed),
+        *[UNCONFIRMED_TRANSITION] * unconfirmed,
         *_take(ORPHANING_TRANSITIONS, orphans),
     ]
     healthy = [server for server in placed if server.situation is HEALTHY]

@@ -19,6 +19,7 @@ from benchmark.layout import (
     ORPHANING_TRANSITIONS,
     OTHER,
     UNCONFIRMED,
+    UNCONFIRMED_TRANSITION,
     Change,
     Placed,
     Scale,
@@ -33,7 +34,7 @@ from benchmark.layout import (
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, REMEDIATE
 
 SCALE = Scale(30, 10)
-TRANSITIONS = [*HEALTHY_TRANSITIONS, *ORPHANING_TRANSITIONS]
+TRANSITIONS = [*HEALTHY_TRANSITIONS, UNCONFIRMED_TRANSITION, *ORPHANING_TRANSITIONS]
 
 
 def _plan(changed: int = 12, orphans: int = 16) -> tuple[list[Placed], list[Change]]:
@@ -41,10 +42,16 @@ def _plan(changed: int = 12, orphans: int = 16) -> tuple[list[Placed], list[Chan
     return placed, plan_changes(placed, SCALE.hosts, changed, orphans, random.Random(7))
 
 
-def test_cloud_without_orphans_has_moved_servers_and_unconfirmed_resizes() -> None:
+def test_cloud_without_orphans_has_only_servers_that_need_no_lookup() -> None:
     situations = collections.Counter(server.situation for server in place_servers(SCALE))
 
-    assert situations == {HEALTHY: 293, MOVED: 6, UNCONFIRMED: 1}
+    assert situations == {HEALTHY: 294, MOVED: 6}
+
+
+def test_cloud_with_orphans_has_lookalikes_too() -> None:
+    situations = [server.situation for server in place_servers(Scale(30, 10, 0.1))]
+
+    assert situations.count(UNCONFIRMED) == 1
 
 
 def test_cloud_with_orphans_has_all_kinds() -> None:
@@ -72,6 +79,7 @@ def test_changes_are_as_many_as_planned_and_begin_with_healthy_servers() -> None
     assert len(set(befores)) == len(befores)
     assert {before.situation for before in befores} == {HEALTHY}
     after = apply_changes(placed, changes)
+    assert [server.situation for server in after].count(UNCONFIRMED) == 1
     orphans = collections.Counter(server.situation.kind for server in after)
     assert {kind: orphans[kind] for kind in ORPHAN_KINDS} == dict.fromkeys(ORPHAN_KINDS, 2)
 
