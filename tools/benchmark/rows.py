@@ -229,16 +229,14 @@ def delete_servers(connection: sqlite3.Connection) -> None:
 
 
 def _read_tables(connection: sqlite3.Connection) -> list[Table]:
-    names = [
-        row[0]
-        for row in connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-        )
-    ]
-    return [
-        Table(name, tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})")))
-        for name in names
-    ]
+    names = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+    ).fetchall()
+    tables = []
+    for (name,) in names:
+        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
+        tables.append(Table(name, tuple(columns)))
+    return tables
 
 
 def read_table(connection: sqlite3.Connection, name: str) -> Table:
