@@ -210,28 +210,23 @@ def _format_extremes(results: Results) -> str:
         cases = []
         for name in (MAIN, WORST):
             for result in results.stages.get(name, {}).values():
-                for run in result.runs.get(command, []):
-                    cases.append((run.seconds, result))
+                cases += [(run, result.processes) for run in result.runs.get(command, [])]
         if cases:
             best, worst = min(cases, key=_get_time), max(cases, key=_get_time)
             rows.append([command, _format_case(*best), _format_case(*worst)])
     if not rows:
         return ""
-    text = "The best and the worst of all rounds, with few and with many orphans:\n\n"
+    text = "The best and the worst of all rounds at the first size:\n\n"
     return text + _format_table(["", "best", "worst"], rows)
 
 
-def _get_time(case: tuple[float, StageResult]) -> float:
-    return case[0]
+def _get_time(case: tuple[Observation, int]) -> float:
+    return case[0].seconds
 
 
-def _format_case(seconds: float, result: StageResult) -> str:
-    plural = "" if result.processes == 1 else "es"
-    return f"{seconds:.1f} s ({_describe_cloud(result)}, {result.processes} process{plural})"
-
-
-def _describe_cloud(result: StageResult) -> str:
-    return {MAIN: "few orphans", WORST: "many orphans"}[result.name]
+def _format_case(run: Observation, processes: int) -> str:
+    orphans = run.score.seeded if run.score else 0
+    return f"{run.seconds:.1f} s ({orphans} orphans, API processes: {processes})"
 
 
 def _format_stage(name: str, results: list[StageResult]) -> str:

@@ -171,16 +171,16 @@ def test_page_states_each_bar_with_its_fraction_of_the_limit() -> None:
 
 
 def test_page_shows_the_worst_case_beside_the_best() -> None:
-    text = page.render(
-        _collect(
-            _make_result(MAIN, 2, {CLEANUP: [10.0, 12.0]}),
-            _make_result(WORST, 1, {CLEANUP: [70.0]}),
-        )
-    )
+    few, many = Score(40, 40, 0), Score(400, 400, 0)
+    runs = [Observation(10, score=few), Observation(12, score=few)]
+    best = _make_result(MAIN, 2, {CLEANUP: runs})
+    worst = _make_result(WORST, 1, {CLEANUP: [Observation(70, score=many)]})
+
+    text = page.render(_collect(best, worst))
 
     assert (
-        "| clean up, check mode | 10.0 s (few orphans, 2 processes) "
-        "| 70.0 s (many orphans, 1 process) |"
+        "| clean up, check mode | 10.0 s (40 orphans, API processes: 2) "
+        "| 70.0 s (400 orphans, API processes: 1) |"
     ) in text
 
 
