@@ -69,7 +69,7 @@ images: venv-controller ## redraw docs/images/ with Chromium
 	@PYTHONPATH=collections $(controller)/python tests/browser/images.py
 
 .PHONY: bench
-bench: venv-controller ## measure detection and remediation on a cloud of 1 000 hosts, and write docs/benchmark.md; BENCH_ARGS=--help
+bench: venv-controller ## measure whole playbooks on clouds of up to 2 000 hosts, and write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
 
 .PHONY: matrix

@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import json
 import os
+import re
+import shutil
 import sys
 import typing as t
 from pathlib import Path
@@ -16,20 +19,41 @@ from minicloud_ctl import configs, processes, services
 from minicloud_ctl import state as states
 from minicloud_ctl.paths import REPOSITORY
 
-from benchmark import scoring
-from benchmark.measuring import Failed, run
+from benchmark import measuring
+from benchmark.layout import ORPHAN_KINDS
 
 if t.TYPE_CHECKING:
     from minicloud_ctl.paths import Paths
 
     from benchmark.measuring import Run
-    from benchmark.scoring import Score
-
-FULL, TRIAGE, AUDIT, FLOOR = "full", "triage", "audit", "floor"
-PLAN, REMEDIATION = "plan", "remediation"
 
 # nova-manage placement audit: 0 without orphans, 3 with.
 _AUDIT_STATUS = (0, 3)
+_PROBE = REPOSITORY / "tools" / "benchmark" / "probe"
+# More than any stage has: the limits of a run are not what is measured.
+_NO_LIMIT = 1_000_000
+
+FULL, INCREMENTAL, TRIAGE = "full", "incremental", "triage"
+# The output directories of the playbooks.
+DETECTED, TRIAGED, CLEANED, REMEDIATED = "detected", "triaged", "cleaned", "remediated"
+
+
+@d.dataclass(frozen=True)
+class Measurement:
+    """A finished run of a command.
+
+    modules: what the probe recorded about each module of the collection, in their order.
+    """
+
+    run: Run
+    modules: tuple[dict[str, t.Any], ...] = ()
+
+    @property
+    def requests(self) -> list[dict[str, t.Any]]:
+        sent: list[dict[str, t.Any]] = []
+        for module in self.modules:
+            sent += module["requests"]
+        return sent
 
 
 class Commands:
@@ -42,141 +66,113 @@ class Commands:
         self._paths = paths
         self._state = states.load(paths)
         self._folder = paths.home / "measured"
+        self._probed = self._folder / "probed"
         self._folder.mkdir(exist_ok=True)
-        kept = {
-            key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
-        }
-        imports = [REPOSITORY / folder for folder in ("collections", "tools", "tests/minicloud")]
-        self._environment = {
-            **kept,
-            **configs.cloud_environment(paths, self._state),
-            "PYTHONPATH": os.pathsep.join(map(str, imports)),
-        }
+        self._environment = {**_inherit(), **configs.cloud_environment(paths, self._state)}
 
-    def find_modes(self) -> list[str]:
-        """Return the modes of detection that this version of the module has."""
-        try:
-            self.detect(TRIAGE)
-        except Failed as error:
-            if "mode" not in str(error):
-                raise
-            return [FULL]
-        return [FULL, TRIAGE]
+    def forget(self) -> None:
+        """Delete what earlier runs wrote, so that the next one has no memory of the cloud."""
+        for name in (DETECTED, TRIAGED, CLEANED, REMEDIATED):
+            shutil.rmtree(self._folder / name, ignore_errors=True)
 
-    def measure(self, name: str) -> Run:
-        if name == AUDIT:
-            return self._run_audit()
-        if name == FLOOR:
-            return self.replay(FULL)
-        return self.detect(name)
+    def detect(self, mode: str) -> Measurement:
+        """Run `detect_orphans`."""
+        variables = {"orphan_cleanup_mode": mode}
+        if mode == INCREMENTAL:
+            variables["orphan_cleanup_full_every"] = "1d"
+        return self._run_playbook("detect_orphans", DETECTED, variables)
 
-    def detect(self, mode: str, record: bool = False) -> Run:
-        options = {
-            "cloud": "minicloud",
-            "dest": str(self._find_file(mode, "findings")),
-            **({"mode": mode} if mode != FULL else {}),
-        }
-        return self._run_module("orphan_detect", mode, options, record)
+    def triage(self) -> Measurement:
+        """Run `detect_orphans` on the hosts alone that look as if they had orphans."""
+        return self._run_playbook("detect_orphans", TRIAGED, {"orphan_cleanup_mode": TRIAGE})
 
-    def plan(self, changes: int) -> None:
-        """Plan changes for everything that full detection found."""
-        limits = {"max_changes": changes, "max_share": 1.0}
-        self._run_module(
-            "orphan_plan",
-            PLAN,
-            {
-                "findings": str(self._find_file(FULL, "findings")),
-                "dest": str(self._find_file(PLAN, "made")),
-                **limits,
-            },
-        )
+    def clean_up(self) -> Measurement:
+        """Run `cleanup_orphans` in check mode, always with a full reading."""
+        return self._run_playbook("cleanup_orphans", CLEANED, {}, "--check")
 
-    def remediate(self, changes: int, record: bool = False) -> Run:
-        limits = {"max_changes": changes, "max_share": 1.0}
-        options = {
-            "cloud": "minicloud",
-            "plan": str(self._find_file(PLAN, "made")),
-            "output_dir": str(self._folder / REMEDIATION),
-            **limits,
-        }
-        return self._run_module("orphan_remediate", REMEDIATION, options, record)
+    def clean_up_by_plan(self) -> Measurement:
+        """Run `cleanup_orphans` with the plan of `clean_up`, and make its changes."""
+        plan = {"orphan_cleanup_plan": str(self._folder / CLEANED / "plan.json")}
+        return self._run_playbook("cleanup_orphans", REMEDIATED, plan)
 
-    def replay(self, name: str) -> Run:
-        return self._run(
-            [
-                sys.executable,
-                "-m",
-                "benchmark.replay",
-                str(self._find_recording(name)),
-                str(self._paths.home),
-            ]
-        )
+    def audit(self) -> Measurement:
+        """Run `nova-manage placement audit`."""
+        config = services.nova_config_arguments(self._paths, "first", ["cell1.conf"])
+        command = [self._paths.program("nova-manage"), *config]
+        environment = services.environment(self._paths, {})
+        audit = ["placement", "audit", "--verbose"]
+        return Measurement(self._run([*command, *audit], environment, _AUDIT_STATUS))
 
-    def remediate_without_proofs(self) -> Run:
-        return self._run(
-            [
-                sys.executable,
-                "-m",
-                "benchmark.unproven",
-                str(self._find_file(PLAN, "made")),
-                str(self._paths.home),
-            ]
-        )
+    def list_servers(self, openstack: str) -> Measurement:
+        """Run `openstack server list`."""
+        return self.run_command(openstack, "server", "list")
 
-    def run_command(self, *command: str) -> Run:
-        return self._run(list(command))
+    def list_hypervisors(self, strands: str) -> Measurement:
+        """List all hypervisors as a module does; only the listing itself is measured."""
+        run = self._run_tool("listing", strands, str(self._paths.home))
+        seconds = re.search(r" in ([\d.]+) s$", run.output.strip())
+        if not seconds:
+            raise measuring.Failed(f"The listing did not report its time:\n{run.output}")
+        return Measurement(d.replace(run, seconds=float(seconds[1])))
 
-    def read_planned(self) -> list[dict[str, t.Any]]:
-        return self._read(PLAN, "made")["changes"]
+    def replay(self, requests: list[dict[str, t.Any]]) -> Measurement:
+        """Send recorded requests again."""
+        recording = self._folder / "requests.json"
+        recording.write_text(json.dumps(requests), encoding="utf-8")
+        return Measurement(self._run_tool("replay", str(recording), str(self._paths.home)))
 
-    def read_tally(self) -> dict[str, int]:
-        return json.loads(
-            (self._folder / REMEDIATION / "remediation.json").read_text(encoding="utf-8")
-        )["tally"]
+    def remediate_without_proofs(self) -> Measurement:
+        plan = self._folder / CLEANED / "plan.json"
+        return Measurement(self._run_tool("unproven", str(plan), str(self._paths.home)))
 
-    def score(self, name: str, measured: Run, truth: dict[str, t.Any]) -> Score | None:
-        if name == FLOOR:
-            return None
-        return (
-            scoring.score_audit(measured.output, truth)
-            if name == AUDIT
-            else scoring.score_report(self._read(name, "findings"), truth)
-        )
+    def run_command(self, *command: str) -> Measurement:
+        return Measurement(self._run(list(command)))
 
-    def read_peak_mib(self, mode: str) -> float:
-        return self._read(mode, "figures")["peak_kib"] / 1024
-
-    def read_requests(self, mode: str) -> list[dict[str, t.Any]]:
-        return json.loads(self._find_recording(mode).read_text(encoding="utf-8"))
+    def read(self, folder: str, name: str) -> dict[str, t.Any]:
+        """Return a JSON file that a playbook wrote."""
+        text = (self._folder / folder / f"{name}.json").read_text(encoding="utf-8")
+        found: dict[str, t.Any] = json.loads(text)
+        return found
 
     def list_ports(self) -> dict[int, str]:
         return {port: name for name, port in self._state.ports.items()}
 
-    def _run_module(
-        self, module: str, name: str, options: dict[str, t.Any], record: bool = False
-    ) -> Run:
-        recording = [str(self._find_recording(name))] if record else []
-        command = [
-            sys.executable,
-            "-m",
-            "benchmark.module",
-            module,
-            json.dumps(options),
-            str(self._find_file(name, "figures")),
-        ]
-        return self._run([*command, *recording])
+    def _run_playbook(
+        self, name: str, folder: str, variables: dict[str, t.Any], *flags: str
+    ) -> Measurement:
+        shutil.rmtree(self._probed, ignore_errors=True)
+        self._probed.mkdir()
+        given = {
+            "orphan_cleanup_output_dir": str(self._folder / folder),
+            "orphan_cleanup_remediate_kinds": ORPHAN_KINDS,
+            "orphan_cleanup_max_changes": _NO_LIMIT,
+            "orphan_cleanup_max_share": 1,
+            **variables,
+        }
+        program = str(Path(sys.executable).with_name("ansible-playbook"))
+        command = [program, f"osops.placement.{name}", "-e", json.dumps(given), *flags]
+        environment = {
+            **self._environment,
+            "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
+            "ANSIBLE_HOME": str(self._folder / ".ansible"),
+            "ANSIBLE_NOCOLOR": "1",
+            "PYTHONPATH": str(_PROBE),
+            "BENCHMARK_PROBE": str(self._probed),
+        }
+        run = self._run(command, environment)
+        records = sorted(self._probed.iterdir())
+        modules = [json.loads(record.read_text(encoding="utf-8")) for record in records]
+        if not modules:
+            raise measuring.Failed(f"The probe saw no module of {name}:\n{run.output[-2000:]}")
+        return Measurement(run, tuple(modules))
 
-    def _run_audit(self) -> Run:
-        paths = self._paths
-        command = [
-            paths.program("nova-manage"),
-            *services.nova_config_arguments(paths, "first", ["cell1.conf"]),
-        ]
-        return self._run(
-            [*command, "placement", "audit", "--verbose"],
-            services.environment(paths, {}),
-            _AUDIT_STATUS,
-        )
+    def _run_tool(self, name: str, *arguments: str) -> Run:
+        imports = [REPOSITORY / folder for folder in ("collections", "tools", "tests/minicloud")]
+        environment = {
+            **self._environment,
+            "PYTHONPATH": os.pathsep.join(map(str, imports)),
+        }
+        return self._run([sys.executable, "-m", f"benchmark.{name}", *arguments], environment)
 
     def _run(
         self,
@@ -184,18 +180,15 @@ class Commands:
         environment: dict[str, str] | None = None,
         good: tuple[int, ...] = (0,),
     ) -> Run:
-        serving = [
-            pid
-            for name in processes.names(self._paths)
-            if (pid := processes.pid(self._paths, name))
-        ]
-        return run(command, environment or self._environment, good, serving)
+        serving = []
+        for name in processes.names(self._paths):
+            pid = processes.pid(self._paths, name)
+            if pid:
+                serving.append(pid)
+        return measuring.run(command, environment or self._environment, good, serving, self._folder)
 
-    def _read(self, mode: str, what: str) -> dict[str, t.Any]:
-        return json.loads(self._find_file(mode, what).read_text(encoding="utf-8"))
 
-    def _find_recording(self, mode: str) -> Path:
-        return self._find_file(mode, "requests")
-
-    def _find_file(self, mode: str, what: str) -> Path:
-        return self._folder / f"{mode}-{what}.json"
+def _inherit() -> dict[str, str]:
+    """Return our own environment without the settings of OpenStack, Ansible and Python."""
+    ours = ("OS_", "ANSIBLE_", "PYTHON")
+    return {key: value for key, value in os.environ.items() if not key.startswith(ours)}

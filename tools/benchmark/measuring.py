@@ -42,12 +42,18 @@ def run(
     environment: Mapping[str, str],
     good: Sequence[int],
     services: Sequence[int],
+    folder: Path,
 ) -> Run:
-    """Run a command to its end; `services` lead the process groups that answer it."""
+    """Run a command in a folder to its end; `services` lead the process groups that answer it."""
     busy, served = _read_busy(), _read_cpu_of_groups(services)
     began = time.perf_counter()
     with subprocess.Popen(
-        command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        env=dict(environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
     ) as process:
         assert process.stdout
         output = process.stdout.read()

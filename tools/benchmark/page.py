@@ -2,33 +2,44 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Writes the page about a run."""
+"""Writes the page about the results. Pure."""
 
 from __future__ import annotations
 
-import datetime
-import os
-import platform
-import re
 import statistics
 import typing as t
-from pathlib import Path
 
-from minicloud_ctl.releases import NEWEST
-
-from benchmark.commands import AUDIT, FLOOR, FULL, TRIAGE
-from benchmark.results import (
-    Cleaning,
-    Measured,
-    Result,
-    Target,
-    compare,
-    compare_commands,
-    list_targets,
+from benchmark.bars import judge
+from benchmark.stages import (
+    ALL,
+    AUDIT,
+    BY_HAND,
+    CHANGED,
+    CHOSEN_STRANDS,
+    CLEANUP,
+    FULL,
+    MAIN,
+    MEMORY,
+    ONE_STRAND,
+    REMEDIATE,
+    REMEDIATE_MODULE,
+    REMEDIATION,
+    REPLAY,
+    SCALE,
+    SERVER_LIST,
+    SMALL,
+    TRIAGE,
+    TWICE,
+    UNCHANGED,
+    UNPROVEN,
+    WORST,
 )
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from benchmark.bars import Verdict
+    from benchmark.results import Observation, Results, StageResult
 
 _HEAD = """\
 <!--
@@ -39,245 +50,297 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 # Benchmark
 
-`make bench` wrote this page on {date}.
+`make bench` wrote this page.
 It starts a real Keystone, Placement and Nova, and fills them with a cloud whose rows are copies \
-of servers that Nova itself booted, moved, evacuated and deleted.
-It then measures, in turn:
-
-| name | what it is |
-|---|---|
-| full | the module `orphan_detect` in its own process, as Ansible runs it: from its start to the \
-written `findings.json` |
-| triage | the same in the mode `triage` |
-| audit | `nova-manage placement audit --verbose`, from start to end; it reads Nova's database \
-directly and proves nothing |
-| floor | the requests of *full*, recorded once and sent again by Python's own HTTP client, with \
-the same concurrency; it reads only the status of each response |
-
-{machine}
-
-A quarter each of the orphans are allocations of deleted servers, of confirmed migrations, of \
-evacuated servers on the host they left, and of servers on a wrong host.
-{past}
-Any result other than exactly these orphans is an error of the run.
+of servers that Nova itself booted, moved, resized, shelved, evacuated and deleted.
+It then measures whole commands, as users type them, from the start of the process to its end.
+Starting Ansible, importing modules and writing the reports is part of that.
 
 """
 
-_PAST = (
-    "In addition, 2 % of the servers have a confirmed migration behind them, and some wait for "
-    "their resize to be confirmed and rightly have allocations on two hosts."
-)
-
-_REMEDIATION = """\
-## Remediation
-
-Measured on {date}: {changes} orphans at {scale}, with one change for each consumer.
-All allocations are restored before each run.
+_METHOD = """\
+## What is measured
 
 | name | what it is |
 |---|---|
-| {ours} | the module with a plan, in its own process: from its start to the written \
-`remediation.json` |
-| {replayed} | its requests, recorded once and sent again by Python's own HTTP client, with the \
-same concurrency; it reads only the status of each response |
-| {unproven} | a minimal client: for each consumer in turn a GET, a write with the generation \
-found, and a GET; the difference is the proofs |
-| {by_hand} | `openstack resource provider allocation unset UUID`, one process for each; measured \
-for {few} of them, and extrapolated to all |
+{commands}
 
-{machine}
+nova-api and Placement each run with 1 process, which handles several requests in threads, and \
+then with 2 processes, each of which handles one request at a time.
+The clients and the services use the same machine.
+All databases are SQLite.
+
+A round is: a full detection on a cloud without orphans, an incremental detection, changes, an \
+incremental detection, and then the other commands on the cloud as it is now.
+The changes are servers that were booted, deleted, moved and resized, in equal parts, some \
+that wait for their resize to be confirmed and rightly have allocations on two hosts, and new \
+orphans in addition.
+The orphans are of all kinds that the role remediates by default, and of `unknown_consumer`, in \
+equal parts.
+Their allocations are two days old, so that the default minimum ages apply.
+2 % of the other servers have a confirmed migration behind them.
+A reading looks up again in each run what is not healthy; the requests of a run with nothing \
+changed are those of a cloud where everything is.
+
+A ratio is the median of the ratios within each round.
+Of the other figures in the tables, the largest of all rounds is shown: the time in the modules, \
+the processor time of all processes of the command, the requests, and the peak memory of the \
+largest module.
+Allocations are counted as found under their right kind, and as wrong if they are needed or \
+reported under another kind.
+Any result of detection other than exactly the seeded orphans is an error of the run.
 
 """
+
+# The commands by their names in the tables.
+COMMANDS = {
+    FULL: "`ansible-playbook osops.placement.detect_orphans`, without a memory of an earlier run",
+    UNCHANGED: "the same with `orphan_cleanup_mode: incremental`, right after it",
+    CHANGED: "the same after the changes",
+    TRIAGE: "the same with `orphan_cleanup_mode: triage`, which reads only the hosts that look "
+    "suspicious, and never decides on `unknown_consumer`",
+    CLEANUP: "`ansible-playbook osops.placement.cleanup_orphans --check`, which reads everything, "
+    "and proves each change again",
+    REPLAY: "the requests of the command above, recorded and sent again by Python's own HTTP "
+    "client, with the same concurrency; it reads only the status of each response",
+    AUDIT: "`nova-manage placement audit --verbose`; it reads Nova's database directly and proves "
+    "nothing",
+    SERVER_LIST: "`openstack server list`, in a project without servers",
+    ONE_STRAND: "only the listing of all hypervisors with their servers, page after page, by a "
+    "simple client",
+    CHOSEN_STRANDS: "the same, read in parallel from as many places as a module chooses",
+}
+_REMEDIATION_COMMANDS = {
+    REMEDIATE: "`ansible-playbook osops.placement.cleanup_orphans` with a reviewed plan",
+    REMEDIATE_MODULE: "its module `orphan_remediate` alone, which makes the changes",
+    REPLAY: "the requests of this module, recorded and sent again by Python's own HTTP client",
+    UNPROVEN: "a minimal client: for each consumer in turn a GET, a write with the generation "
+    "found, and a GET; the difference is the proofs",
+    BY_HAND: "`openstack resource provider allocation unset UUID`, one process for each change; "
+    "some are measured, and the time of all is extrapolated",
+}
+
+_ORDER = tuple(dict.fromkeys([*COMMANDS, *_REMEDIATION_COMMANDS]))
+
+TITLES = {
+    MAIN: "The usual case",
+    TWICE: "Twice the hosts, the same number of changes",
+    WORST: "The worst case: many orphans",
+    SMALL: "A small cloud",
+    MEMORY: "Five times the servers",
+    SCALE: "Five times the hosts",
+    REMEDIATION: "Remediation",
+}
 
 _FOOT = """\
 ## To reproduce
 
-    make bench                                                         # all of this
-    make bench BENCH_ARGS='--only remediation'                         \
-# only this section; the others stay as they are
-    make bench BENCH_ARGS='--hosts 50 --servers 5 --rounds 1 --short --page page.md'   \
-# a trial of about a minute
+    make bench                                    # all of this, except the largest cloud
+    make bench BENCH_ARGS=--scale                 # only the largest cloud
+    make bench BENCH_ARGS='--only small'          # only one stage; the others stay as they are
+    make bench BENCH_ARGS='--hosts 40 --servers 5 --rounds 1 --changes 40 \\
+                           --page page.md --results page.json'   # a trial of some minutes
 
 `make bench BENCH_ARGS=--help` lists the other options.
+The exit status is 1 if a bar is missed.
 The benchmark listens only on 127.0.0.1, and stops all its processes at the end.
 """
 
-_SECTION, _END = "## Remediation\n", "## To reproduce\n"
 
-_ROWS = (FULL, TRIAGE, AUDIT, FLOOR)
-
-
-def render(results: list[Result], api_processes: int, before: str) -> str:
-    """Return the page about detection, with the section about remediation of the page `before`."""
-    parts = [
-        _HEAD.format(date=_today(), machine=_describe_machine(api_processes), past=_PAST),
-        _format_targets(list_targets(results), results),
-        *(_format_scale(result) for result in results),
-        _format_requests(results[0]),
-        _find_section(before),
-        _FOOT,
-    ]
+def render(results: Results) -> str:
+    parts = [_HEAD, _format_bars(results), _format_extremes(results)]
+    parts.append(_METHOD.format(commands=_format_commands(COMMANDS)))
+    for name in ALL:
+        by_processes = results.stages.get(name, {})
+        if by_processes:
+            parts.append(_format_stage(name, list(by_processes.values())))
+    parts.append(_format_requests(results))
+    parts.append(_FOOT)
     return "".join(parts)
 
 
-def replace_remediation(text: str, cleaning: Cleaning, api_processes: int) -> str:
-    """Return the page with a new section about remediation."""
-    head, found, foot = text.replace(_find_section(text), "").partition(_END)
-    return f"{head}{_format_remediation(cleaning, api_processes)}{found}{foot}"
-
-
-def _find_section(text: str) -> str:
-    _head, found, rest = text.partition(_SECTION)
-    return found + rest.partition(_END)[0]
-
-
-def _format_remediation(cleaning: Cleaning, api_processes: int) -> str:
-    text = _REMEDIATION.format(
-        date=_today(),
-        changes=cleaning.changes,
-        scale=cleaning.scale,
-        ours=cleaning.ours.name,
-        replayed=cleaning.replayed.name,
-        unproven=cleaning.unproven.name,
-        by_hand=cleaning.by_hand.name,
-        few=len(cleaning.by_hand.seconds),
-        machine=_describe_machine(api_processes),
-    )
-    target = cleaning.target
-    text += _format_table(
-        ["figure", "target", "measured", "met"],
-        [
-            [
-                target.what,
-                f"<= {target.limit:g}{target.unit}",
-                _format_value(target),
-                target.verdict,
-            ]
-        ],
-    )
-    ways = (cleaning.ours, cleaning.replayed, cleaning.unproven)
-    rows = [
-        [
-            way.name,
-            f"{way.median:.2f} s",
-            ", ".join(f"{seconds:.2f}" for seconds in way.seconds),
-            f"{compare(way, cleaning.replayed):.2f}",
-            f"{statistics.median(way.cpu):.1f} s",
-            f"{max(way.peaks_mib):.0f} MiB" if way.peaks_mib else "-",
-        ]
-        for way in ways
-    ]
-    hand = cleaning.by_hand
-    rows.append(
-        [
-            hand.name,
-            f"{cleaning.all_by_hand:.0f} s",
-            f"{hand.median:.2f} each",
-            f"{cleaning.all_by_hand / cleaning.replayed.median:.1f}",
-            "-",
-            "-",
-        ]
-    )
-    text += _warn_of_load(ways) + _format_table(
-        ["", "median", "all rounds", "/ the same requests", "own CPU", "peak memory"], rows
-    )
-    return text + _format_requests_of(cleaning.ours)
-
-
-def _describe_machine(api_processes: int) -> str:
-    memory = (
-        int(re.findall(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="ascii"))[0])
-        / 2**20
-    )
-    versions = dict(
-        re.findall(
-            r"^(nova|openstack-placement)==(\S+)$",
-            NEWEST.requirements.read_text(encoding="utf-8"),
-            re.M,
-        )
-    )
+def describe_verdict(verdict: Verdict) -> str:
     return (
-        f"Everything ran on one machine with {os.cpu_count()} cores and {memory:.0f} GiB of "
-        "memory, which the clients and the services used together.\n"
-        f"Nova was {versions['nova']} and Placement {versions['openstack-placement']}, with SQLite "
-        "databases.\n"
-        f"nova-api and placement each had {api_processes} "
-        f"process{'es' if api_processes > 1 else ''}, and each process handles one request at a "
-        "time.\n"
-        f"The collection ran with Python {platform.python_version()}."
+        f"{verdict.what}, API processes {verdict.processes}: {_format_value(verdict)}, "
+        f"limit {_format_limit(verdict)}"
     )
 
 
-def _format_targets(targets: Iterable[Target], results: list[Result]) -> str:
-    few, many = results[0].scale, results[1].scale
+def _format_bars(results: Results) -> str:
     rows = []
-    for target in targets:
-        limit = f"<= {target.limit:g}{target.unit}"
-        rows.append([target.what, limit, _format_value(target), target.verdict])
-    text = (
-        f"## Targets\n\nFew orphans: {few}. Many: {many}.\n"
-        "A ratio is the median of the ratios within each round.\n\n"
-    )
-    return text + _format_table(["figure", "target", "measured", "met"], rows)
-
-
-def _format_value(target: Target) -> str:
-    return "-" if target.value is None else f"{target.value:.3g}{target.unit}"
-
-
-def _format_scale(result: Result) -> str:
-    present = [result.measured[name] for name in _ROWS if name in result.measured]
-    rounds = len(present[0].seconds)
-    rows = [_format_row(measured, result) for measured in present]
-    columns = ["", "median", "all rounds", "/ audit", "own CPU", "peak memory", "found", "wrong"]
-    times = f"{rounds} time{'s' if rounds > 1 else ''}"
-    turns = ", in turn" if len(present) > 1 else ""
-    text = f"## {result.scale}\n\nMeasured {times}{turns}.\n\n"
-    return text + _warn_of_load(present) + _format_table(columns, rows)
-
-
-def _warn_of_load(measured: Iterable[Measured]) -> str:
-    busy = max(fraction for one in measured for fraction in one.foreign)
-    return (
-        ""
-        if busy < 0.1
-        else (
-            f"Other processes used up to {busy:.0%} of the machine meanwhile, so treat these "
-            "figures with care.\n\n"
+    for verdict in judge(results):
+        rows.append(
+            [
+                verdict.what,
+                str(verdict.processes),
+                _format_value(verdict),
+                _format_limit(verdict),
+                _format_outcome(verdict),
+            ]
         )
+    columns = ["figure", "API processes", "measured", "limit", "measured / limit"]
+    return f"## Bars\n\n{_format_table(columns, rows)}"
+
+
+def _format_value(verdict: Verdict) -> str:
+    if verdict.value is None:
+        return "not measured"
+    return f"{verdict.value:.3g}{verdict.unit}"
+
+
+def _format_limit(verdict: Verdict) -> str:
+    return f"{verdict.limit:g}{verdict.unit}"
+
+
+def _format_outcome(verdict: Verdict) -> str:
+    if verdict.value is None:
+        return "-"
+    text = "0"
+    if verdict.limit:
+        text = f"{verdict.value / verdict.limit:.2f}"
+    elif verdict.value:
+        text = "more"
+    return f"**{text}, missed**" if verdict.missed else text
+
+
+def _format_extremes(results: Results) -> str:
+    """Return the best and the worst case of each command, over all rounds at the same size."""
+    rows = []
+    for command in (CLEANUP, FULL, UNCHANGED, CHANGED, AUDIT):
+        cases = []
+        for name in (MAIN, WORST):
+            for result in results.stages.get(name, {}).values():
+                cases += [(run, result.processes) for run in result.runs.get(command, [])]
+        if cases:
+            best, worst = min(cases, key=_get_time), max(cases, key=_get_time)
+            rows.append([command, _format_case(*best), _format_case(*worst)])
+    if not rows:
+        return ""
+    text = "The best and the worst of all rounds at the first size:\n\n"
+    return text + _format_table(["", "best", "worst"], rows)
+
+
+def _get_time(case: tuple[Observation, int]) -> float:
+    return case[0].seconds
+
+
+def _format_case(run: Observation, processes: int) -> str:
+    orphans = run.score.seeded if run.score else 0
+    return f"{run.seconds:.1f} s ({orphans} orphans, API processes: {processes})"
+
+
+def _format_stage(name: str, results: list[StageResult]) -> str:
+    first = results[0]
+    text = f"## {TITLES[name]}\n\n{first.size[:1].upper()}{first.size[1:]}.\n"
+    if first.changed:
+        text += (
+            f"{first.changed} servers change in each round, and {first.orphans} become or leave "
+            "orphans.\n"
+        )
+    text += f"Measured on {first.date} with {first.machine}.\n\n"
+    if name == REMEDIATION:
+        text += "All allocations are restored before each run.\n\n"
+        text += f"| name | what it is |\n|---|---|\n{_format_commands(_REMEDIATION_COMMANDS)}\n\n"
+    text += _warn_of_load(results)
+    rows = []
+    for result in results:
+        for command in _ORDER:
+            if command in result.runs:
+                rows.append(_format_row(result, command))
+    columns = ["", "API processes", "median", "all rounds", "/ audit"]
+    if name == REMEDIATION:
+        columns[-1] = "/ the same requests"
+    columns += ["in modules", "own CPU", "requests", "peak memory", "found", "wrong"]
+    return text + _format_table(columns, rows)
+
+
+def _format_commands(commands: dict[str, str]) -> str:
+    return "\n".join(f"| {name} | {what} |" for name, what in commands.items())
+
+
+def _warn_of_load(results: Iterable[StageResult]) -> str:
+    busy = 0.0
+    for result in results:
+        for runs in result.runs.values():
+            busy = max(busy, *(run.foreign for run in runs))
+    if busy < 0.1:
+        return ""
+    return (
+        f"Other processes used up to {busy:.0%} of the machine meanwhile, so treat these "
+        "figures with care.\n\n"
     )
 
 
-def _format_row(measured: Measured, result: Result) -> list[str]:
-    against = compare_commands(result, measured.name, AUDIT)
-    score = measured.scores[-1] if measured.scores else None
+def _format_row(result: StageResult, command: str) -> list[str]:
+    runs = result.runs[command]
     return [
-        measured.name,
-        f"{measured.median:.2f} s",
-        ", ".join(f"{seconds:.2f}" for seconds in measured.seconds),
-        "-" if against is None else f"{against:.2f}",
-        f"{statistics.median(measured.cpu):.1f} s",
-        f"{max(measured.peaks_mib):.0f} MiB" if measured.peaks_mib else "-",
-        f"{score.found} of {score.seeded}" if score else "-",
-        str(score.wrong) if score else "-",
+        command,
+        str(result.processes),
+        *_format_times(result, command),
+        _format_ratio(result, command),
+        _format_figure([sum(run.modules.values()) for run in runs], ".1f", " s"),
+        _format_figure([run.cpu for run in runs], ".1f", " s"),
+        _format_figure([run.requests for run in runs], ".0f"),
+        _format_figure([run.peak_mib for run in runs], ".0f", " MiB"),
+        *_format_score(runs),
     ]
 
 
-def _format_requests(result: Result) -> str:
-    text = f"## Requests\n\nAt {result.scale}, with authentication and discovery.\n\n"
-    for measured in result.ours:
-        text += _format_requests_of(measured)
-    return text
+def _format_times(result: StageResult, command: str) -> list[str]:
+    seconds = [run.seconds for run in result.runs[command]]
+    median = statistics.median(seconds)
+    if command == BY_HAND:
+        return [f"{median * result.orphans:.0f} s", f"{median:.2f} each"]
+    return [f"{median:.2f} s", ", ".join(f"{one:.2f}" for one in seconds)]
 
 
-def _format_requests_of(measured: Measured) -> str:
-    rows = [[f"`{endpoint}`", str(count)] for endpoint, count in measured.endpoints]
-    rows.append(["all", str(sum(count for _endpoint, count in measured.endpoints))])
-    return _format_table([measured.name, "requests"], rows)
+def _format_ratio(result: StageResult, command: str) -> str:
+    other = AUDIT
+    if result.name == REMEDIATION:
+        other = REPLAY
+    ratio = result.compare(command, other)
+    if ratio is None or command in (ONE_STRAND, CHOSEN_STRANDS):
+        return "-"
+    if command == BY_HAND:
+        ratio *= result.orphans
+    return f"{ratio:.2f}"
 
 
-def _today() -> datetime.date:
-    return datetime.datetime.now(datetime.UTC).date()
+def _format_figure(values: Sequence[float], form: str, unit: str = "") -> str:
+    if not any(values):
+        return "-"
+    return f"{max(values):{form}}{unit}"
+
+
+def _format_score(runs: Sequence[Observation]) -> list[str]:
+    """Return what was found and what was wrong, in the worst round."""
+    scores = [run.score for run in runs if run.score]
+    if not scores:
+        return ["-", "-"]
+    worst = max(scores, key=lambda score: score.seeded - score.found)
+    wrong = max(score.wrong for score in scores)
+    return [f"{worst.found} of {worst.seeded}", str(wrong)]
+
+
+def _format_requests(results: Results) -> str:
+    """Return the requests of each command at the first size, with the most API processes."""
+    parts = []
+    for name in (MAIN, REMEDIATION):
+        by_processes = results.stages.get(name, {})
+        if not by_processes:
+            continue
+        result = by_processes[max(by_processes)]
+        for command in _ORDER:
+            endpoints = result.endpoints.get(command)
+            if not endpoints:
+                continue
+            rows = [[f"`{endpoint}`", str(count)] for endpoint, count in endpoints]
+            rows.append(["all", str(sum(count for _endpoint, count in endpoints))])
+            parts.append(_format_table([command, "requests"], rows))
+    if not parts:
+        return ""
+    head = "## Requests\n\nWith authentication and discovery, of the last round.\n\n"
+    return head + "".join(parts)
 
 
 def _format_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

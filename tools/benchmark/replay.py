@@ -47,7 +47,7 @@ def main(recording: str, home: str) -> int:
 
 def split_into_phases(requests: list[Request]) -> list[list[list[Request]]]:
     """Return the requests of each phase, by thread."""
-    found: list[dict[int, list[Request]]] = []
+    found: list[dict[str, list[Request]]] = []
     busy_until = float("-inf")
     for request in sorted(requests, key=lambda request: request["start"]):
         if request["start"] > busy_until:
@@ -82,7 +82,8 @@ def _get_connection(address: str) -> http.client.HTTPConnection:
     connections = _connections.__dict__
     if address not in connections:
         connections[address] = http.client.HTTPConnection(address, timeout=600)
-    return connections[address]
+    connection: http.client.HTTPConnection = connections[address]
+    return connection
 
 
 if __name__ == "__main__":

@@ -2,148 +2,135 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The measurements, and whether they meet the targets. Pure."""
+"""The measurements, kept as JSON.
+
+A run of some stages does not change the results of the others.
+
+{"stages": {name: {number of processes: the fields of `StageResult`}}}
+"""
 
 from __future__ import annotations
 
 import dataclasses as d
+import json
 import statistics
 import typing as t
+from pathlib import Path
 
-from benchmark.commands import AUDIT, FLOOR, FULL, TRIAGE
+from benchmark.scoring import Score
 
-if t.TYPE_CHECKING:
-    from benchmark.layout import Scale
-    from benchmark.measuring import Run
-    from benchmark.scoring import Score
+KEPT = Path(__file__).parent / "results.json"
 
 
 @d.dataclass
-class Measured:
-    """One command at one scale, over all rounds."""
+class Observation:
+    """One measured run of one command.
+
+    seconds: wall time. cpu: processor time in seconds, without the services.
+    foreign: the fraction of the machine's processor time that other processes used meanwhile.
+    requests: how many requests the modules sent. peak_mib: the most memory of any module.
+    modules: the seconds of each module, from the start to the end of its process.
+    """
+
+    seconds: float
+    cpu: float = 0
+    foreign: float = 0
+    requests: int = 0
+    peak_mib: float = 0
+    modules: dict[str, float] = d.field(default_factory=dict)
+    score: Score | None = None
+
+
+@d.dataclass
+class StageResult:
+    """The measurements of one stage with one number of API processes.
+
+    runs: for each command its runs, one for each round.
+    endpoints: for each command how often the last run sent each type of request.
+    for_healthy: for each command the single look-ups of consumers that are in no orphan.
+    """
 
     name: str
-    seconds: list[float] = d.field(default_factory=list)
-    cpu: list[float] = d.field(default_factory=list)
-    foreign: list[float] = d.field(default_factory=list)
-    scores: list[Score] = d.field(default_factory=list)
-    peaks_mib: list[float] = d.field(default_factory=list)
-    endpoints: list[tuple[str, int]] = d.field(default_factory=list)
-    for_healthy: int = 0
+    processes: int
+    size: str
+    date: str
+    machine: str
+    changed: int = 0
+    orphans: int = 0
+    runs: dict[str, list[Observation]] = d.field(default_factory=dict)
+    endpoints: dict[str, list[tuple[str, int]]] = d.field(default_factory=dict)
+    for_healthy: dict[str, int] = d.field(default_factory=dict)
 
-    def add(self, run: Run, score: Score | None, peak_mib: float | None) -> None:
-        self.seconds.append(run.seconds)
-        self.cpu.append(run.cpu)
-        self.foreign.append(run.foreign)
-        self.scores += [score] if score else []
-        self.peaks_mib += [peak_mib] if peak_mib else []
+    def add(self, command: str, observation: Observation) -> None:
+        self.runs.setdefault(command, []).append(observation)
 
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
+    def find_median(self, command: str) -> float | None:
+        """Return the median time of a command in seconds; None if it was not measured."""
+        if command not in self.runs:
+            return None
+        return statistics.median(run.seconds for run in self.runs[command])
 
-    @property
-    def exact(self) -> bool:
-        return all(score.perfect for score in self.scores)
+    def compare(self, one: str, other: str) -> float | None:
+        """Return the median of the ratios within each round; None if either was not measured.
 
-
-@d.dataclass
-class Result:
-    scale: Scale
-    measured: dict[str, Measured]
-
-    @property
-    def ours(self) -> list[Measured]:
-        return [self.measured[name] for name in (FULL, TRIAGE) if name in self.measured]
+        A load on the machine slows both within a round.
+        """
+        if one not in self.runs or other not in self.runs:
+            return None
+        rounds = zip(self.runs[one], self.runs[other], strict=False)
+        return statistics.median(ours.seconds / theirs.seconds for ours, theirs in rounds)
 
 
 @d.dataclass
-class Cleaning:
-    """The times of the same changes, made in several ways; a run of `by_hand` makes one of them."""
+class Results:
+    """The newest results of all stages, by name and number of API processes."""
 
-    scale: Scale
-    changes: int
-    ours: Measured
-    replayed: Measured
-    unproven: Measured
-    by_hand: Measured
+    stages: dict[str, dict[int, StageResult]] = d.field(default_factory=dict)
 
-    @property
-    def all_by_hand(self) -> float:
-        return self.changes * self.by_hand.median
+    def add(self, result: StageResult) -> None:
+        self.stages.setdefault(result.name, {})[result.processes] = result
 
-    @property
-    def target(self) -> Target:
-        return Target("remediation / the same requests", 1.5, compare(self.ours, self.replayed))
+    def find(self, name: str, processes: int) -> StageResult | None:
+        return self.stages.get(name, {}).get(processes)
 
+    def list_all(self) -> list[StageResult]:
+        found: list[StageResult] = []
+        for by_processes in self.stages.values():
+            found += by_processes.values()
+        return found
 
-@d.dataclass(frozen=True)
-class Target:
-    """A target with its measured value, which is None if it was not measured."""
+    def replace(self, newer: Results) -> None:
+        """Take the stages of a newer run, each as a whole."""
+        self.stages.update(newer.stages)
 
-    what: str
-    limit: float
-    value: float | None
-    unit: str = "x"
-
-    @property
-    def verdict(self) -> str:
-        if self.value is None:
-            return "not measured"
-        return "yes" if self.value <= self.limit else "**no**"
+    def save(self, path: Path) -> None:
+        text = json.dumps(d.asdict(self), indent=1, sort_keys=True)
+        path.write_text(f"{text}\n", encoding="utf-8")
 
 
-def list_targets(results: list[Result]) -> list[Target]:
-    """Return the targets with their measured values.
-
-    `results` are those with few and with many orphans, and after a full run also those with twice
-    the hosts and with five times the servers.
-    """
-    few, many = results[0], results[1]
-    twice = (
-        results[2].measured[FULL].median / few.measured[FULL].median if len(results) > 2 else None
-    )
-    peak = max(results[3].measured[FULL].peaks_mib) if len(results) > 3 else None
-    return [
-        Target("full detection / audit, few orphans", 0.7, compare_commands(few, FULL, AUDIT)),
-        Target("full detection / audit, many orphans", 1.0, compare_commands(many, FULL, AUDIT)),
-        Target("triage / audit, few orphans", 0.35, compare_commands(few, TRIAGE, AUDIT)),
-        Target("triage / audit, many orphans", 0.35, compare_commands(many, TRIAGE, AUDIT)),
-        Target("full detection / floor, few orphans", 1.3, compare_commands(few, FULL, FLOOR)),
-        Target("full detection / floor, many orphans", 1.3, compare_commands(many, FULL, FLOOR)),
-        Target("twice the hosts / the hosts", 2.2, twice),
-        Target("peak memory with five times the servers", 400, peak, " MiB"),
-        Target(
-            "Placement requests for healthy consumers",
-            0,
-            max(result.measured[FULL].for_healthy for result in results),
-            "",
-        ),
-        Target(
-            "orphaned allocations missed or wrongly reported",
-            0,
-            sum(
-                score.seeded - score.found + score.wrong
-                for result in results
-                for ours in result.ours
-                for score in ours.scores
-            ),
-            "",
-        ),
-    ]
+def load(path: Path) -> Results:
+    """Return the results of earlier runs; none without the file."""
+    results = Results()
+    if not path.exists():
+        return results
+    for by_processes in json.loads(path.read_text(encoding="utf-8"))["stages"].values():
+        for fields in by_processes.values():
+            results.add(_parse_stage(fields))
+    return results
 
 
-def compare_commands(result: Result, one: str, other: str) -> float | None:
-    """Return the median of the ratios within each round; None if either was not measured.
+def _parse_stage(fields: dict[str, t.Any]) -> StageResult:
+    runs = {}
+    for command, observations in fields["runs"].items():
+        runs[command] = [_parse_observation(observation) for observation in observations]
+    endpoints = {}
+    for command, counts in fields["endpoints"].items():
+        endpoints[command] = [(endpoint, count) for endpoint, count in counts]
+    return StageResult(**{**fields, "runs": runs, "endpoints": endpoints})
 
-    A load on the machine slows both within a round.
-    """
-    if one not in result.measured or other not in result.measured:
-        return None
-    return compare(result.measured[one], result.measured[other])
 
-
-def compare(one: Measured, other: Measured) -> float:
-    return statistics.median(
-        ours / theirs for ours, theirs in zip(one.seconds, other.seconds, strict=True)
-    )
+def _parse_observation(fields: dict[str, t.Any]) -> Observation:
+    score = None
+    if fields["score"]:
+        score = Score(**fields["score"])
+    return Observation(**{**fields, "score": score})

@@ -10,7 +10,10 @@ A copy has its own uuids and names, also inside of JSON documents, and new ids i
 from __future__ import annotations
 
 import dataclasses as d
+import datetime
+import functools
 import itertools
+import re
 import typing as t
 import uuid
 
@@ -19,6 +22,10 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _BATCH = 20_000
+_NOTHING: Mapping[t.Any, t.Any] = {}
+_AT_ONCE = datetime.timedelta()
+# As SQLAlchemy writes it to SQLite.
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
 
 
 @d.dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Table:
 class Writer:
     """Collects the rows of one database and inserts them in large batches.
 
-    Ids begin at 1 in each table.
+    Ids continue after those in the tables.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -39,7 +46,10 @@ class Writer:
         self._ids: dict[str, Iterator[int]] = {}
 
     def new_id(self, table: str) -> int:
-        return next(self._ids.setdefault(table, itertools.count(1)))
+        if table not in self._ids:
+            newest = self._connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}")
+            self._ids[table] = itertools.count(newest.fetchone()[0] + 1)
+        return next(self._ids[table])
 
     def add(self, table: Table, values: list[t.Any]) -> None:
         rows = self._waiting.setdefault(table, [])
@@ -70,13 +80,27 @@ class Original:
     def __init__(self, rows: Mapping[Table, list[list[t.Any]]], names: Mapping[str, str]) -> None:
         self._rows = [_Row(table, row, names) for table, found in rows.items() for row in found]
 
-    def copy(self, writer: Writer, names: Mapping[str, str], **changes: t.Any) -> None:
-        """Add a copy to `writer`; `changes` are values for columns of the rows that have them."""
+    def copy(
+        self,
+        writer: Writer,
+        names: Mapping[str, str],
+        changes: Mapping[str, t.Any] = _NOTHING,
+        later: datetime.timedelta = _AT_ONCE,
+        numbers: Mapping[int, int] = _NOTHING,
+    ) -> None:
+        """Add a copy to `writer`.
+
+        changes: values for columns of the rows that have them.
+        later: how much later than those of the original all times are.
+        numbers: the ids of the compute nodes, by those in the original.
+        """
         # Events refer to the id of their action; actions come first.
         new_ids: dict[tuple[str, int], int] = {}
         for row in self._rows:
             values = row.replace_names(names)
+            row.move_times(values, later)
             row.number(values, writer, new_ids)
+            row.replace_compute_nodes(values, numbers)
             for column, value in changes.items():
                 if column in row.position:
                     values[row.position[column]] = value
@@ -89,11 +113,15 @@ class _Row:
         self.values = list(values)
         self.position = {column: index for index, column in enumerate(table.columns)}
         self._names = names
-        self._named = [
-            index
-            for index, value in enumerate(values)
-            if isinstance(value, str) and any(name in value for name in names.values())
-        ]
+        self._named = []
+        self._times = []
+        for index, value in enumerate(values):
+            if not isinstance(value, str):
+                continue
+            if _TIME.fullmatch(value):
+                self._times.append(index)
+            elif any(name in value for name in names.values()):
+                self._named.append(index)
         own = self.position.get("uuid")
         self._own_uuid = own if own not in self._named else None
 
@@ -105,6 +133,17 @@ class _Row:
         if self._own_uuid is not None:
             values[self._own_uuid] = str(uuid.uuid4())
         return values
+
+    def move_times(self, values: list[t.Any], later: datetime.timedelta) -> None:
+        for index in self._times:
+            values[index] = move_time(values[index], later)
+
+    def replace_compute_nodes(self, values: list[t.Any], numbers: Mapping[int, int]) -> None:
+        for column in ("compute_id", "dest_compute_id"):
+            index = self.position.get(column)
+            # Servers without a host have none.
+            if index is not None and values[index] is not None:
+                values[index] = numbers.get(values[index], values[index])
 
     def number(
         self, values: list[t.Any], writer: Writer, new_ids: dict[tuple[str, int], int]
@@ -121,6 +160,16 @@ class _Row:
         action = self.position.get("action_id")
         if action is not None:
             values[action] = new_ids["instance_actions", values[action]]
+
+
+@functools.lru_cache(maxsize=100_000)
+def move_time(text: str, later: datetime.timedelta) -> str:
+    return format_time(datetime.datetime.fromisoformat(text) + later)
+
+
+def format_time(moment: datetime.datetime) -> str:
+    """Return a time as SQLAlchemy writes it."""
+    return moment.replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def select_rows_of_server(
@@ -153,6 +202,23 @@ def select_rows_of_host(
     }
 
 
+def delete_rows_of_servers(connection: sqlite3.Connection, servers: list[str]) -> None:
+    """Delete every row of every table that refers to one of the servers, children first."""
+    among = f"IN ({','.join('?' * len(servers))})"
+    # The tables come in the order of their names: events refer to actions.
+    for table in reversed(_read_tables(connection)):
+        where = ""
+        if table.name == "instances":
+            where = f"uuid {among}"
+        elif "instance_uuid" in table.columns:
+            where = f"instance_uuid {among}"
+        elif table.name == "instance_actions_events":
+            actions = f"SELECT id FROM instance_actions WHERE instance_uuid {among}"
+            where = f"action_id IN ({actions})"
+        if where:
+            connection.execute(f"DELETE FROM {table.name} WHERE {where}", servers)
+
+
 def delete_servers(connection: sqlite3.Connection) -> None:
     for found in _read_tables(connection):
         if (
@@ -163,16 +229,14 @@ def delete_servers(connection: sqlite3.Connection) -> None:
 
 
 def _read_tables(connection: sqlite3.Connection) -> list[Table]:
-    names = [
-        row[0]
-        for row in connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-        )
-    ]
-    return [
-        Table(name, tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})")))
-        for name in names
-    ]
+    names = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+    ).fetchall()
+    tables = []
+    for (name,) in names:
+        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
+        tables.append(Table(name, tuple(columns)))
+    return tables
 
 
 def read_table(connection: sqlite3.Connection, name: str) -> Table:

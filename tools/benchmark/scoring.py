@@ -38,18 +38,43 @@ class Score:
 
 
 def score_report(report: Mapping[str, t.Any], truth: Mapping[str, t.Any]) -> Score:
-    """Score our own `findings.json`; an allocation under a wrong kind counts as not found."""
-    reported = [
-        (finding["consumer"], provider["uuid"], finding["kind"])
-        for finding in report["findings"]
-        if finding["change"]
-        for provider in finding["providers"]
-        if provider["dropped"]
-    ]
-    failed_checks = report["summary"]["coverage"]["failed_checks"]
-    unproven = len(report["undecided"])
-    complaint = "; ".join([*failed_checks, *([f"{unproven} undecided"] if unproven else [])])
-    return _score(reported, _read_seeded(truth), complaint)
+    """Score our own `findings.json`; an allocation under a wrong kind counts as not found.
+
+    An allocation is reported if the proposed change would free it.
+    """
+    reported = []
+    for finding in report["findings"]:
+        change = finding["change"]
+        if change:
+            # The deletion of a provider names no allocations.
+            freed = change.get("frees") or [provider["uuid"] for provider in finding["providers"]]
+            reported += [(finding["consumer"], provider, finding["kind"]) for provider in freed]
+    complaints = list(report["summary"]["coverage"]["failed_checks"])
+    for entry in report["undecided"]:
+        if entry["consumer"] not in truth["partners"]:
+            complaints.append(f"{entry['kind']} of {entry['consumer']} is undecided")
+    return _score(reported, _read_seeded(truth), "; ".join(complaints))
+
+
+def score_outcomes(remediation: Mapping[str, t.Any], truth: Mapping[str, t.Any]) -> Score:
+    """Score our own `remediation.json`: what was freed, or would be in check mode."""
+    freed = []
+    for outcome in remediation["outcomes"]:
+        if outcome["outcome"] not in ("skipped", "failed"):
+            consumer, kind = outcome["consumer"], outcome["kind"]
+            freed += [(consumer, provider, kind) for provider in outcome["frees"]]
+    return _score(freed, _read_seeded(truth), "")
+
+
+def add_scores(one: Score, other: Score) -> Score:
+    """Return the worse of two scores of the same run."""
+    complaints = [score.complaint for score in (one, other) if score.complaint]
+    return Score(
+        one.seeded,
+        min(one.found, other.found),
+        max(one.wrong, other.wrong),
+        "; ".join(complaints),
+    )
 
 
 def score_audit(output: str, truth: Mapping[str, t.Any]) -> Score:

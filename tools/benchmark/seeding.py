@@ -2,17 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Fills the databases of a stopped minicloud with a cloud of any size, copied from its originals.
+"""Fills the databases of a minicloud with a cloud of any size, and changes servers in it.
 
-The truth about this cloud:
-  {"hosts": [uuid], "orphans": {consumer: {"kind": kind, "providers": [uuid]}},
-   "involved": [uuids of all servers and migrations in an orphan or in a move under way],
-   "servers": number of live servers}
+All servers are copies of originals that Nova itself booted, moved and deleted, at other times.
 """
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import datetime
 import shutil
@@ -20,72 +16,166 @@ import sqlite3
 import typing as t
 import uuid
 
+from minicloud_ctl import databases
+
 from benchmark import originals, rows
-from benchmark.layout import MIGRATION, OTHER, SERVER, UNCONFIRMED, Placed, Scale, place_servers
+from benchmark.copies import (
+    AllocationRows,
+    ServerRows,
+    convert_usage,
+    count_usage,
+    describe_truth,
+    format_host_name,
+    get_node_id,
+)
+from benchmark.layout import Placed, Scale, apply_changes, place_servers
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from minicloud_ctl.paths import Paths
 
-# The resources of an m1.tiny, by the column of a compute node and by the resource class.
-_TINY = {
-    "vcpus_used": ("VCPU", 1),
-    "memory_mb_used": ("MEMORY_MB", 512),
-    "local_gb_used": ("DISK_GB", 1),
-}
-_RESERVED_MB = 512
+    from benchmark.layout import Change
+
+_NOVA_DATABASES = ("first_cell1", "first_nova_api")
 # Old enough that no allocation is protected by its age.
 _AGE = datetime.timedelta(days=2)
 
 
-def seed(paths: Paths, scale: Scale) -> dict[str, t.Any]:
-    """Replace the databases while the services are stopped, and return the truth."""
-    for name in originals.SEEDED:
-        for leftover in ("-wal", "-shm"):
-            paths.database(name).with_name(paths.database(name).name + leftover).unlink(
-                missing_ok=True
+class SeededCloud:
+    """A cloud in the databases of a minicloud."""
+
+    def __init__(self, paths: Paths, scale: Scale) -> None:
+        """Replace the databases while the services are stopped."""
+        self._paths = paths
+        self._hosts = _name_hosts(scale)
+        self.placed = list(place_servers(scale))
+        self._servers = ServerRows(paths)
+        self._allocations = AllocationRows(paths)
+        for name in originals.SEEDED:
+            _replace_database(paths, name)
+        begun = _read_clock() - _AGE
+        with _open_bulk(paths, "first_cell1") as cell:
+            self._write_hosts(cell)
+        with _open_bulk(paths, "first_nova_api") as api:
+            _write_host_mappings(api, len(self._hosts))
+        for name in _NOVA_DATABASES:
+            with _open_bulk(paths, name) as database:
+                rows.delete_servers(database)
+                self._servers.write(database, name, self.placed, begun)
+        with _open_bulk(paths, "placement") as placement:
+            _write_providers(placement, self._hosts)
+            self._allocations.write(placement, self.placed, lambda _server: rows.format_time(begun))
+
+    @property
+    def hosts(self) -> int:
+        return len(self._hosts)
+
+    @property
+    def truth(self) -> dict[str, t.Any]:
+        return describe_truth(self._hosts, self.placed)
+
+    def change(self, changes: list[Change], undo: bool = False) -> None:
+        """Change servers while the services run, as Nova itself would leave them.
+
+        The rows of a changed server become copies of those that Nova left in the same case, saved
+        now. To undo, they are as before.
+
+        Allocations of orphans are written long ago, so that the default minimum ages apply.
+        """
+        now = _read_clock()
+        old = rows.format_time(now - _AGE)
+        self.placed = apply_changes(self.placed, changes)
+        self._change_in_nova([change for change in changes if change.in_nova], now, undo)
+        before = [change.before for change in changes if change.before]
+        after = [change.after for change in changes if change.after]
+
+        def find_time(server: Placed) -> str:
+            return old if undo or server.situation.orphans else rows.format_time(now)
+
+        with databases.writing(self._paths, "placement") as placement:
+            _delete_allocations(placement, before)
+            self._allocations.write(placement, after, find_time)
+            _increment_generations(placement, changes, now)
+
+    def _change_in_nova(self, changes: list[Change], now: datetime.datetime, undo: bool) -> None:
+        before = [change.before for change in changes if change.before]
+        after = [change.after for change in changes if change.after]
+        saved_at = now - _AGE if undo else now
+        for name in _NOVA_DATABASES:
+            with databases.writing(self._paths, name) as database:
+                rows.delete_rows_of_servers(database, [server.server for server in before])
+                self._servers.write(database, name, after, saved_at)
+        with databases.writing(self._paths, "first_cell1") as cell:
+            # They were created long before they changed.
+            created = rows.format_time(now - _AGE)
+            cell.executemany(
+                "UPDATE instances SET created_at = ? WHERE uuid = ?",
+                [(created, server.server) for server in before],
             )
-        shutil.copyfile(originals.find_copy(paths, name), paths.database(name))
-    placed = list(place_servers(scale))
-    hosts = [
-        str(uuid.uuid5(uuid.NAMESPACE_OID, f"{scale} {number}")) for number in range(scale.hosts)
-    ]
-    templates = originals.read(paths)
-    with _open_bulk(paths, "first_cell1") as cell:
-        _write_hosts(cell, hosts, _count_usage(placed, scale))
-        _write_servers(cell, placed, templates)
-    with _open_bulk(paths, "first_nova_api") as api:
-        _write_host_mappings(api, len(hosts))
-        _write_servers(api, placed, templates)
-    with _open_bulk(paths, "placement") as placement:
-        _write_placement(placement, hosts, placed, templates)
-    return _describe_truth(hosts, placed)
+            self._update_usage(cell, _list_hosts([*before, *after]), now)
+
+    def _write_hosts(self, cell: sqlite3.Connection) -> None:
+        """Write compute nodes and services."""
+        now = rows.format_time(_read_clock())
+        (service,) = rows.select_rows_of_host(cell, originals.HOME, "services").items()
+        (node,) = rows.select_rows_of_host(cell, originals.HOME, "compute_nodes").items()
+        cell.execute("DELETE FROM compute_nodes")
+        cell.execute("DELETE FROM services WHERE binary = 'nova-compute'")
+        columns = dict(zip(node[0].columns, node[1][0], strict=True))
+        service_uuid = service[1][0][service[0].columns.index("uuid")]
+        writer = rows.Writer(cell)
+        nodes = rows.Original(dict([node]), {"host": originals.HOME, "uuid": columns["uuid"]})
+        services = rows.Original(dict([service]), {"host": originals.HOME, "uuid": service_uuid})
+        first = writer.new_id("services")
+        usage = count_usage(self.placed, self.hosts)
+        for number, host in enumerate(self._hosts):
+            named = {"host": format_host_name(number), "uuid": host}
+            used = convert_usage(usage[number], columns)
+            nodes.copy(writer, named, {**used, "service_id": first + number, "updated_at": now})
+            named = {"host": format_host_name(number), "uuid": str(uuid.uuid4())}
+            reported = {"id": first + number, "updated_at": now, "last_seen_up": now}
+            services.copy(writer, named, reported)
+        writer.finish()
+
+    def _update_usage(
+        self, cell: sqlite3.Connection, hosts: Iterable[int], now: datetime.datetime
+    ) -> None:
+        """Let the resource trackers of some hosts report what is on them now."""
+        usage = count_usage(self.placed, self.hosts)
+        capacity = cell.execute("SELECT memory_mb, local_gb FROM compute_nodes LIMIT 1").fetchone()
+        node = {"memory_mb": capacity[0], "local_gb": capacity[1]}
+        for host in hosts:
+            columns = {**convert_usage(usage[host], node), "updated_at": rows.format_time(now)}
+            assignments = ", ".join(f"{column} = ?" for column in columns)
+            cell.execute(
+                f"UPDATE compute_nodes SET {assignments} WHERE id = ?",
+                [*columns.values(), get_node_id(host)],
+            )
 
 
-def format_host_name(number: int) -> str:
-    return f"host-{number:05}"
+def _read_clock() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def _describe_truth(hosts: list[str], placed: list[Placed]) -> dict[str, t.Any]:
-    orphans = {}
-    for server in placed:
-        for role, host in server.situation.orphans:
-            orphans[server.consumer(role)] = {
-                "kind": server.situation.kind,
-                "providers": [hosts[server.host(host)]],
-            }
-    return {
-        "hosts": hosts,
-        "orphans": orphans,
-        "involved": [
-            uuid
-            for server in placed
-            if server.situation is UNCONFIRMED or server.situation.orphans
-            for uuid in (server.server, server.migration)
-        ],
-        "servers": sum(server.situation.lives for server in placed),
-    }
+def _name_hosts(scale: Scale) -> list[str]:
+    """Return the uuid of each host, always the same for one scale."""
+    names = [f"{scale} {number}" for number in range(scale.hosts)]
+    return [str(uuid.uuid5(uuid.NAMESPACE_OID, name)) for name in names]
+
+
+def _list_hosts(servers: Iterable[Placed]) -> list[int]:
+    hosts: set[int] = set()
+    for server in servers:
+        hosts.update((server.home, server.other))
+    return sorted(hosts)
+
+
+def _replace_database(paths: Paths, name: str) -> None:
+    database = paths.database(name)
+    for leftover in ("-wal", "-shm"):
+        database.with_name(database.name + leftover).unlink(missing_ok=True)
+    shutil.copyfile(originals.find_copy(paths, name), database)
 
 
 @contextlib.contextmanager
@@ -102,54 +192,6 @@ def _open_bulk(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _count_usage(placed: list[Placed], scale: Scale) -> list[dict[str, int]]:
-    """Return the usage that the resource tracker of each host would report.
-
-    It counts the servers of the host, and servers whose move from the host is not confirmed.
-    """
-    tracked = collections.Counter(server.home for server in placed if server.situation.lives)
-    running = [tracked[host] for host in range(scale.hosts)]
-    tracked.update(server.other for server in placed if server.situation is UNCONFIRMED)
-    figures = []
-    for host in range(scale.hosts):
-        used = {column: tracked[host] * amount for column, (_class, amount) in _TINY.items()}
-        used["memory_mb_used"] += _RESERVED_MB
-        figures.append({**used, "running_vms": running[host]})
-    return figures
-
-
-def _write_hosts(cell: sqlite3.Connection, hosts: list[str], figures: list[dict[str, int]]) -> None:
-    """Write compute nodes and services; the ids of both are the number of the host plus 1."""
-    now = str(datetime.datetime.now(datetime.UTC).replace(tzinfo=None))
-    (service,) = rows.select_rows_of_host(cell, originals.HOME, "services").items()
-    (node,) = rows.select_rows_of_host(cell, originals.HOME, "compute_nodes").items()
-    cell.execute("DELETE FROM compute_nodes")
-    cell.execute("DELETE FROM services WHERE binary = 'nova-compute'")
-    position = {column: index for index, column in enumerate(node[0].columns)}
-    template = node[1][0]
-    uuids = {"host": originals.HOME, "uuid": template[position["uuid"]]}
-    service_uuid = service[1][0][service[0].columns.index("uuid")]
-    writer = rows.Writer(cell)
-    nodes = rows.Original(dict([node]), uuids)
-    services = rows.Original(dict([service]), {"host": originals.HOME, "uuid": service_uuid})
-    first = cell.execute("SELECT coalesce(max(id), 0) + 1 FROM services").fetchone()[0]
-    for number, (host, used) in enumerate(zip(hosts, figures, strict=True)):
-        free = {
-            "free_ram_mb": template[position["memory_mb"]] - used["memory_mb_used"],
-            "free_disk_gb": template[position["local_gb"]] - used["local_gb_used"],
-        }
-        named = {"host": format_host_name(number), "uuid": host}
-        nodes.copy(writer, named, service_id=first + number, updated_at=now, **used, **free)
-        services.copy(
-            writer,
-            {**named, "uuid": str(uuid.uuid4())},
-            id=first + number,
-            updated_at=now,
-            last_seen_up=now,
-        )
-    writer.finish()
-
-
 def _write_host_mappings(api: sqlite3.Connection, hosts: int) -> None:
     mapping = rows.Original(
         rows.select_rows_of_host(api, originals.HOME, "host_mappings"), {"host": originals.HOME}
@@ -161,87 +203,43 @@ def _write_host_mappings(api: sqlite3.Connection, hosts: int) -> None:
     writer.finish()
 
 
-def _write_servers(
-    connection: sqlite3.Connection, placed: list[Placed], templates: Mapping[str, t.Any]
-) -> None:
-    named = {
-        name: {role: text for role, text in template.items() if text}
-        for name, template in templates.items()
-    }
-    copied = {
-        name: rows.Original(rows.select_rows_of_server(connection, template["server"]), named[name])
-        for name, template in templates.items()
-    }
-    rows.delete_servers(connection)
-    writer = rows.Writer(connection)
-    for server in placed:
-        names = {
-            SERVER: server.server,
-            MIGRATION: server.migration,
-            "home": format_host_name(server.home),
-            OTHER: format_host_name(server.other),
-        }
-        copied[server.situation.original].copy(
-            writer, names, compute_id=server.home + 1, dest_compute_id=server.home + 1
-        )
-    writer.finish()
-
-
-def _write_placement(
-    placement: sqlite3.Connection,
-    hosts: list[str],
-    placed: list[Placed],
-    templates: Mapping[str, t.Any],
-) -> None:
-    """Write providers like that of the originals' home, and the allocations of every server.
-
-    The id of a provider is its number plus 1.
-    """
-    written = str(datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - _AGE)
+def _write_providers(placement: sqlite3.Connection, hosts: list[str]) -> None:
+    """Write providers like that of the originals' home, instead of all others."""
     home = rows.select_all(placement, "resource_providers", "name = ?", originals.HOME)
-    ((providers, (provider,)),) = home.items()
-    old = provider[providers.columns.index("id")]
-    below = {
-        name: rows.select_all(placement, name, "resource_provider_id = ?", old)
-        for name in ("inventories", "resource_provider_traits")
-    }
-    consumer = rows.select_all(placement, "consumers", "uuid = ?", templates["live"]["server"])
-    classes = dict(placement.execute("SELECT name, id FROM resource_classes").fetchall())
-    for name in (
-        "allocations",
-        "consumers",
-        "inventories",
-        "resource_provider_traits",
-        "resource_providers",
-    ):
+    ((table, (provider,)),) = home.items()
+    columns = dict(zip(table.columns, provider, strict=True))
+    parts = []
+    for name in ("inventories", "resource_provider_traits"):
+        found = rows.select_all(placement, name, "resource_provider_id = ?", columns["id"])
+        parts.append(rows.Original(found, {}))
         placement.execute(f"DELETE FROM {name}")
+    for name in ("allocations", "consumers", "resource_providers"):
+        placement.execute(f"DELETE FROM {name}")
+    copied = rows.Original(home, {"host": originals.HOME, "uuid": columns["uuid"]})
     writer = rows.Writer(placement)
-    names = {"host": originals.HOME, "uuid": provider[providers.columns.index("uuid")]}
-    copied = rows.Original(home, names)
-    parts = [rows.Original(found, {}) for found in below.values()]
     for number, host in enumerate(hosts):
-        copied.copy(
-            writer, {"host": format_host_name(number), "uuid": host}, root_provider_id=number + 1
-        )
+        named = {"host": format_host_name(number), "uuid": host}
+        copied.copy(writer, named, {"root_provider_id": get_node_id(number)})
         for part in parts:
-            part.copy(writer, {}, resource_provider_id=number + 1)
-    consumers = rows.Original(consumer, {"server": templates["live"]["server"]})
-    allocations = rows.read_table(placement, "allocations")
-    for server in placed:
-        for role in dict.fromkeys(role for role, _host in server.situation.allocations):
-            consumers.copy(
-                writer, {"server": server.consumer(role)}, created_at=written, updated_at=written
-            )
-        for role, host in server.situation.allocations:
-            for name, amount in _TINY.values():
-                row = [
-                    written,
-                    None,
-                    writer.new_id("allocations"),
-                    server.host(host) + 1,
-                    server.consumer(role),
-                    classes[name],
-                    amount,
-                ]
-                writer.add(allocations, row)
+            part.copy(writer, {}, {"resource_provider_id": get_node_id(number)})
     writer.finish()
+
+
+def _delete_allocations(placement: sqlite3.Connection, servers: Iterable[Placed]) -> None:
+    consumers = []
+    for server in servers:
+        consumers += [(server.server,), (server.migration,)]
+    placement.executemany("DELETE FROM allocations WHERE consumer_id = ?", consumers)
+    placement.executemany("DELETE FROM consumers WHERE uuid = ?", consumers)
+
+
+def _increment_generations(
+    placement: sqlite3.Connection, changes: Iterable[Change], now: datetime.datetime
+) -> None:
+    for change in changes:
+        for host in change.written:
+            placement.execute(
+                "UPDATE resource_providers SET generation = generation + 1, updated_at = ? "
+                "WHERE id = ?",
+                [rows.format_time(now), get_node_id(host)],
+            )

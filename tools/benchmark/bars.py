@@ -1,0 +1,213 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the measurements must not exceed. Pure."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from benchmark.stages import (
+    AUDIT,
+    CHANGED,
+    CHOSEN_STRANDS,
+    CLEANUP,
+    EXACT,
+    FULL,
+    MAIN,
+    MEMORY,
+    ONE_STRAND,
+    REMEDIATE_MODULE,
+    REMEDIATION,
+    REPLAY,
+    SERVER_LIST,
+    SMALL,
+    TWICE,
+    UNCHANGED,
+    WORST,
+)
+
+if t.TYPE_CHECKING:
+    from benchmark.results import Results
+
+# Returns a figure of the results with one number of API processes; None if it was not measured.
+Figure = t.Callable[["Results", int], float | None]
+
+
+@d.dataclass(frozen=True)
+class Bar:
+    """A figure and its limit for each number of API processes."""
+
+    what: str
+    limits: dict[int, float]
+    measure: Figure
+    unit: str = "x"
+
+
+@d.dataclass(frozen=True)
+class Verdict:
+    """A bar for one number of API processes with its measured value."""
+
+    what: str
+    processes: int
+    limit: float
+    value: float | None
+    unit: str
+
+    @property
+    def missed(self) -> bool:
+        return self.value is not None and self.value > self.limit
+
+
+def _compare(stage: str, one: str, other: str) -> Figure:
+    """Return a figure: the time of one command divided by that of another, in the same rounds."""
+
+    def measure(results: Results, processes: int) -> float | None:
+        result = results.find(stage, processes)
+        return result.compare(one, other) if result else None
+
+    return measure
+
+
+def _compare_sizes(larger: str, smaller: str, command: str) -> Figure:
+    """Return a figure: the time of a command at one size divided by that at another."""
+
+    def measure(results: Results, processes: int) -> float | None:
+        medians = []
+        for stage in (larger, smaller):
+            result = results.find(stage, processes)
+            medians.append(result.find_median(command) if result else None)
+        if not medians[0] or not medians[1]:
+            return None
+        return medians[0] / medians[1]
+
+    return measure
+
+
+def _find_most_requests(command: str) -> Figure:
+    """Return a figure: the most requests of a run of this command, at any size.
+
+    Orphans are looked up again in each run, so a cloud that has some does not count.
+    """
+
+    def measure(results: Results, processes: int) -> float | None:
+        counts = []
+        for result in results.list_all():
+            if result.processes == processes and result.name != WORST:
+                counts += [run.requests for run in result.runs.get(command, [])]
+        return max(counts, default=None)
+
+    return measure
+
+
+def _find_most_memory(stage: str) -> Figure:
+    def measure(results: Results, processes: int) -> float | None:
+        result = results.find(stage, processes)
+        if result is None:
+            return None
+        return max(run.peak_mib for runs in result.runs.values() for run in runs)
+
+    return measure
+
+
+def _count_for_healthy(results: Results, processes: int) -> float | None:
+    counts = []
+    for result in results.list_all():
+        if result.processes == processes:
+            counts += [result.for_healthy.get(command, 0) for command in (FULL, CLEANUP)]
+    return max(counts, default=None)
+
+
+def _count_faults(results: Results, processes: int) -> float | None:
+    """Count what was missed or wrongly reported, and complaints such as undecided consumers."""
+    scores = []
+    for result in results.list_all():
+        for command in EXACT:
+            if result.processes == processes:
+                scores += [run.score for run in result.runs.get(command, []) if run.score]
+    if not scores:
+        return None
+    faults = 0
+    for score in scores:
+        faults += score.seeded - score.found + score.wrong + bool(score.complaint)
+    return faults
+
+
+def _always(limit: float, processes: tuple[int, ...] = (1, 2)) -> dict[int, float]:
+    return dict.fromkeys(processes, limit)
+
+
+BARS = (
+    Bar("clean up in check mode / audit", {1: 1.0, 2: 0.75}, _compare(MAIN, CLEANUP, AUDIT)),
+    Bar(
+        "incremental detection, nothing changed / audit",
+        _always(0.15),
+        _compare(MAIN, UNCHANGED, AUDIT),
+    ),
+    Bar(
+        "incremental detection, 1 % of the servers changed / audit",
+        _always(0.25),
+        _compare(MAIN, CHANGED, AUDIT),
+    ),
+    Bar(
+        "incremental detection, twice the hosts with the same changes / the hosts",
+        _always(1.3),
+        _compare_sizes(TWICE, MAIN, CHANGED),
+    ),
+    Bar(
+        "requests of incremental detection, nothing changed, at any size",
+        _always(25),
+        _find_most_requests(UNCHANGED),
+        "",
+    ),
+    Bar(
+        "full detection on 5 hosts / `openstack server list`",
+        _always(1.6),
+        _compare(SMALL, FULL, SERVER_LIST),
+    ),
+    Bar(
+        "peak memory of a module with five times the servers",
+        _always(300, (2,)),
+        _find_most_memory(MEMORY),
+        " MiB",
+    ),
+    Bar(
+        "listing of the hypervisors in as many strands as chosen / in one",
+        _always(1.05),
+        _compare(MAIN, CHOSEN_STRANDS, ONE_STRAND),
+    ),
+    Bar(
+        "full detection, twice the hosts / the hosts",
+        _always(2.2),
+        _compare_sizes(TWICE, MAIN, FULL),
+    ),
+    Bar(
+        "the module `orphan_remediate` / its requests",
+        _always(1.5, (2,)),
+        _compare(REMEDIATION, REMEDIATE_MODULE, REPLAY),
+    ),
+    Bar(
+        "Placement requests of full detection for healthy consumers",
+        _always(0),
+        _count_for_healthy,
+        "",
+    ),
+    Bar(
+        "orphaned allocations missed, wrongly reported or undecided, in all rounds and modes",
+        _always(0),
+        _count_faults,
+        "",
+    ),
+)
+
+
+def judge(results: Results) -> list[Verdict]:
+    """Return each bar, for each number of API processes, with its measured value."""
+    verdicts = []
+    for bar in BARS:
+        for processes, limit in bar.limits.items():
+            value = bar.measure(results, processes)
+            verdicts.append(Verdict(bar.what, processes, limit, value, bar.unit))
+    return verdicts
