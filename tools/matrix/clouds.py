@@ -76,10 +76,10 @@ class Cloud:
     def create_situations(self) -> None:
         """Create every situation, which each controller detects, cleans up and restores."""
         self.run("scenario", "all")
-        databases.keep_claims(self.paths)
+        databases.keep_allocations(self.paths)
 
     def restore(self) -> None:
-        databases.restore_claims(self.paths)
+        databases.restore_allocations(self.paths)
 
     def stop(self) -> None:
         self.run("down", "--purge")
