@@ -34,6 +34,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     lines,
     terminal,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._text_files import write_text
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
@@ -176,6 +177,18 @@ class ActionModule(FileActionModule):
 
         A reader sees the old file or the whole new one, never a part of it.
         """
+        if self._is_on_controller():
+            self._write_on_controller(path, text, mode)
+        else:
+            self._write_on_host(path, text, mode)
+
+    def _write_on_controller(self, path: str, text: str, mode: str) -> None:
+        try:
+            write_text(self._find_on_controller(path), text, int(mode, 8))
+        except OSError as error:
+            raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}.") from error
+
+    def _write_on_host(self, path: str, text: str, mode: str) -> None:
         folder, name = os.path.split(path)
         unfinished = os.path.join(folder, f".{name}.unfinished")
         quoted = shlex.quote(unfinished)

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import typing as t
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
 from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
     validate_document,
 )
@@ -54,11 +56,10 @@ class FileActionModule(ActionBase):
             raise AnsibleActionFail(str(error)) from error
 
     def _read_json(self, path: str) -> t.Any:
-        slurped = self._slurp(path)
-        if slurped.get("failed"):
-            raise AnsibleActionFail(f"{path} cannot be read: {slurped.get('msg')}")
         try:
-            return json.loads(base64.b64decode(slurped["content"]))
+            return json.loads(self._read_bytes(path))
+        except InvalidInput as error:
+            raise AnsibleActionFail(str(error)) from error
         except ValueError as error:
             raise AnsibleActionFail(
                 f"{path} is not JSON ({error}): it was cut short or is another file."
@@ -66,17 +67,37 @@ class FileActionModule(ActionBase):
 
     def _read_text(self, path: str) -> str | None:
         """Return the contents of a file, None where there is none."""
-        slurped = self._slurp(path)
-        if slurped.get("failed"):
+        try:
+            return self._read_bytes(path).decode(errors="replace")
+        except InvalidInput:
             return None
-        return base64.b64decode(slurped["content"]).decode(errors="replace")
 
-    def _slurp(self, path: str) -> dict[str, t.Any]:
-        return self._execute_module(
+    def _read_bytes(self, path: str) -> bytes:
+        """Return the contents of a file of the host.
+
+        Raises InvalidInput when it cannot be read.
+        """
+        if self._is_on_controller():
+            return read_bytes(self._find_on_controller(path))
+        slurped: dict[str, t.Any] = self._execute_module(
             module_name="ansible.builtin.slurp",
             module_args={"src": path},
             task_vars=self._task_vars,
         )
+        if slurped.get("failed"):
+            raise InvalidInput(f"{path} cannot be read: {slurped.get('msg')}")
+        return base64.b64decode(slurped["content"])
+
+    def _is_on_controller(self) -> bool:
+        """Return whether this process can open the files of the host as the user of the task.
+
+        A module would start another Python for each file.
+        """
+        return self._connection.transport == "local" and not self._play_context.become
+
+    def _find_on_controller(self, path: str) -> str:
+        """Return the path that a module on the controller would open."""
+        return os.path.join(self._loader.get_basedir(), os.path.expanduser(path))
 
 
 def is_plan_of_findings(plan: t.Any, findings: t.Any) -> bool:
