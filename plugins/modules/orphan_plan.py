@@ -621,8 +621,11 @@ def _return_plan(
     return result
 
 
-def main() -> None:
-    argument_spec = {
+REQUIRED_ONE_OF = [("findings", "plan")]
+
+
+def build_argument_spec() -> dict[str, dict[str, t.Any]]:
+    return {
         **limits_options(),
         "findings": {"type": "path"},
         "plan": {"type": "raw"},
@@ -635,10 +638,11 @@ def main() -> None:
         "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},
     }
+
+
+def main() -> None:
     module = AnsibleModule(
-        argument_spec,
-        supports_check_mode=True,
-        required_one_of=[("findings", "plan")],
+        build_argument_spec(), supports_check_mode=True, required_one_of=REQUIRED_ONE_OF
     )
     run_offline(module, work)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import typing as t
 
 from ansible.errors import AnsibleActionFail
@@ -22,6 +21,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
 from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
     validate_document,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
+    find_path,
+    is_on_controller,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -77,8 +80,8 @@ class FileActionModule(ActionBase):
 
         Raises InvalidInput when it cannot be read.
         """
-        if self._is_on_controller():
-            return read_bytes(self._find_on_controller(path))
+        if is_on_controller(self):
+            return read_bytes(find_path(self, path))
         slurped: dict[str, t.Any] = self._execute_module(
             module_name="ansible.builtin.slurp",
             module_args={"src": path},
@@ -87,17 +90,6 @@ class FileActionModule(ActionBase):
         if slurped.get("failed"):
             raise InvalidInput(f"{path} cannot be read: {slurped.get('msg')}")
         return base64.b64decode(slurped["content"])
-
-    def _is_on_controller(self) -> bool:
-        """Return whether this process can open the files of the host as the user of the task.
-
-        A module would start another Python for each file.
-        """
-        return self._connection.transport == "local" and not self._play_context.become
-
-    def _find_on_controller(self, path: str) -> str:
-        """Return the path that a module on the controller would open."""
-        return os.path.join(self._loader.get_basedir(), os.path.expanduser(path))
 
 
 def is_plan_of_findings(plan: t.Any, findings: t.Any) -> bool:
