@@ -392,7 +392,7 @@ def test_broken_memory_is_set_aside_with_a_warning(
     result = ansible.direct("orphan_detect", consumers=[orphan], **{option: str(path)}, **NO_AGE)
 
     assert not result["failed"]
-    (warning,) = (told for told in result["warnings"] if "count as new" in str(told))
+    (warning,) = (told for told in result["warnings"] if "counts as new" in str(told))
     assert str(path) in str(warning)
     assert Path(f"{path}.broken").read_text() == cut
     assert [entry["new"] for entry in result["findings"]] == [True]
