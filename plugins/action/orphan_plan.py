@@ -15,7 +15,7 @@ from ansible_collections.osops.placement.plugins.modules.orphan_plan import (
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
     is_on_controller,
-    run_offline,
+    run_module_function,
 )
 
 
@@ -41,4 +41,4 @@ class ActionModule(ActionBase):
         _result, options = self.validate_argument_spec(
             argument_spec=build_argument_spec(), required_one_of=REQUIRED_ONE_OF
         )
-        return run_offline(self, options, work)
+        return run_module_function(self, options, work)

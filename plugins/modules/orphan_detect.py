@@ -1029,8 +1029,8 @@ def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot
         )
 
 
-def main() -> None:
-    argument_spec = {
+def build_argument_spec() -> dict[str, dict[str, t.Any]]:
+    return {
         **connection_options(),
         **policy_options(),
         **scope_options(),
@@ -1041,7 +1041,10 @@ def main() -> None:
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},
     }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+def main() -> None:
+    run(AnsibleModule(build_argument_spec(), supports_check_mode=True), work)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses as d
 import os
+import sys
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
@@ -36,6 +37,10 @@ class LocalModule:
     params: dict[str, t.Any]
     check_mode: bool
     _diff: bool
+    warnings: list[str] = d.field(default_factory=list)
+
+    def warn(self, warning: str) -> None:
+        self.warnings.append(warning)
 
 
 def is_on_controller(action: ActionBase) -> bool:
@@ -49,15 +54,21 @@ def is_on_controller(action: ActionBase) -> bool:
     return action._connection.transport == "local" and not action._play_context.become
 
 
+def has_same_python(action: ActionBase, task_vars: dict[str, t.Any] | None) -> bool:
+    """Return whether a module would run with the Python of this process, and its packages."""
+    interpreter = (task_vars or {}).get("ansible_python_interpreter")
+    return bool(action._templar.template(interpreter) == sys.executable)
+
+
 def find_path(action: ActionBase, path: str) -> str:
     """Return the path that a module on the controller would open."""
     return os.path.join(action._loader.get_basedir(), os.path.expanduser(path))
 
 
-def run_offline(
+def run_module_function(
     action: ActionBase, options: dict[str, t.Any], work: Callable[[t.Any], dict[str, t.Any]]
 ) -> dict[str, t.Any]:
-    """Return the result of the function of a module that needs no cloud.
+    """Return the result of the function of a module, which is called with a LocalModule.
 
     options: the options of the module, after their validation.
     """
@@ -65,6 +76,9 @@ def run_offline(
     try:
         # The current directory of a module on the controller.
         with contextlib.chdir(action._loader.get_basedir()):
-            return work(module)
+            result = work(module)
     except PlacementToolsError as error:
-        return {"failed": True, "msg": str(error)}
+        result = {"failed": True, "msg": str(error)}
+    if module.warnings:
+        result["warnings"] = module.warnings
+    return result
