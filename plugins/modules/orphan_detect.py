@@ -85,6 +85,11 @@ options:
       - Path of a file that O(snapshot_dest) wrote. The module sends no request to any cloud, and
         the result is the same as when the file was written.
     type: path
+notes:
+  - With a local connection, this module runs in the process of Ansible itself, which saves the time
+    to start another one. It is sent to the host as any module is if the task has O(auth),
+    O(client_key), a dictionary as O(cloud), C(become), C(async) or C(environment), if
+    C(ansible_python_interpreter) is not the Python that runs Ansible, and on macOS.
 seealso:
   - module: osops.placement.orphan_remediate
   - module: osops.placement.orphan_report

@@ -103,6 +103,10 @@ options:
       - Path of the file to which the plan is written, with mode 0600. It is not needed if O(plan)
         is a path.
     type: path
+notes:
+  - With a local connection, this module runs in the process of Ansible itself, which saves the time
+    to start another one. It is sent to the host as any module is if O(plan) is the plan itself, or
+    the task has C(become), C(async) or C(environment).
 seealso:
   - module: osops.placement.orphan_detect
   - module: osops.placement.orphan_remediate
