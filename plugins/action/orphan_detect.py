@@ -4,8 +4,33 @@
 
 from __future__ import annotations
 
-from ansible_collections.osops.placement.plugins.plugin_utils._progress import ProgressActionModule
+import typing as t
+
+from ansible_collections.osops.placement.plugins.plugin_utils._cloud_module import (
+    can_run_in_process,
+    run_in_process,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._progress import (
+    ProgressActionModule,
+    show_progress,
+)
 
 
 class ActionModule(ProgressActionModule):
-    """Runs the module of the same name, which has the documentation, and shows how far it is."""
+    """Detects in this process where that is possible, otherwise runs the module.
+
+    Either way it shows how far detection is.
+
+    Its options are in the module of the same name.
+    """
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
+        if not can_run_in_process(self, task_vars):
+            return super().run(tmp, task_vars)
+        # Not at the top of the file: the main process reads it too, for half a second.
+        from ansible_collections.osops.placement.plugins.modules import orphan_detect
+
+        with show_progress(self, task_vars or {}):
+            return run_in_process(self, orphan_detect)

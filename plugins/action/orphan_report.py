@@ -19,6 +19,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._action import (
     FileActionModule,
     is_plan_of_findings,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
+    find_path,
+    is_on_controller,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     extract_records,
 )
@@ -34,6 +38,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     lines,
     terminal,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._text_files import write_text
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
@@ -176,6 +181,18 @@ class ActionModule(FileActionModule):
 
         A reader sees the old file or the whole new one, never a part of it.
         """
+        if is_on_controller(self):
+            self._write_on_controller(path, text, mode)
+        else:
+            self._write_on_host(path, text, mode)
+
+    def _write_on_controller(self, path: str, text: str, mode: str) -> None:
+        try:
+            write_text(find_path(self, path), text, int(mode, 8))
+        except OSError as error:
+            raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}.") from error
+
+    def _write_on_host(self, path: str, text: str, mode: str) -> None:
         folder, name = os.path.split(path)
         unfinished = os.path.join(folder, f".{name}.unfinished")
         quoted = shlex.quote(unfinished)

@@ -107,6 +107,11 @@ options:
       - Path of a file that O(snapshot_dest) wrote. The module sends no request to any cloud, and
         the result is the same as when the file was written.
     type: path
+notes:
+  - With a local connection, this module runs in the process of Ansible itself, which saves the time
+    to start another one. It is sent to the host as any module is if the task has O(auth),
+    O(client_key), a dictionary as O(cloud), C(become), C(async) or C(environment), if
+    C(ansible_python_interpreter) is not the Python that runs Ansible, and on macOS.
 seealso:
   - module: osops.placement.orphan_remediate
   - module: osops.placement.orphan_report
@@ -1165,8 +1170,8 @@ def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot
         )
 
 
-def main() -> None:
-    argument_spec = {
+def build_argument_spec() -> dict[str, dict[str, t.Any]]:
+    return {
         **connection_options(),
         **progress_options(),
         **policy_options(),
@@ -1180,7 +1185,10 @@ def main() -> None:
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},
     }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+def main() -> None:
+    run(AnsibleModule(build_argument_spec(), supports_check_mode=True), work)
 
 
 if __name__ == "__main__":

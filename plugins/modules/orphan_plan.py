@@ -103,6 +103,10 @@ options:
       - Path of the file to which the plan is written, with mode 0600. It is not needed if O(plan)
         is a path.
     type: path
+notes:
+  - With a local connection, this module runs in the process of Ansible itself, which saves the time
+    to start another one. It is sent to the host as any module is if O(plan) is the plan itself, or
+    the task has C(become), C(async) or C(environment).
 seealso:
   - module: osops.placement.orphan_detect
   - module: osops.placement.orphan_remediate
@@ -621,8 +625,11 @@ def _return_plan(
     return result
 
 
-def main() -> None:
-    argument_spec = {
+REQUIRED_ONE_OF = [("findings", "plan")]
+
+
+def build_argument_spec() -> dict[str, dict[str, t.Any]]:
+    return {
         **limits_options(),
         "findings": {"type": "path"},
         "plan": {"type": "raw"},
@@ -635,10 +642,11 @@ def main() -> None:
         "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},
     }
+
+
+def main() -> None:
     module = AnsibleModule(
-        argument_spec,
-        supports_check_mode=True,
-        required_one_of=[("findings", "plan")],
+        build_argument_spec(), supports_check_mode=True, required_one_of=REQUIRED_ONE_OF
     )
     run_offline(module, work)
 

@@ -18,8 +18,13 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
 from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
     validate_document,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
+    find_path,
+    is_on_controller,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -54,11 +59,10 @@ class FileActionModule(ActionBase):
             raise AnsibleActionFail(str(error)) from error
 
     def _read_json(self, path: str) -> t.Any:
-        slurped = self._slurp(path)
-        if slurped.get("failed"):
-            raise AnsibleActionFail(f"{path} cannot be read: {slurped.get('msg')}")
         try:
-            return json.loads(base64.b64decode(slurped["content"]))
+            return json.loads(self._read_bytes(path))
+        except InvalidInput as error:
+            raise AnsibleActionFail(str(error)) from error
         except ValueError as error:
             raise AnsibleActionFail(
                 f"{path} is not JSON ({error}): it was cut short or is another file."
@@ -66,17 +70,26 @@ class FileActionModule(ActionBase):
 
     def _read_text(self, path: str) -> str | None:
         """Return the contents of a file, None where there is none."""
-        slurped = self._slurp(path)
-        if slurped.get("failed"):
+        try:
+            return self._read_bytes(path).decode(errors="replace")
+        except InvalidInput:
             return None
-        return base64.b64decode(slurped["content"]).decode(errors="replace")
 
-    def _slurp(self, path: str) -> dict[str, t.Any]:
-        return self._execute_module(
+    def _read_bytes(self, path: str) -> bytes:
+        """Return the contents of a file of the host.
+
+        Raises InvalidInput when it cannot be read.
+        """
+        if is_on_controller(self):
+            return read_bytes(find_path(self, path))
+        slurped: dict[str, t.Any] = self._execute_module(
             module_name="ansible.builtin.slurp",
             module_args={"src": path},
             task_vars=self._task_vars,
         )
+        if slurped.get("failed"):
+            raise InvalidInput(f"{path} cannot be read: {slurped.get('msg')}")
+        return base64.b64decode(slurped["content"])
 
 
 def is_plan_of_findings(plan: t.Any, findings: t.Any) -> bool:

@@ -187,8 +187,9 @@ def collect_cloud_runs(hosts: Iterable[Mapping[str, t.Any]]) -> list[dict[str, s
 
 
 def _build_cloud_run(variables: Mapping[str, t.Any]) -> dict[str, str]:
-    run = variables.get("_orphan_cleanup_run", {})
-    detected = run.get("detected", {})
+    # What the role registered on this host.
+    detected = variables.get("_orphan_cleanup_detected", {})
+    remediated = variables.get("_orphan_cleanup_remediated", {})
     findings = ""
     # The file may be that of an earlier run when the detection failed.
     if not detected.get("failed"):
@@ -199,5 +200,5 @@ def _build_cloud_run(variables: Mapping[str, t.Any]) -> dict[str, str]:
         "shard": variables.get("orphan_cleanup_shard", ""),
         "error": variables.get("_orphan_cleanup_error", _NOT_FINISHED),
         "findings": findings,
-        "remediation": run.get("remediated", {}).get("remediation") or "",
+        "remediation": remediated.get("remediation") or "",
     }

@@ -442,6 +442,51 @@ def test_reviewed_plan_is_reported_with_its_findings(
     assert (_text(run, "findings.csv") == before) is not theirs
 
 
+def test_files_are_the_same_where_only_modules_can_read_and_write_them(
+    ansible: Ansible, orphan: str
+) -> None:
+    """On the controller the actions open the files, elsewhere modules do."""
+    plugins = Path(__file__).with_name("connection_plugins")
+    ansible.environment["ANSIBLE_CONNECTION_PLUGINS"] = str(plugins)
+    findings = ansible.folder / "findings.json"
+    ansible.direct("orphan_detect", consumers=[orphan], dest=str(findings), **NO_AGE)
+    written = {}
+    for connection in ("local", "elsewhere"):
+        folder = ansible.folder / connection
+        run = ansible.play({"connection": connection, "tasks": _plan_and_report(findings, folder)})
+        assert run.status == 0, run.output
+        assert "Orphaned allocations" in run.output
+        written[connection] = {
+            path.name: (path.read_text(), path.stat().st_mode & 0o777)
+            for path in (*folder.iterdir(), *(folder / "textfile").iterdir())
+            if path.is_file()
+        }
+
+    assert written["local"] == written["elsewhere"]
+    assert {name: mode for name, (_text, mode) in written["local"].items()} == {
+        "plan.json": 0o600,
+        "report.md": 0o600,
+        "findings.csv": 0o600,
+        "orphans.prom": 0o644,
+    }
+
+
+def _plan_and_report(findings: Path, folder: Path) -> list[dict[str, t.Any]]:
+    plan = {
+        "findings": str(findings),
+        "kinds": ["unknown_consumer"],
+        "max_share": 1.0,
+        "dest": str(folder / "plan.json"),
+    }
+    report = {
+        "findings": str(findings),
+        "formats": ["markdown", "csv", "prometheus"],
+        "output_dir": str(folder),
+        "metrics_path": str(folder / "textfile" / "orphans.prom"),
+    }
+    return [{"osops.placement.orphan_plan": plan}, {"osops.placement.orphan_report": report}]
+
+
 def _on_terminal(ansible: Ansible, columns: int, *command: str) -> str:
     """Return the output of a command on a terminal of this width."""
     ours, theirs = pty.openpty()

@@ -305,19 +305,29 @@ def test_of_several_hosts_each_exports_its_own_part() -> None:
 NOT_ENDED = "It did not run to its end."
 CLOUDS: dict[str, tuple[dict[str, t.Any], dict[str, str]]] = {
     "ended": (
-        {"_orphan_cleanup_error": "", "_orphan_cleanup_run": _whole_run()},
+        {
+            "_orphan_cleanup_error": "",
+            "_orphan_cleanup_detected": _detected(),
+            "_orphan_cleanup_remediated": {"failed": False, "tally": TALLY, "remediation": "/r"},
+        },
         {"error": "", "findings": "/out/findings.json", "remediation": "/r"},
     ),
     "only detected": (
-        {"_orphan_cleanup_error": "", "_orphan_cleanup_run": {"detected": _detected()}},
+        {
+            "_orphan_cleanup_error": "",
+            "_orphan_cleanup_detected": _detected(),
+            "_orphan_cleanup_remediated": {"skipped": True},
+        },
         {"error": "", "findings": "/out/findings.json"},
     ),
     "failed": (
         {
             "_orphan_cleanup_error": "It broke.",
-            "_orphan_cleanup_run": {
-                "detected": _detected(),
-                "remediated": {"failed": True, "msg": "It broke.", "remediation": "/r"},
+            "_orphan_cleanup_detected": _detected(),
+            "_orphan_cleanup_remediated": {
+                "failed": True,
+                "msg": "It broke.",
+                "remediation": "/r",
             },
         },
         {"error": "It broke.", "findings": "/out/findings.json", "remediation": "/r"},
@@ -325,13 +335,13 @@ CLOUDS: dict[str, tuple[dict[str, t.Any], dict[str, str]]] = {
     "not read": (
         {
             "_orphan_cleanup_error": "It broke.",
-            "_orphan_cleanup_run": {"detected": {"failed": True, "dest": "/out/findings.json"}},
+            "_orphan_cleanup_detected": {"failed": True, "dest": "/out/findings.json"},
         },
         {"error": "It broke."},
     ),
     "never begun": ({}, {"error": NOT_ENDED}),
     "interrupted": (
-        {"_orphan_cleanup_run": {"detected": _detected()}},
+        {"_orphan_cleanup_detected": _detected()},
         {"error": NOT_ENDED, "findings": "/out/findings.json"},
     ),
     "named": (
