@@ -1039,7 +1039,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     PROGRESS.keep_in(options["progress_path"])
     policy, scope = parse_policy(options), parse_scope(options)
-    full_every = _parse_full_every(options)
+    full_every = _parse_memory_options(options)
     # These are checked before the cloud is read, which takes long.
     sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
     selection = Selection(options["select"]) if options["select"] else None
@@ -1065,7 +1065,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if state:
         write_json(state, extract_history(document))
     if _writes_memory(options, scope):
-        _write_memory(options["memory"], build_memory(index, findings))
+        _write_memory(module, build_memory(index, findings))
     _warn_about_policy(module, policy, snapshot)
     # Most likely a typo in the expression, which would otherwise end in an empty plan.
     if selection and not any(entry["selected"] for entry in document["findings"]):
@@ -1078,10 +1078,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     return result
 
 
-def _parse_full_every(options: Mapping[str, t.Any]) -> int:
+def _parse_memory_options(options: Mapping[str, t.Any]) -> int:
     """Return after how many seconds a full reading is due.
 
-    Raises InvalidInput when it is not a duration, or when there is no file for the memory.
+    Raises InvalidInput when it is not a duration, or when there is no file for the memory alone.
     """
     full_every = parse_duration(options["full_every"])
     if options["mode"] == "incremental" and not options["memory"]:
@@ -1089,6 +1089,9 @@ def _parse_full_every(options: Mapping[str, t.Any]) -> int:
             "mode=incremental needs a file that keeps the last reading: set memory to a path that "
             "is not removed between runs."
         )
+    for name in ("dest", "state", "snapshot_dest", "snapshot_src"):
+        if options["memory"] and options["memory"] == options[name]:
+            raise InvalidInput(f"memory and {name} are the same file: give memory one of its own.")
     return full_every
 
 
@@ -1115,28 +1118,34 @@ def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope, full_ever
     if module.params["mode"] != "incremental":
         return collector.collect(scope)
     try:
-        memory = _recall(module.params["memory"], session.cloud, scope, full_every)
+        memory = _recall(module, session.cloud, scope, full_every)
         return collector.collect_changes(scope, memory)
     except FullReadingNeeded as reason:
         snapshot = collector.collect(scope)
         return dataclasses.replace(snapshot, reading=Reading(why_full=str(reason)))
 
 
-def _recall(path: str, cloud: Cloud, scope: Scope, full_every: int) -> Memory:
-    """Return what the file `path` remembers of the last reading.
+def _recall(module: AnsibleModule, cloud: Cloud, scope: Scope, full_every: int) -> Memory:
+    """Return what the file of `memory` remembers of the last reading.
 
     Raises FullReadingNeeded when it says nothing about what has to be read now.
     """
+    path = module.params["memory"]
     if not os.path.isfile(path):
         raise FullReadingNeeded(f"There is no file {path} yet that remembers a reading.")
-    try:
-        memory = decode_memory(read_json(path))
-    except InvalidInput as error:
-        raise FullReadingNeeded(f"{path} cannot be used. {error}") from error
+    memory = _read_memory(module)
+    if memory is None:
+        raise FullReadingNeeded(f"{path} could not be used.")
     reason = explain_full_reading(memory, describe_source(cloud, scope), get_utc_now(), full_every)
     if reason:
         raise FullReadingNeeded(reason)
     return memory
+
+
+def _read_memory(module: AnsibleModule) -> Memory | None:
+    """Return the memory in its file; None without one. Any other file is put aside."""
+    path, lost = module.params["memory"], "Everything is read again."
+    return read_or_put_aside(path, lambda contents, _: decode_memory(contents), lost, module.warn)
 
 
 def _writes_memory(options: Mapping[str, t.Any], scope: Scope) -> bool:
@@ -1148,10 +1157,13 @@ def _writes_memory(options: Mapping[str, t.Any], scope: Scope) -> bool:
     return options["mode"] == "incremental" or os.path.isfile(path)
 
 
-def _write_memory(path: str, memory: Memory | None) -> None:
+def _write_memory(module: AnsibleModule, memory: Memory | None) -> None:
     # After an unsound reading the older memory stays: what changed since then is read again.
-    if memory is not None:
-        write_json(path, encode_memory(memory), compact=True)
+    if memory is None:
+        return
+    # A file that is no memory is not overwritten.
+    _read_memory(module)
+    write_json(module.params["memory"], encode_memory(memory), compact=True)
 
 
 def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:

@@ -69,11 +69,6 @@ class Changes:
     servers: tuple[Server, ...]
     migrations: tuple[Migration, ...]
 
-    @property
-    def deleted(self) -> frozenset[str]:
-        """The servers that Nova has deleted since."""
-        return frozenset(server.uuid for server in self.servers if server.status == _DELETED)
-
 
 def explain_changed_hosts(
     memory: Memory, providers: Collection[str], hosts: Collection[str]

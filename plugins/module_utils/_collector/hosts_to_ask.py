@@ -141,12 +141,13 @@ def choose_nodes_for_absence_proof(
 ) -> Collection[str]:
     """Return the compute nodes to be asked for their servers before a server counts as absent.
 
-    A consumer of which every cell was searched for a row needs no host to be asked.
+    A search of the cells does not replace this: Nova says nothing when it leaves out a cell whose
+    servers it cannot read (nova/compute/multi_cell_list.py). A request for a host of that cell
+    fails.
     """
     absent = []
     for evidence in evidence_by_uuid.values():
-        is_missing = evidence.server.status == 404 and not evidence.rows
-        if is_missing or _has_no_host(evidence.server.value):
+        if evidence.server.status == 404 or _has_no_host(evidence.server.value):
             absent.append(evidence)
     # It may be where it or a migration of it has an allocation, and at both ends of each.
     migrations: list[Migration] = []

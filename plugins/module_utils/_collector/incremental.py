@@ -42,6 +42,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.shards 
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
@@ -64,7 +65,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
         Memory,
@@ -125,7 +126,7 @@ class IncrementalCollector(Collector):
             cloud=self._cloud,
             scope=scope,
             started_at=started,
-            reading=Reading("incremental", memory.full_at),
+            reading=Reading("incremental", memory.full_at, memory.read_at),
             providers=providers,
             allocations=allocations,
             trees=_list_trees(scope, memory, providers),
@@ -177,6 +178,12 @@ class IncrementalCollector(Collector):
                 raise FullReadingNeeded(
                     f"Nova answered {answer.status} when asked for what has changed "
                     f"({answer.request})."
+                )
+        for server in servers.value or ():
+            if is_earlier(server.updated, memory.changes_since):
+                raise FullReadingNeeded(
+                    f"Nova listed servers that have not changed ({servers.request}): a proxy or a "
+                    "role seems to ignore changes-since."
                 )
         return Changes(providers, servers.value or (), migrations.value or ())
 
@@ -268,7 +275,14 @@ class IncrementalCollector(Collector):
             ListingsIndex(listings), listings.started_at, listings.scope, fresh=False
         )
         reader.read_providers(candidates)
+        if listings.scope.shard:
+            details = {**details, **self._look_up_servers(set(candidates) - set(details))}
         return reader.finish(candidates, details)
+
+    def _look_up_servers(self, uuids: Collection[str]) -> dict[str, Server]:
+        """Return those of the consumers that are servers: their hosts say which shard has them."""
+        answers = map_parallel(self._nova.get_server, sorted(uuids))
+        return {answer.value.uuid: answer.value for answer in answers if answer.value is not None}
 
 
 def _list_trees(

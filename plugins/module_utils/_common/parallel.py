@@ -65,19 +65,22 @@ def map_at_best_pace(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
     """Return `function` of each item, in their order, in parallel only where that is faster.
 
     A service with one process answers long requests more slowly in parallel than one after the
-    other, a service with several does not. So the second item is timed alone and the next few
-    together, and the rest follows the faster way. The items should take about the same time.
+    other, a service with several does not. So two items are timed alone and the next few together,
+    and the rest follows the faster way. The items should take about the same time.
     """
-    trial = 2 + _TRIED_WORKERS
+    trial = 3 + _TRIED_WORKERS
     if len(items) <= trial:
         return [function(item) for item in items]
     # The first call may have to connect, so it is not timed.
     results = [function(items[0])]
+    alone = 0.0
+    for item in items[1:3]:
+        began = read_monotonic_clock()
+        results.append(function(item))
+        # One of them may end at once, such as a marker that the service refuses.
+        alone = max(alone, read_monotonic_clock() - began)
     began = read_monotonic_clock()
-    results.append(function(items[1]))
-    alone = read_monotonic_clock() - began
-    began = read_monotonic_clock()
-    results += map_parallel(function, items[2:trial], _TRIED_WORKERS)
+    results += map_parallel(function, items[3:trial], _TRIED_WORKERS)
     together = (read_monotonic_clock() - began) / _TRIED_WORKERS
     workers = 1
     if together < alone * _WORTHWHILE:

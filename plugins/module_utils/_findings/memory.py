@@ -63,11 +63,12 @@ def explain_full_reading(memory: Memory, source: str, now: str, full_every: int)
     """
     if memory.source != source:
         return "The last reading was of another cloud, region or part of it."
+    age = seconds_between(memory.full_at, now)
     # A time in the future is that of a clock that was wrong.
-    is_due = (seconds_between(memory.full_at, now) or 0) >= full_every
-    if is_due or is_earlier(now, memory.full_at):
-        return f"The last full reading began at {memory.full_at}, and one is due every " + (
-            f"{format_duration(full_every)}."
+    if age is None or age >= full_every or is_earlier(now, memory.full_at):
+        return (
+            f"The last full reading began at {memory.full_at or 'an unknown time'}, "
+            f"and one is due every {format_duration(full_every)}."
         )
     return ""
 
@@ -84,12 +85,14 @@ def build_memory(index: SnapshotIndex, findings: Iterable[Finding]) -> Memory | 
         return None
     nodes = []
     for node in index.nodes.values():
-        servers = max(node.running_vms, len(node.servers or ()))
-        nodes.append(RememberedNode(node.uuid, node.host, node.name, servers))
+        nodes.append(RememberedNode(node.uuid, node.host, node.name, node.running_vms))
     return Memory(
         source=describe_source(snapshot.cloud, snapshot.scope),
         full_at=snapshot.reading.full_at or snapshot.started_at,
-        changes_since=shift_time(snapshot.services.at, -_CLOCK_MARGIN),
+        read_at=snapshot.services.at,
+        changes_since=shift_time(
+            snapshot.reading.previous_at or snapshot.services.at, -_CLOCK_MARGIN
+        ),
         generations={uuid: row.generation for uuid, row in snapshot.providers.items()},
         allocations=_list_known_allocations(snapshot),
         hosts=get_compute_hosts(snapshot.services),

@@ -46,8 +46,10 @@ class Memory:
     source: the cloud and the part of it: endpoints, region and scope. Of another source a memory
         says nothing.
     full_at: when the last full reading began, in UTC.
-    changes_since: the time by Nova's clock after which changes of servers and of migrations were
-        not read yet.
+    read_at: when this reading began, by Nova's clock.
+    changes_since: from when on the next reading lists changes of servers and of migrations, by
+        Nova's clock. Each change is listed by two readings: Nova leaves a cell that does not answer
+        for a moment out of such a listing, and says nothing of it.
     generations: by uuid of the provider, the generation under which its allocations were read.
     allocations: by consumer.
     hosts: the hosts with a nova-compute service.
@@ -57,6 +59,7 @@ class Memory:
 
     source: str
     full_at: str
+    read_at: str
     changes_since: str
     generations: Mapping[str, int]
     allocations: Mapping[str, Allocations]
@@ -88,6 +91,7 @@ def encode_memory(memory: Memory) -> dict[str, t.Any]:
         "format": MEMORY_FORMAT,
         "source": memory.source,
         "full_at": memory.full_at,
+        "read_at": memory.read_at,
         "changes_since": memory.changes_since,
         "providers": providers,
         "generations": [memory.generations[uuid] for uuid in providers],
@@ -118,6 +122,9 @@ def decode_memory(contents: t.Any) -> Memory:
 
 
 def _decode(contents: t.Any) -> Memory:
+    for key in ("source", "full_at", "read_at", "changes_since"):
+        if not isinstance(contents[key], str):
+            raise TypeError(key)
     providers, amounts = contents["providers"], contents["amounts"]
     allocations: dict[str, Allocations] = {}
     for consumer, row in zip(contents["consumers"], contents["allocations"], strict=True):
@@ -126,6 +133,7 @@ def _decode(contents: t.Any) -> Memory:
     return Memory(
         source=contents["source"],
         full_at=contents["full_at"],
+        read_at=contents["read_at"],
         changes_since=contents["changes_since"],
         generations=dict(zip(providers, contents["generations"], strict=True)),
         allocations=allocations,

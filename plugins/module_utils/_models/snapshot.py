@@ -185,12 +185,14 @@ class Reading:
 
     mode: `full`, or `incremental`, which reads only what changed since an earlier reading.
     full_at: when the last full reading began; None if it is this one.
+    previous_at: when the reading before this one began, by Nova's clock; None for a full one.
     why_full: why a full reading was necessary although an incremental one was asked for; a
         sentence, or empty.
     """
 
     mode: str = "full"
     full_at: str | None = None
+    previous_at: str | None = None
     why_full: str = ""
 
     @property

@@ -132,7 +132,7 @@ def _explain_incomplete_search(view: ConsumerView) -> str | None:
     if not rows and not view.index.has_servers_of_every_host:
         return (
             "Nova has no record of the consumer, but neither was every host asked for its servers "
-            "nor every cell for this one: run detection with mode=full."
+            "nor every cell for this one: run detection with mode=full for this kind."
         )
     # Credentials that may not see the servers of others get the same answers.
     if not any(sample.status == 200 for sample in view.index.snapshot.samples):

@@ -154,8 +154,11 @@ class ConsumerView(ServerView):
         host = self.index.get_listed_host(self.subject.uuid)
         if host:
             return f"the hypervisor listing shows it on {host}"
-        if any(answer.value for answer in self.subject.rows):
-            return "a cell still has a row of the server, although its instance mapping is lost"
+        for answer in self.subject.rows:
+            if answer.value and self.subject.uuid in answer.value:
+                return "a cell still has a row of the server, although its instance mapping is lost"
+            if answer.value:
+                return f"Nova answered with other servers ({answer.request})"
         if self.active_migration:
             return f"its migration {self.active_migration.uuid} is {self.active_migration.status}"
         if any(listing.value is None for listing in self.migration_listings):

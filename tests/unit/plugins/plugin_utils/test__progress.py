@@ -183,13 +183,15 @@ def make_action(
         no_log=no_log,
         async_val=async_val,
         check_mode=False,
+        environment=[],
     )
     shell = types.SimpleNamespace(tmpdir=None)
     connection = types.SimpleNamespace(transport=transport, _shell=shell, has_native_async=False)
     return action.ActionModule(
         task=task,
         connection=connection,
-        play_context=types.SimpleNamespace(check_mode=False),
+        # With become, detection runs as a module too, and not in the process of the task.
+        play_context=types.SimpleNamespace(check_mode=False, become=True),
         loader=None,
         templar=None,
         shared_loader_obj=None,

@@ -50,6 +50,7 @@ def make_memory(**fields: t.Any) -> Memory:
     memory = Memory(
         source="cloud",
         full_at="2026-11-22T03:00:00Z",
+        read_at="2026-11-22T03:45:00Z",
         changes_since="2026-11-22T03:00:00Z",
         generations=dict.fromkeys(PROVIDERS, 5),
         allocations={"server": {HERE: SMALL}},

@@ -23,7 +23,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.memory imp
     Memory,
     RememberedNode,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    Scope,
+    Shard,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (  # noqa: E501
@@ -46,6 +49,9 @@ if t.TYPE_CHECKING:
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+WHOLE = Scope()
+SHARDS = (Scope(shard=Shard(1, 2)), Scope(shard=Shard(2, 2)))
 
 # What Nova's listing of changes does not show.
 _UNSEEN = ("purge", "marked as deleted by hand")
@@ -104,22 +110,24 @@ class ChangingCloud(Cloud):
         return answer("GET /os-migrations?changes-since", 200, tuple(changed))
 
 
-def read_fully(cloud: Cloud) -> tuple[Snapshot, list[Finding]]:
+def read_fully(cloud: Cloud, scope: Scope = WHOLE) -> tuple[Snapshot, list[Finding]]:
     with open_collector(cloud) as reading:
-        snapshot = reading.collect(Scope())
+        snapshot = reading.collect(scope)
     return snapshot, list(judge(SnapshotIndex(snapshot), NO_MINIMUM_AGE))
 
 
-def read_changes(cloud: Cloud, memory: Memory) -> tuple[Snapshot, list[Finding]]:
+def read_changes(
+    cloud: Cloud, memory: Memory, scope: Scope = WHOLE
+) -> tuple[Snapshot, list[Finding]]:
     with open_collector(cloud) as reading:
-        snapshot = reading.collect_changes(Scope(), memory)
+        snapshot = reading.collect_changes(scope, memory)
     return snapshot, list(judge(SnapshotIndex(snapshot), NO_MINIMUM_AGE))
 
 
-def take_memory(cloud: ChangingCloud) -> Memory | None:
+def take_memory(cloud: ChangingCloud, scope: Scope) -> Memory | None:
     """Return what a full reading of the cloud leaves, and count changes from here on."""
     cloud.remember()
-    snapshot, findings = read_fully(cloud)
+    snapshot, findings = read_fully(cloud, scope)
     return build_memory(SnapshotIndex(snapshot), findings)
 
 
@@ -129,34 +137,40 @@ def outline(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
 
 
 @st.composite
-def remembered_lives(draw: st.DrawFn) -> tuple[ChangingCloud, Memory]:
-    """Draw a life, and a memory that was taken at one of its steps."""
+def remembered_lives(
+    draw: st.DrawFn, scopes: t.Sequence[Scope] = (WHOLE,)
+) -> tuple[ChangingCloud, list[Memory]]:
+    """Draw a life, and a memory of each of `scopes` that was taken at one of its steps."""
     moment = draw(st.integers(1, 25))
     steps = 0
-    taken: list[tuple[ChangingCloud, Memory | None, int]] = []
+    taken: list[tuple[ChangingCloud, list[Memory | None], int]] = []
 
     def watch(life: Life) -> None:
         nonlocal steps
         steps += 1
         if steps == moment:
             cloud = ChangingCloud(life)
-            taken.append((cloud, take_memory(cloud), len(life.told)))
+            memories = [take_memory(cloud, scope) for scope in scopes]
+            taken.append((cloud, memories, len(life.told)))
 
     life = draw(lives(watch, length=6))
     hypothesis.assume(taken)
-    cloud, memory, told = taken[0]
-    hypothesis.assume(memory is not None)
+    cloud, taken_memories, told = taken[0]
+    memories = [memory for memory in taken_memories if memory is not None]
+    hypothesis.assume(len(memories) == len(scopes))
     hypothesis.assume(not set(_UNSEEN) & set(life.told[told:]))
-    assert memory is not None
-    return cloud, memory
+    # Between the two last writes of a deletion a server is DELETED and still has its row. For this
+    # moment a full reading says that it lacks an allocation.
+    servers = cloud.world.servers.values()
+    hypothesis.assume(all(server.status != "DELETED" for server in servers))
+    return cloud, memories
 
 
 @hypothesis.given(remembered_lives())
-def test_changes_show_what_a_full_reading_shows(remembered: tuple[ChangingCloud, Memory]) -> None:
-    cloud, memory = remembered
-    # Between the two last writes of a deletion a server is DELETED and still has its row. For this
-    # moment a full reading says that it lacks an allocation.
-    hypothesis.assume(all(server.status != "DELETED" for server in cloud.world.servers.values()))
+def test_changes_show_what_a_full_reading_shows(
+    remembered: tuple[ChangingCloud, list[Memory]],
+) -> None:
+    cloud, (memory,) = remembered
     try:
         snapshot, found = read_changes(cloud, memory)
     except FullReadingNeeded as reason:
@@ -168,11 +182,29 @@ def test_changes_show_what_a_full_reading_shows(remembered: tuple[ChangingCloud,
     assert outline(found) == outline(expected), cloud.life
 
 
+@hypothesis.given(remembered_lives(SHARDS))
+def test_two_shards_find_changes_together(
+    remembered: tuple[ChangingCloud, list[Memory]],
+) -> None:
+    cloud, memories = remembered
+    found: dict[str, t.Any] = {}
+    expected: dict[str, t.Any] = {}
+    try:
+        for scope, memory in zip(SHARDS, memories, strict=True):
+            found.update(outline(read_changes(cloud, memory, scope)[1]))
+    except FullReadingNeeded:
+        return
+    for scope in SHARDS:
+        expected.update(outline(read_fully(cloud, scope)[1]))
+
+    assert found == expected, cloud.life
+
+
 @hypothesis.given(remembered_lives(), st.data())
 def test_forged_memory_costs_no_live_server_its_allocation(
-    remembered: tuple[ChangingCloud, Memory], data: st.DataObject
+    remembered: tuple[ChangingCloud, list[Memory]], data: st.DataObject
 ) -> None:
-    cloud, memory = remembered
+    cloud, (memory,) = remembered
     forged = data.draw(forge(cloud, memory))
     try:
         with open_collector(cloud) as reading:

@@ -92,8 +92,8 @@ def test_no_call_is_running_when_an_error_is_raised() -> None:
 
 @pytest.mark.parametrize(("together", "at_once"), [(3.5, 1), (2.5, 4)])
 def test_rest_runs_in_parallel_only_if_the_trial_was_faster(together: float, at_once: int) -> None:
-    """One call takes a second; four in parallel take `together` seconds."""
-    times = iter([0.0, 1.0, 1.0, 1.0 + together])
+    """A call takes a second, and one ends at once; four in parallel take `together` seconds."""
+    times = iter([0.0, 1.0, 1.0, 1.1, 1.1, 1.1 + together])
     running, most = set(), 0
     lock = threading.Lock()
 
@@ -101,7 +101,7 @@ def test_rest_runs_in_parallel_only_if_the_trial_was_faster(together: float, at_
         nonlocal most
         with lock:
             running.add(number)
-            most = max(most, len(running)) if number >= 6 else 0
+            most = max(most, len(running)) if number >= 7 else 0
         time.sleep(0.005)
         with lock:
             running.discard(number)
@@ -113,5 +113,5 @@ def test_rest_runs_in_parallel_only_if_the_trial_was_faster(together: float, at_
 
 
 def test_few_items_need_no_trial() -> None:
-    assert map_at_best_pace(str, range(6)) == ["0", "1", "2", "3", "4", "5"]
+    assert map_at_best_pace(str, range(7)) == [str(number) for number in range(7)]
     assert map_at_best_pace(str, []) == []

@@ -67,9 +67,11 @@ def test_findings_are_watched_and_healthy_servers_are_not(world: World) -> None:
 def test_time_of_the_full_reading_is_handed_on(world: World) -> None:
     here = world.host("compute-1")
     world.server(here, here)
-    memory = remember(world, reading=Reading("incremental", YESTERDAY))
+    memory = remember(world, reading=Reading("incremental", YESTERDAY, "2026-11-20T11:50:00Z"))
 
     assert memory and memory.full_at == YESTERDAY
+    # Each change is listed twice.
+    assert (memory.read_at, memory.changes_since) == (NOW, "2026-11-20T11:45:00Z")
 
 
 @pytest.mark.parametrize("status", ["running", "finished", "confirmed"])
@@ -102,6 +104,8 @@ def test_reading_without_a_cell_is_not_remembered(world: World) -> None:
     [
         ({}, "2026-11-20T13:00:00Z", ""),
         ({"full_at": YESTERDAY}, NOW, "one is due every 1d"),
+        ({"full_at": "yesterday"}, NOW, "one is due every 1d"),
+        ({"full_at": ""}, NOW, "an unknown time"),
         # The clock was wrong when the file was written.
         ({"full_at": "2026-11-21T12:00:00Z"}, NOW, "one is due every 1d"),
         ({"source": "another"}, NOW, "of another cloud"),

@@ -29,6 +29,7 @@ MEMORIES = st.builds(
     Memory,
     source=st.just("http://placement http://nova RegionOne"),
     full_at=st.just("2026-11-22T03:00:00Z"),
+    read_at=st.just("2026-11-22T03:45:00Z"),
     changes_since=st.just("2026-11-22T03:40:00Z"),
     generations=st.just(dict.fromkeys(PROVIDERS, 7)),
     allocations=st.dictionaries(
@@ -72,6 +73,7 @@ def make_large_memory(consumers: int, hosts: int) -> Memory:
     return Memory(
         source="http://placement http://nova RegionOne",
         full_at="2026-11-22T03:00:00Z",
+        read_at="2026-11-22T03:45:00Z",
         changes_since="2026-11-22T03:40:00Z",
         generations=dict.fromkeys(providers, 1000),
         allocations=allocations,
@@ -100,6 +102,8 @@ def test_file_is_small() -> None:
         ("nodes", [["uuid", "host"]]),
         ("nodes", 3),
         ("watched", 3),
+        ("full_at", 3),
+        ("read_at", None),
     ],
 )
 def test_file_with_something_missing_is_refused(key: str, value: t.Any) -> None:
