@@ -4,11 +4,11 @@
 
 """Watches the modules of the collection while a playbook is measured.
 
-Python imports this file when it starts, in every process that `ansible-playbook` starts. It does
-nothing but in the processes of modules. At the end of each of those it writes a JSON file into the
-folder BENCHMARK_PROBE:
+Python imports this file when it starts, in every process that `ansible-playbook` starts and in its
+own. It does nothing but where a module runs: in a process of its own, or in that of its task. At
+the end of each module it writes a JSON file into the folder BENCHMARK_PROBE:
 
-{"module": name, "seconds": from the start to the end of its process, "peak_kib": number,
+{"module": name, "seconds": from the start to the end of the module, "peak_kib": number,
  "requests": [{"start", "end": seconds, "lane": process and thread, "method", "url",
                "version": header, "body": text or null, "status"}]}
 """
@@ -16,6 +16,7 @@ folder BENCHMARK_PROBE:
 from __future__ import annotations
 
 import atexit
+import builtins
 import json
 import os
 import re
@@ -27,8 +28,12 @@ from pathlib import Path
 
 _STARTED = time.perf_counter()
 
+# Has the function that runs a module in the process of its task.
+_IN_PROCESS = "ansible_collections.osops.placement.plugins.plugin_utils._cloud_module"
 
-def _watch(module: str, folder: Path) -> None:
+
+def _watch(module: str, folder: Path, started: float) -> t.Callable[[], None]:
+    """Record the requests of this process from now on, and return what writes the file."""
     # The module imports it anyway, so this costs nothing.
     import requests
 
@@ -58,7 +63,7 @@ def _watch(module: str, folder: Path) -> None:
     def write() -> None:
         record = {
             "module": module,
-            "seconds": time.perf_counter() - _STARTED,
+            "seconds": time.perf_counter() - started,
             "peak_kib": _read_peak(),
             "requests": sent,
         }
@@ -67,7 +72,35 @@ def _watch(module: str, folder: Path) -> None:
         path.write_text(json.dumps(record), encoding="utf-8")
 
     requests.Session.send = send_and_record  # type: ignore[assignment,method-assign]
-    atexit.register(write)
+    return write
+
+
+def _watch_in_process(folder: Path) -> None:
+    """Watch each module that a task of this process, or of one that it forks, runs itself."""
+    plain_import = builtins.__import__
+
+    def import_and_watch(name: str, *arguments: t.Any, **options: t.Any) -> t.Any:
+        found = plain_import(name, *arguments, **options)
+        if name == _IN_PROCESS:
+            builtins.__import__ = plain_import
+            _replace_runner(sys.modules[name], folder)
+        return found
+
+    builtins.__import__ = import_and_watch
+
+
+def _replace_runner(runner: t.Any, folder: Path) -> None:
+    run_in_process = runner.run_in_process
+
+    def run_and_watch(action: t.Any, module: t.Any) -> t.Any:
+        name = module.__name__.rpartition(".")[2]
+        write = _watch(name, folder, time.perf_counter())
+        try:
+            return run_in_process(action, module)
+        finally:
+            write()
+
+    runner.run_in_process = run_and_watch
 
 
 def _read_peak() -> int:
@@ -89,6 +122,9 @@ def _find_module() -> str | None:
 
 
 if "BENCHMARK_PROBE" in os.environ:
+    _folder = Path(os.environ["BENCHMARK_PROBE"])
     _module = _find_module()
     if _module:
-        _watch(_module, Path(os.environ["BENCHMARK_PROBE"]))
+        atexit.register(_watch(_module, _folder, _STARTED))
+    elif any(Path(argument).name == "ansible-playbook" for argument in sys.orig_argv):
+        _watch_in_process(_folder)
