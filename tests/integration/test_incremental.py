@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,6 @@ from ansible_collections.osops.placement.tests.integration.interposer import int
 from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
-    from pathlib import Path
-
     from ansible_collections.osops.placement.tests.integration.support import (
         Ansible,
         Minicloud,
@@ -170,10 +169,12 @@ def test_removed_orphan_is_forgotten(
 )
 def test_memory_that_cannot_be_used_is_replaced(reader: Reader, contents: str, why: str) -> None:
     reader.memory.write_text(contents)
-    first = reader.read()["summary"]["coverage"]
-    second = reader.read()["summary"]["coverage"]
+    result = reader.read()
+    first, second = result["summary"]["coverage"], reader.read()["summary"]["coverage"]
 
-    assert why in first["why_full"]
+    assert "could not be used" in first["why_full"]
+    assert any(why in warning for warning in result["warnings"])
+    assert Path(f"{reader.memory}.broken").read_text() == contents
     assert second["reading"] == "incremental"
 
 

@@ -206,8 +206,8 @@ BARS = (
 def judge(results: Results) -> list[Verdict]:
     """Return each bar, for each number of API processes, with its measured value."""
     verdicts = []
-    for bar in BARS:
-        for processes, limit in bar.limits.items():
-            value = bar.measure(results, processes)
-            verdicts.append(Verdict(bar.what, processes, limit, value, bar.unit))
+    for limited in BARS:
+        for processes, limit in limited.limits.items():
+            value = limited.measure(results, processes)
+            verdicts.append(Verdict(limited.what, processes, limit, value, limited.unit))
     return verdicts

@@ -125,7 +125,7 @@ def _parse_stage(fields: dict[str, t.Any]) -> StageResult:
         runs[command] = [_parse_observation(observation) for observation in observations]
     endpoints = {}
     for command, counts in fields["endpoints"].items():
-        endpoints[command] = [(endpoint, count) for endpoint, count in counts]
+        endpoints[command] = list(map(tuple, counts))
     return StageResult(**{**fields, "runs": runs, "endpoints": endpoints})
 
 

@@ -14,6 +14,7 @@ import datetime
 import functools
 import itertools
 import re
+import types
 import typing as t
 import uuid
 
@@ -22,7 +23,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _BATCH = 20_000
-_NOTHING: Mapping[t.Any, t.Any] = {}
+_NOTHING: Mapping[t.Any, t.Any] = types.MappingProxyType({})
 _AT_ONCE = datetime.timedelta()
 # As SQLAlchemy writes it to SQLite.
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
