@@ -173,7 +173,8 @@ def test_memory_that_cannot_be_used_is_replaced(reader: Reader, contents: str, w
     first, second = result["summary"]["coverage"], reader.read()["summary"]["coverage"]
 
     assert "could not be used" in first["why_full"]
-    assert any(why in warning for warning in result["warnings"])
+    # The newest Ansible returns a warning as a dictionary.
+    assert why in str(result["warnings"])
     assert Path(f"{reader.memory}.broken").read_text() == contents
     assert second["reading"] == "incremental"
 
@@ -182,6 +183,7 @@ def test_full_reading_is_due_after_full_every(reader: Reader) -> None:
     assert "is due every" in reader.read(full_every="0")["summary"]["coverage"]["why_full"]
 
 
+@pytest.mark.long
 def test_shards_find_changes_together(
     ansible: Ansible, minicloud: Minicloud, tmp_path: Path
 ) -> None:

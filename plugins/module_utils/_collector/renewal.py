@@ -61,17 +61,24 @@ class RenewingCollector(Collector):
 
     _index: ListingsIndex
 
-    def begin_renewal(self, providers: Collection[str] | None) -> Listings:
+    def begin_renewal(
+        self, consumers: Collection[str], providers: Collection[str] | None
+    ) -> Listings:
         """Read the listings (the steps 1 to 5), without allocations.
 
+        consumers: those that the steps change.
         providers: those on which the steps have an allocation; None reads all compute nodes.
         Raises CloudError when the listings cannot be read.
         """
         if providers is not None and len(providers) > _MAX_NODES:
             providers = None
-        listings = self._listings.read(None, False, providers)
-        self._index = ListingsIndex(listings)
-        return listings
+        self._index = ListingsIndex(self._listings.read(None, False, providers))
+        if not self._index.listings.every_node_listed:
+            # Otherwise the lookups of the first proof would name them, and be repeated.
+            nodes = read_nodes(self._nova, _find_roots_of_migrations(self._index, consumers))
+            if nodes:
+                self._replace_nodes([*self._index.nodes.values(), *nodes.values()])
+        return self._index.listings
 
     def renew(self, consumers: Sequence[str]) -> Snapshot:
         """Look up `consumers` again, and every compute node that the lookups name."""
@@ -124,6 +131,15 @@ def find_unread_nodes(index: SnapshotIndex) -> frozenset[str] | None:
                 return None
             unread.add(root)
     return frozenset(unread)
+
+
+def _find_roots_of_migrations(index: ListingsIndex, consumers: Collection[str]) -> set[str]:
+    """Return the unread root providers at both ends of the migrations of `consumers`."""
+    names: set[str | None] = set()
+    for migration in index.migrations.values():
+        if not {migration.uuid, migration.server}.isdisjoint(consumers):
+            names |= {migration.source_node, migration.dest_node}
+    return {root.uuid for root in index.roots if root.name in names} - set(index.nodes)
 
 
 def _has_node_at(index: SnapshotIndex, host: str, name: str | None) -> bool:

@@ -111,7 +111,9 @@ class Remediation:
         anything that `stopped` returns.
         Raises UnsoundReading before the first step when the cloud as a whole is not sound.
         """
-        listings = self._reading.begin_renewal(_list_providers(steps))
+        listings = self._reading.begin_renewal(
+            {step.change.consumer for step in steps}, _list_providers(steps)
+        )
         if failed_checks := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
         with PROGRESS.run_stage("changes", len(steps)) as stage:

@@ -49,7 +49,7 @@ class CountingCloud(Cloud):
 
     def renew(self, *providers: str) -> Snapshot:
         with open_collector(self) as reading:
-            reading.begin_renewal(set(providers))
+            reading.begin_renewal({self.orphan}, set(providers))
             return reading.renew([self.orphan])
 
 
@@ -99,6 +99,18 @@ def test_compute_node_at_another_host_makes_all_be_listed(cloud: CountingCloud) 
 
 def test_many_compute_nodes_are_listed(cloud: CountingCloud) -> None:
     with open_collector(cloud) as reading:
-        reading.begin_renewal({str(number) for number in range(101)})
+        reading.begin_renewal({cloud.orphan}, {str(number) for number in range(101)})
 
     assert (cloud.listed, cloud.read) == (1, [])
+
+
+def test_hosts_of_a_migration_are_read_before_the_lookups(cloud: CountingCloud) -> None:
+    elsewhere = next(iter(set(cloud.world.nodes) - {cloud.here, cloud.there}))
+    cloud.world.migration(cloud.orphan, elsewhere, cloud.here, "confirmed")
+    with open_collector(cloud) as reading:
+        reading.begin_renewal({cloud.orphan}, {cloud.here, cloud.there})
+        assert elsewhere in cloud.read
+        before = list(cloud.read)
+        reading.renew([cloud.orphan])
+
+    assert (cloud.read, cloud.listed) == (before, 0)
