@@ -1161,8 +1161,9 @@ def _write_memory(module: AnsibleModule, memory: Memory | None) -> None:
     # After an unsound reading the older memory stays: what changed since then is read again.
     if memory is None:
         return
-    # A file that is no memory is not overwritten.
-    _read_memory(module)
+    # A file that is no memory is not overwritten. An incremental reading has read it already.
+    if module.params["mode"] != "incremental":
+        _read_memory(module)
     write_json(module.params["memory"], encode_memory(memory), compact=True)
 
 

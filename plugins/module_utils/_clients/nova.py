@@ -46,7 +46,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
@@ -185,16 +185,7 @@ class NovaReader:
 
         since: a time by Nova's clock, in UTC.
         """
-        return self._listings.read(
-            Listing(
-                "/servers/detail",
-                self._listing,
-                "servers",
-                "id",
-                parse_server,
-                {"all_tenants": "1", "changes-since": since},
-            )
-        )
+        return self._list_servers({"changes-since": since})
 
     def list_changed_migrations(self, since: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations that Nova changed at or after `since`, as `list_changed_servers`.
@@ -223,6 +214,10 @@ class NovaReader:
 
     def query_servers_on_host(self, host: str) -> Answer[tuple[Server, ...]]:
         """Return Nova's answer to the request for the servers of one host."""
+        return self._list_servers({"host": host})
+
+    def _list_servers(self, filters: Mapping[str, str]) -> Answer[tuple[Server, ...]]:
+        """Return the servers of all projects that match `filters`, with their flavors."""
         return self._listings.read(
             Listing(
                 "/servers/detail",
@@ -230,7 +225,7 @@ class NovaReader:
                 "servers",
                 "id",
                 parse_server,
-                {"all_tenants": "1", "host": host},
+                {"all_tenants": "1", **filters},
             )
         )
 

@@ -119,7 +119,9 @@ class IncrementalCollector(Collector):
         if reason:
             raise FullReadingNeeded(reason)
         allocations = self._read_allocations(scope, memory, providers)
-        changes = self._read_changes(memory, providers)
+        servers = self._nova.list_changed_servers(memory.changes_since)
+        migrations = self._nova.list_changed_migrations(memory.changes_since)
+        changes = _build_changes(memory, providers, servers, migrations)
         allocations = self._look_up_remembered(changes, allocations, memory)
         candidates = choose_consumers(memory, changes, allocations, scope.shard)
         begun = Listings(
@@ -132,7 +134,7 @@ class IncrementalCollector(Collector):
             trees=_list_trees(scope, memory, providers),
             services=services,
             hypervisors=NOT_ASKED,
-            migrations=self._read_migrations(memory, changes, candidates),
+            migrations=self._complete_migrations(migrations, memory, candidates),
             services_after=NOT_ASKED,
             samples=(),
             control=None,
@@ -170,23 +172,6 @@ class IncrementalCollector(Collector):
             return select_allocations(scope.shard, merged, providers)
         return merged
 
-    def _read_changes(self, memory: Memory, providers: Mapping[str, Provider]) -> Changes:
-        servers = self._nova.list_changed_servers(memory.changes_since)
-        migrations = self._nova.list_changed_migrations(memory.changes_since)
-        for answer in (servers, migrations):
-            if answer.value is None:
-                raise FullReadingNeeded(
-                    f"Nova answered {answer.status} when asked for what has changed "
-                    f"({answer.request})."
-                )
-        for server in servers.value or ():
-            if is_earlier(server.updated, memory.changes_since):
-                raise FullReadingNeeded(
-                    f"Nova listed servers that have not changed ({servers.request}): a proxy or a "
-                    "role seems to ignore changes-since."
-                )
-        return Changes(providers, servers.value or (), migrations.value or ())
-
     def _look_up_remembered(
         self, changes: Changes, allocations: Mapping[str, Allocations], memory: Memory
     ) -> dict[str, Allocations]:
@@ -209,17 +194,17 @@ class IncrementalCollector(Collector):
                 current[uuid] = answer.value.resources
         return {uuid: held for uuid, held in current.items() if held}
 
-    def _read_migrations(
-        self, memory: Memory, changes: Changes, candidates: Sequence[str]
+    def _complete_migrations(
+        self, changed: Answer[tuple[Migration, ...]], memory: Memory, candidates: Sequence[str]
     ) -> Answer[tuple[Migration, ...]]:
         """Return all migrations, or those that changed where no other one can matter.
 
         That a candidate is no migration is proven by the whole listing alone.
         """
-        is_open = any(not migration.ended for migration in changes.migrations)
+        is_open = any(not migration.ended for migration in changed.value or ())
         if candidates or is_open or memory.has_open_migrations:
             return self._nova.list_migrations()
-        return self._nova.list_changed_migrations(memory.changes_since)
+        return changed
 
     def _read_candidates(
         self,
@@ -283,6 +268,27 @@ class IncrementalCollector(Collector):
         """Return those of the consumers that are servers: their hosts say which shard has them."""
         answers = map_parallel(self._nova.get_server, sorted(uuids))
         return {answer.value.uuid: answer.value for answer in answers if answer.value is not None}
+
+
+def _build_changes(
+    memory: Memory,
+    providers: Mapping[str, Provider],
+    servers: Answer[tuple[Server, ...]],
+    migrations: Answer[tuple[Migration, ...]],
+) -> Changes:
+    """Return what changed. Raises FullReadingNeeded where the answers do not say that."""
+    for answer in (servers, migrations):
+        if answer.value is None:
+            raise FullReadingNeeded(
+                f"Nova answered {answer.status} when asked for what has changed ({answer.request})."
+            )
+    for server in servers.value or ():
+        if is_earlier(server.updated, memory.changes_since):
+            raise FullReadingNeeded(
+                f"Nova listed servers that have not changed ({servers.request}): a proxy or a "
+                "role seems to ignore changes-since."
+            )
+    return Changes(providers, servers.value or (), migrations.value or ())
 
 
 def _list_trees(
