@@ -32,6 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_pars
     parse_servers,
     parse_service,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import TRIAL
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     Action,
     Aggregate,
@@ -46,14 +47,16 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    import threading
     from collections.abc import Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
-# In how many parts the compute nodes are read, so many that the first few show whether the service
-# is faster in parallel, and how many compute nodes a part has at least and at most. A single one
-# costs Nova several queries.
+# In how many parts the compute nodes are read, and how many compute nodes a part has at least and
+# at most. A single one costs Nova several queries. The first parts show whether the service is
+# faster in parallel, and are small, because a service that is not loses time with them.
 _PARTS = 40
+_TRIAL_PART = 10
 _MIN_PART = 25
 _MAX_PART = 200
 
@@ -82,6 +85,14 @@ class NovaReader:
         self._migration_key = "id"
         if api.newest >= (2, 59):
             self._migration_key = "uuid"
+
+    @property
+    def has_pace(self) -> threading.Event:
+        """Set once the listing of all compute nodes is read at the best pace.
+
+        Until then, other work on the same machines would disturb the choice.
+        """
+        return self._listings.has_pace
 
     @property
     def retried(self) -> int:
@@ -132,7 +143,6 @@ class NovaReader:
         roots: root providers in Placement's order, most of them compute nodes, and mostly in Nova's
             order too. The listing is read from some of them, in parallel where that is faster.
         """
-        part = min(_MAX_PART, max(_MIN_PART, _round_up_quotient(len(roots), _PARTS)))
         filters = {}
         if with_servers:
             filters["with_servers"] = "true"
@@ -144,8 +154,7 @@ class NovaReader:
                 "id",
                 lambda row: parse_hypervisor(row, with_servers),
                 filters,
-                page_size=part,
-                starts=tuple(roots[part - 1 : -1 : part]),
+                parts=_split_into_parts(roots),
                 stage="compute nodes",
                 expected=len(roots) or None,
             )
@@ -444,6 +453,22 @@ class NovaReader:
                 "/servers/detail", self._listing, parse_servers, all_tenants="1", limit=str(count)
             )
         )
+
+
+def _split_into_parts(roots: Sequence[str]) -> dict[str | None, int]:
+    """Return after which of `roots` to read the compute nodes, and how many from there on."""
+    part = min(_MAX_PART, max(_MIN_PART, _round_up_quotient(len(roots), _PARTS)))
+    parts: dict[str | None, int] = {}
+    start, begin = None, 0
+    while begin < len(roots) or not parts:
+        size = part
+        # The first request may have to connect, and is not timed.
+        if len(parts) < TRIAL and len(roots) > part * TRIAL:
+            size = _TRIAL_PART
+        parts[start] = size
+        begin += size
+        start = roots[min(begin, len(roots)) - 1] if roots else None
+    return parts
 
 
 def _round_up_quotient(dividend: int, divisor: int) -> int:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import dataclasses as d
+import threading
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
@@ -42,7 +43,9 @@ class Listing(t.Generic[T]):
     key: the key of the rows in the body of a page.
     identity: the field that identifies a row, and that Nova accepts as a marker.
     parse: turns a row into an object.
-    starts: identities from which the listing may be read in parallel, and its beginning.
+    page_size: how many rows a page has at most.
+    parts: the identities from which the listing may be read in parallel with its beginning (None),
+        each with the number of rows up to the next: so many are requested at once.
     own_connection: whether each page is requested over its own connection.
     stage: the name of the stage of the progress in which the rows are counted, empty for a short
         listing.
@@ -56,7 +59,7 @@ class Listing(t.Generic[T]):
     parse: Callable[[Mapping[str, t.Any]], T]
     filters: Mapping[str, str] = d.field(default_factory=dict)
     page_size: int = MAX_PAGE
-    starts: tuple[str, ...] = ()
+    parts: Mapping[str | None, int] = d.field(default_factory=dict)
     own_connection: bool = False
     stage: str = ""
     expected: int | None = None
@@ -96,12 +99,14 @@ class ListingReader:
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        # Set once a listing in parts is read at the best pace.
+        self.has_pace = threading.Event()
 
     def read(self, listing: Listing[T]) -> Answer[tuple[T, ...]]:
         """Return all rows of a listing as objects, as evidence.
 
-        The listing is read from its beginning and from each of its `starts`, in parallel where
-        that is faster. Each strand ends where the next one begins.
+        The listing is read from the beginning of each of its `parts`, in parallel where that is
+        faster. Each strand ends where the next one begins.
 
         The `value` is None if the status of a page is not 200. The status is 400 if Nova, in
         several attempts, refused rows that it had just listed: either the listing changed each
@@ -118,7 +123,9 @@ class ListingReader:
     def _try_to_read(self, listing: Listing[T], stage: Stage) -> Answer[tuple[T, ...]]:
         try:
             strands = map_at_best_pace(
-                lambda start: self._read_strand(listing, start, stage), [None, *listing.starts]
+                lambda start: self._read_strand(listing, start, stage),
+                list(listing.parts) or [None],
+                self.has_pace.set,
             )
         except _MarkerUnknown as error:
             return self._build_answer(listing, error.reply, None)
@@ -147,7 +154,7 @@ class ListingReader:
         )
 
     def _read_strand(self, listing: Listing[T], start: str | None, stage: Stage) -> _Strand:
-        """Return the rows of a listing from `start` up to the next of its `starts`, or to its end.
+        """Return the rows of a listing from `start` up to the next of its parts, or to its end.
 
         Nova counts the rows of a page before it drops some of them, such as hosts that are not
         discovered yet, and links to a next page only after a full page. So the end is reached only
@@ -157,7 +164,7 @@ class ListingReader:
         marker: after such a server, the missing link proves that it was the last.
         """
         rows: list[t.Any] = []
-        marker, size = start, listing.page_size
+        marker, size = start, listing.parts.get(start, listing.page_size)
         last_page: Reply | None = None
         while True:
             reply, page = self._read_page(listing, size, marker)
@@ -171,17 +178,20 @@ class ListingReader:
             rows += page_rows
             stage.advance(len(page_rows))
             if not identities:
-                if size == MAX_PAGE:
+                if size == listing.page_size:
                     return _Strand(start, rows, reply)
-                last_page, size = None, MAX_PAGE
+                last_page, size = None, listing.page_size
                 continue
-            begins_next_strand = not set(listing.starts).isdisjoint(identities)
+            begins_next_strand = not listing.parts.keys().isdisjoint(identities)
             if begins_next_strand or identities[-1] == marker:
                 return _Strand(start, rows, reply)
             last_page = None
             if listing.is_last_page(reply):
                 last_page = reply
-            marker, size = identities[-1], listing.page_size
+            marker = identities[-1]
+            if len(listing.parts) < 2 and len(identities) < size:
+                # There are probably no more, and only an empty page of this size shows that.
+                size = listing.page_size
 
     def _read_page(
         self, listing: Listing[T], size: int, marker: str | None

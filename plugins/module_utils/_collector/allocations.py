@@ -49,6 +49,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Scope,
     )
 
+T = t.TypeVar("T")
+
 
 @d.dataclass(frozen=True)
 class AllocationListing:
@@ -93,7 +95,7 @@ class AllocationReader:
             hypervisors = list_nodes()
             return hypervisors, self._read_named_allocations(scope, hypervisors, providers)
         if scope.mode == "triage":
-            usages, hypervisors = run_parallel(
+            usages, hypervisors = self._read_meanwhile(
                 lambda: self._placement.list_usages(providers), list_nodes
             )
             return hypervisors, self._read_mismatched_allocations(usages, hypervisors, providers)
@@ -101,7 +103,7 @@ class AllocationReader:
         wanted: Iterable[str] = providers
         if shard:
             wanted = list_providers_to_read(shard, providers)
-        allocations_by_consumer, hypervisors = run_parallel(
+        allocations_by_consumer, hypervisors = self._read_meanwhile(
             lambda: self._placement.list_allocations_on_providers(wanted), list_nodes
         )
         if shard is None:
@@ -110,6 +112,26 @@ class AllocationReader:
             select_allocations(shard, allocations_by_consumer, providers),
             list_roots_in_shard(shard, providers, hypervisors.value or ()),
         )
+
+    def _read_meanwhile(
+        self, read: Callable[[], T], list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]]
+    ) -> tuple[T, Answer[tuple[Hypervisor, ...]]]:
+        """Read from Placement while Nova lists its compute nodes.
+
+        Placement waits until Nova has shown at which pace it lists them best.
+        """
+
+        def read_at_pace() -> T:
+            self._nova.has_pace.wait()
+            return read()
+
+        def list_nodes_to_the_end() -> Answer[tuple[Hypervisor, ...]]:
+            try:
+                return list_nodes()
+            finally:
+                self._nova.has_pace.set()
+
+        return run_parallel(read_at_pace, list_nodes_to_the_end)
 
     def _read_named_allocations(
         self,

@@ -20,7 +20,7 @@ The order of the requests is what makes a reading safe. It is the same in every 
 5. Some live servers, which show what these credentials may see (`_collector.samples`), the host
    aggregates, and the hosts that an answer names and a listing lacks (`_collector.host_lookups`).
 6. The candidates follow from these listings (`_collector.nomination`). The inventories and traits
-   of their providers are read next (`_collector.provider_details`).
+   that a rule has to know are read next (`_collector.provider_details`).
 7. The allocations of all candidates, then the migrations and then the server of each
    (`_collector.evidence`, `_collector.lookups`). Nova finishes an evacuation in this order. In the
    opposite order, a reading could show the old host together with a finished evacuation.
@@ -108,7 +108,7 @@ class Collector:
         candidates = find_candidates(index, server_details, living)
         kept = limit_candidates(candidates, index, _MAX_CANDIDATES_WHEN_UNSOUND)
         reader = self._make_evidence_reader(index, index.listings.started_at, scope, fresh=False)
-        reader.read_providers(kept)
+        reader.read_providers()
         return reader.finish(kept, server_details, left_out=len(candidates) - len(kept))
 
     def collect_cloud(self) -> Snapshot:

@@ -32,6 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.provide
     list_covered_roots_without_node,
     read_details,
     read_missing_traits,
+    read_shown_inventories,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
     list_services,
@@ -40,7 +41,10 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.shards 
     find_owning_root,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
+    map_parallel,
+    run_parallel,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     list_hosts_to_look_up,
@@ -115,8 +119,8 @@ class EvidenceReader:
         self._hosts = HostLookups(nova, index)
         self._details: dict[str, ProviderDetails] = {}
 
-    def read_providers(self, candidates: Sequence[str]) -> None:
-        """Read what a rule has to know of the providers in scope and of those of the candidates."""
+    def read_providers(self) -> None:
+        """Read what a rule has to know of the providers in scope."""
         index = self._index
         if index.listings.hypervisors.value is None:
             return
@@ -125,7 +129,7 @@ class EvidenceReader:
             # All of them, in scope or not: if the listings leave out a cell, the lookup of any host
             # there shows it, also for a provider that has another name than its host.
             self._hosts.look_up_roots({root.uuid for root in index.roots} - set(index.nodes))
-        self._details = read_details(self._placement, index, candidates, without_node)
+        self._details = read_details(self._placement, index, without_node)
 
     def finish(
         self,
@@ -145,12 +149,16 @@ class EvidenceReader:
         allocations = [answer.value.resources for answer in answers.values() if answer.value]
         self._read_traits(allocations)
         self._hosts.look_up_roots(find_roots_without_node(self._index, allocations))
-        candidates, evidence = self._look_up_consumers(consumers, answers)
+        # In parallel, because the inventories are only shown.
+        (candidates, evidence), details = run_parallel(
+            lambda: self._look_up_consumers(consumers, answers),
+            lambda: self._read_shown_details(consumers),
+        )
         return Snapshot(
             **vars(self._read_last_listings(evidence)),
             candidates=candidates,
             evidence=evidence,
-            details=self._details,
+            details=details,
             left_out=left_out,
             retried=self._placement.retried + self._nova.retried,
             finished_at=get_utc_now(),
@@ -164,6 +172,12 @@ class EvidenceReader:
         self._details = read_missing_traits(
             self._placement, self._index, allocations, self._details
         )
+
+    def _read_shown_details(self, consumers: Sequence[str]) -> dict[str, ProviderDetails]:
+        """Return the details that were read, with those that a report shows."""
+        if self._fresh or self._index.listings.hypervisors.value is None:
+            return self._details
+        return read_shown_inventories(self._placement, self._index, consumers, self._details)
 
     def _read_last_listings(self, evidence: Mapping[str, Evidence]) -> Listings:
         """Return the listings as they are at the end of the reading.

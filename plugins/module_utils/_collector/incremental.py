@@ -41,7 +41,10 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.shards 
     select_allocations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
+    map_parallel,
+    run_parallel,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
@@ -118,9 +121,11 @@ class IncrementalCollector(Collector):
         reason = explain_changed_hosts(memory, providers, get_compute_hosts(services))
         if reason:
             raise FullReadingNeeded(reason)
-        allocations = self._read_allocations(scope, memory, providers)
-        servers = self._nova.list_changed_servers(memory.changes_since)
-        migrations = self._nova.list_changed_migrations(memory.changes_since)
+        # In parallel, because these listings only name candidates.
+        allocations, (servers, migrations) = run_parallel(
+            lambda: self._read_allocations(scope, memory, providers),
+            lambda: self._list_changed(memory.changes_since),
+        )
         changes = _build_changes(memory, providers, servers, migrations)
         allocations = self._look_up_remembered(changes, allocations, memory)
         candidates = choose_consumers(memory, changes, allocations, scope.shard)
@@ -157,6 +162,11 @@ class IncrementalCollector(Collector):
         for kind in _KINDS_OF_ALL:
             if kind in scope.kinds:
                 raise FullReadingNeeded(f"The kind {kind} needs everything to be read.")
+
+    def _list_changed(
+        self, since: str
+    ) -> tuple[Answer[tuple[Server, ...]], Answer[tuple[Migration, ...]]]:
+        return self._nova.list_changed_servers(since), self._nova.list_changed_migrations(since)
 
     def _read_allocations(
         self, scope: Scope, memory: Memory, providers: Mapping[str, Provider]
@@ -259,7 +269,7 @@ class IncrementalCollector(Collector):
         reader = self._make_evidence_reader(
             ListingsIndex(listings), listings.started_at, listings.scope, fresh=False
         )
-        reader.read_providers(candidates)
+        reader.read_providers()
         if listings.scope.shard:
             details = {**details, **self._look_up_servers(set(candidates) - set(details))}
         return reader.finish(candidates, details)

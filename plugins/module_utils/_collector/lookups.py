@@ -82,12 +82,14 @@ class MigrationsAtHosts:
     def __init__(self, nova: NovaReader) -> None:
         self._nova = nova
         self._lock = threading.Lock()
-        self._answers: dict[str, list[Answer[tuple[Migration, ...]]]] = {}
+        # By host, each with a lock of its own, so that nobody waits for the answers of other hosts.
+        self._answers: dict[str, tuple[threading.Lock, list[Answer[tuple[Migration, ...]]]]] = {}
 
     def list_answers(self, host: str, times: int) -> tuple[Answer[tuple[Migration, ...]], ...]:
         """Return at least `times` answers to the listing of one host."""
         with self._lock:
-            answers = self._answers.setdefault(host, [])
+            lock, answers = self._answers.setdefault(host, (threading.Lock(), []))
+        with lock:
             while len(answers) < times:
                 answers.append(self._nova.list_migrations_of_host(host, len(answers)))
             return tuple(answers)

@@ -48,28 +48,45 @@ def list_covered_roots_without_node(index: ListingsIndex) -> set[str]:
 
 
 def read_details(
-    placement: PlacementReader,
-    index: ListingsIndex,
-    candidates: Iterable[str],
-    without_node: Collection[str],
+    placement: PlacementReader, index: ListingsIndex, without_node: Collection[str]
 ) -> dict[str, ProviderDetails]:
     """Read the inventories and traits that a rule has to know, by provider.
 
-    These are root providers `without_node`, compute nodes whose capacity was asked for, and the
-    providers of the candidates. The last are read only if they are few: they prove nothing, and
-    cost a request each.
+    These are root providers `without_node`, and compute nodes whose capacity was asked for.
     """
     scope = index.listings.scope
-    wanted = _list_allocated_providers(index, candidates)
-    if len(wanted) > _MAX_DETAILED_PROVIDERS:
-        wanted = set()
+    wanted: set[str] = set()
     if scope.is_narrow or "capacity_mismatch" in scope.kinds:
-        wanted |= _list_covered_roots(index) & set(index.nodes)
-    wanted &= set(index.providers)
+        wanted = _list_covered_roots(index) & set(index.nodes) & set(index.providers)
     return {
         **placement.get_details(sorted(wanted), ("inventories",)),
         **placement.get_details(sorted(without_node), ("inventories", "traits")),
     }
+
+
+def read_shown_inventories(
+    placement: PlacementReader,
+    index: ListingsIndex,
+    candidates: Iterable[str],
+    details: Mapping[str, ProviderDetails],
+) -> dict[str, ProviderDetails]:
+    """Return `details`, with the inventories of the providers of the candidates.
+
+    They prove nothing, and cost a request each, so they are read only if they are few.
+    """
+    completed = dict(details)
+    allocated = _list_allocated_providers(index, candidates)
+    if len(allocated) > _MAX_DETAILED_PROVIDERS:
+        return completed
+    wanted = []
+    for uuid in sorted(allocated & set(index.providers)):
+        if uuid not in details or not details[uuid].inventories:
+            wanted.append(uuid)
+    for uuid, read in placement.get_details(wanted, ("inventories",)).items():
+        # The traits that were read before stay.
+        before = details.get(uuid, ProviderDetails())
+        completed[uuid] = d.replace(before, inventories=read.inventories)
+    return completed
 
 
 def read_missing_traits(

@@ -14,6 +14,7 @@ the candidates and the lookups about them name, and reads each of them directly.
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import typing as t
 
@@ -33,6 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.index im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     ListingsIndex,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -117,11 +119,14 @@ def find_unread_nodes(index: SnapshotIndex) -> frozenset[str] | None:
     The result is None where only a listing of all compute nodes can say which these are.
     """
     hosts = get_compute_hosts(index.snapshot.services)
+    ambiguous = _find_hosts_with_several_services(index)
     roots_by_name = {root.name: root.uuid for root in index.roots}
     unread: set[str] = set()
     for view in build_views(index):
         unread |= list_touched_roots(view) - set(index.nodes)
         for host, name in _list_addresses(view):
+            if host in ambiguous:
+                return None
             # Nova has no compute node of a host without a service.
             if host not in hosts or _has_node_at(index, host, name):
                 continue
@@ -140,6 +145,13 @@ def _find_roots_of_migrations(index: ListingsIndex, consumers: Collection[str]) 
         if not {migration.uuid, migration.server}.isdisjoint(consumers):
             names |= {migration.source_node, migration.dest_node}
     return {root.uuid for root in index.roots if root.name in names} - set(index.nodes)
+
+
+def _find_hosts_with_several_services(index: SnapshotIndex) -> set[str]:
+    """Return the hosts that may have another compute node of the same name in another cell."""
+    services = index.snapshot.services.value or ()
+    counts = collections.Counter(service.host for service in services if service.binary == COMPUTE)
+    return {host for host, count in counts.items() if count > 1}
 
 
 def _has_node_at(index: SnapshotIndex, host: str, name: str | None) -> bool:

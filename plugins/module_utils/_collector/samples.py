@@ -27,10 +27,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 # How many servers are looked up to test the credentials, from how many hosts they are taken, and
-# from how many servers of each.
+# from how many servers of each: from more where the first few are all of our own project.
 _SAMPLES = 3
 _SAMPLED_HOSTS = 3
-_SAMPLED_FROM = 20
+_SAMPLED_FROM = (4, 20)
 
 
 def read_samples(
@@ -43,8 +43,12 @@ def read_samples(
     no listing can be read.
     """
     hosts = _choose_hosts_to_sample(hypervisors.value or ())
-    servers = _list_servers_to_sample(nova, hosts)
-    placed = [server for server in servers if server.host]
+    placed: list[Server] = []
+    for count in _SAMPLED_FROM:
+        servers = _list_servers_to_sample(nova, hosts, count)
+        placed = [server for server in servers if server.host]
+        if any(server.project != own_project for server in placed):
+            break
     chosen = choose_samples(placed, own_project, _SAMPLES)
     looked_up = map_parallel(lambda server: nova.get_server(server.uuid), chosen)
     return tuple(looked_up), tuple(server.project for server in chosen)
@@ -62,17 +66,15 @@ def _choose_hosts_to_sample(nodes: Iterable[Hypervisor]) -> list[str]:
     return hosts[::step][:_SAMPLED_HOSTS]
 
 
-def _list_servers_to_sample(nova: NovaReader, hosts: Sequence[str]) -> list[Server]:
-    """Return the newest servers of the hosts or, where these have none, of the cloud."""
-    answers = map_parallel(
-        lambda host: nova.list_newest_servers_on_host(host, _SAMPLED_FROM), hosts
-    )
+def _list_servers_to_sample(nova: NovaReader, hosts: Sequence[str], count: int) -> list[Server]:
+    """Return the `count` newest servers of each host or, where these have none, of the cloud."""
+    answers = map_parallel(lambda host: nova.list_newest_servers_on_host(host, count), hosts)
     servers: list[Server] = []
     for answer in answers:
         servers.extend(answer.value or ())
     if servers:
         return servers
-    newest = nova.list_newest_servers(_SAMPLED_FROM)
+    newest = nova.list_newest_servers(count)
     if newest.value:
         return list(newest.value)
     unread = [answer for answer in (*answers, newest) if answer.value is None]

@@ -28,6 +28,8 @@ WORKERS = 8
 # many calls one after the other to be worth it.
 _TRIED_WORKERS = 4
 _WORTHWHILE = 0.75
+# With how many items it finds that out.
+TRIAL = 3 + _TRIED_WORKERS
 
 A = t.TypeVar("A")
 B = t.TypeVar("B")
@@ -61,15 +63,19 @@ def map_parallel(
             raise
 
 
-def map_at_best_pace(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+def map_at_best_pace(
+    function: Callable[[A], B], items: Sequence[A], chosen: Callable[[], object]
+) -> list[B]:
     """Return `function` of each item, in their order, in parallel only where that is faster.
 
     A service with one process answers long requests more slowly in parallel than one after the
     other, a service with several does not. So two items are timed alone and the next few together,
-    and the rest follows the faster way. The items should take about the same time.
+    and the rest follows the faster way. The first `TRIAL` items should take about the same time.
+
+    chosen: called once the faster way is known, and other work no longer disturbs the measurement.
     """
-    trial = 3 + _TRIED_WORKERS
-    if len(items) <= trial:
+    if len(items) <= TRIAL:
+        chosen()
         return [function(item) for item in items]
     # The first call may have to connect, so it is not timed.
     results = [function(items[0])]
@@ -80,12 +86,13 @@ def map_at_best_pace(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
         # One of them may end at once, such as a marker that the service refuses.
         alone = max(alone, read_monotonic_clock() - began)
     began = read_monotonic_clock()
-    results += map_parallel(function, items[3:trial], _TRIED_WORKERS)
+    results += map_parallel(function, items[3:TRIAL], _TRIED_WORKERS)
     together = (read_monotonic_clock() - began) / _TRIED_WORKERS
+    chosen()
     workers = 1
     if together < alone * _WORTHWHILE:
         workers = _TRIED_WORKERS
-    return results + map_parallel(function, items[trial:], workers)
+    return results + map_parallel(function, items[TRIAL:], workers)
 
 
 def run_parallel(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:

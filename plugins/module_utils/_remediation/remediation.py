@@ -74,6 +74,8 @@ OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
 # How many changes are proven side by side and then written together. A proof is at most as old as
 # it takes to prove these.
 _BATCH_SIZE = WORKERS
+# Without a write after it, a proof cannot be too old.
+_BATCH_SIZE_WITHOUT_WRITES = 4 * WORKERS
 
 # In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
 _MAX_PROOF_AGE = 60
@@ -126,7 +128,10 @@ class Remediation:
         stage: Stage,
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
-        batches = _split_into_batches(steps)
+        batch_size = _BATCH_SIZE
+        if self._journal is None:
+            batch_size = _BATCH_SIZE_WITHOUT_WRITES
+        batches = _split_into_batches(steps, batch_size)
         while batches:
             why = stopped() or explain_abort(count_outcomes(outcomes, FAILED), self._max_failures)
             if why:
@@ -216,22 +221,23 @@ class Remediation:
 
 
 def _list_providers(steps: Sequence[Step]) -> set[str] | None:
-    """Return the providers that the steps free.
+    """Return the providers on which the steps find an allocation.
 
-    The result is None if a step allocates something: which compute node that has to be on, only
-    the whole listing says.
+    The result is None if a step adds amounts: which compute node these have to be on, only the
+    whole listing says.
     """
     providers: set[str] = set()
     for step in steps:
-        if step.change.allocates or step.change.partner:
+        if step.change.allocates:
             return None
-        providers.update(step.change.before["allocations"])
+        for part in step.change.parts:
+            providers.update(part.before["allocations"])
     return providers
 
 
-def _split_into_batches(steps: Sequence[Step]) -> collections.deque[Sequence[Step]]:
-    starts = range(0, len(steps), _BATCH_SIZE)
-    return collections.deque(steps[start : start + _BATCH_SIZE] for start in starts)
+def _split_into_batches(steps: Sequence[Step], size: int) -> collections.deque[Sequence[Step]]:
+    starts = range(0, len(steps), size)
+    return collections.deque(steps[start : start + size] for start in starts)
 
 
 def _skip_proven(outcome: Outcome, why: str) -> Outcome:

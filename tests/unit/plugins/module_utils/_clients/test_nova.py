@@ -117,8 +117,15 @@ def test_nothing_is_read_twice_in_novas_own_order() -> None:
     listing = Listing(range(1000))
     _read(listing, range(1000))
 
-    # Forty parts of one page each, and a request that looks for more.
-    assert listing.pages == 40 + 2
+    # Seven small parts and those of 25, each of one page, and two requests that look for more.
+    assert listing.pages == 7 + 38 + 2
+
+
+def test_few_compute_nodes_take_one_page_and_one_that_looks_for_more() -> None:
+    listing = Listing(range(5))
+
+    assert _numbers(_read(listing, range(5))) == list(range(5))
+    assert listing.pages == 2
 
 
 def test_providers_without_a_compute_node_are_not_used_as_markers() -> None:
@@ -174,7 +181,7 @@ def test_refused_page_leaves_no_value() -> None:
     listing = Listing(range(1000))
 
     def dying(query: dict[str, str]) -> tuple[int, t.Any]:
-        return (500, {}) if query.get("marker") == uuid(499) else listing(query)
+        return (500, {}) if query.get("marker") == uuid(494) else listing(query)
 
     answer = _read(dying, range(1000))
 

@@ -97,6 +97,16 @@ def test_compute_node_at_another_host_makes_all_be_listed(cloud: CountingCloud) 
     assert cloud.listed == 1
 
 
+def test_host_with_services_in_two_cells_makes_all_be_listed(cloud: CountingCloud) -> None:
+    """The other cell may have a compute node of the same host and name."""
+    host = cloud.world.nodes[cloud.here].host
+    [service] = [service for service in cloud.world.services if service.host == host]
+    cloud.world.services.append(service)
+    cloud.renew(cloud.here, cloud.there)
+
+    assert cloud.listed == 1
+
+
 def test_many_compute_nodes_are_listed(cloud: CountingCloud) -> None:
     with open_collector(cloud) as reading:
         reading.begin_renewal({cloud.orphan}, {str(number) for number in range(101)})

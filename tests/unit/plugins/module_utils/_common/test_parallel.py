@@ -94,12 +94,13 @@ def test_no_call_is_running_when_an_error_is_raised() -> None:
 def test_rest_runs_in_parallel_only_if_the_trial_was_faster(together: float, at_once: int) -> None:
     """A call takes a second, and one ends at once; four in parallel take `together` seconds."""
     times = iter([0.0, 1.0, 1.0, 1.1, 1.1, 1.1 + together])
-    running, most = set(), 0
+    running, most, seen = set(), 0, 0
     lock = threading.Lock()
 
     def call(number: int) -> int:
-        nonlocal most
+        nonlocal most, seen
         with lock:
+            seen += 1
             running.add(number)
             most = max(most, len(running)) if number >= 7 else 0
         time.sleep(0.005)
@@ -107,11 +108,17 @@ def test_rest_runs_in_parallel_only_if_the_trial_was_faster(together: float, at_
             running.discard(number)
         return number
 
+    begun_before_choice: list[int] = []
     with mock.patch.object(parallel, "read_monotonic_clock", lambda: next(times)):
-        assert map_at_best_pace(call, range(40)) == list(range(40))
+        results = map_at_best_pace(call, range(40), lambda: begun_before_choice.append(seen))
+    assert results == list(range(40))
     assert most == at_once
+    assert begun_before_choice == [7]
 
 
 def test_few_items_need_no_trial() -> None:
-    assert map_at_best_pace(str, range(7)) == [str(number) for number in range(7)]
-    assert map_at_best_pace(str, []) == []
+    chosen = mock.Mock()
+
+    assert map_at_best_pace(str, range(7), chosen) == [str(number) for number in range(7)]
+    assert map_at_best_pace(str, [], chosen) == []
+    assert chosen.call_count == 2

@@ -16,6 +16,7 @@ import contextlib
 import dataclasses as d
 import functools
 import itertools
+import threading
 import types
 import typing as t
 from unittest import mock
@@ -87,6 +88,7 @@ PARALLEL = (
     incremental,
     samples,
 )
+PARALLEL_PAIRS = (allocations, evidence, incremental)
 BYSTANDER = next(iter(Nova().world.servers))
 BEFORE: tuple[tuple[str, ...], ...] = (
     ("finish",),
@@ -239,6 +241,8 @@ class Cloud:
     # Nova
 
     lists_changed_migrations = True
+    has_pace = threading.Event()
+    has_pace.set()
 
     def get_hypervisor(self, uuid: str) -> t.Any:
         self.happens()
@@ -389,6 +393,10 @@ class Reading(incremental.IncrementalCollector, renewal.RenewingCollector):
     """Reads for detection and for remediation."""
 
 
+def _first_then_second(first: t.Callable[[], t.Any], second: t.Callable[[], t.Any]) -> t.Any:
+    return first(), second()
+
+
 @contextlib.contextmanager
 def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
     """Yield a collector that reads `cloud`, one request after the other."""
@@ -399,11 +407,12 @@ def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
         mock.patch.object(collector, "PlacementReader", lambda api: cloud),
         mock.patch.object(collector, "NovaReader", lambda api: cloud),
         mock.patch.object(collector, "NeutronReader", lambda api: cloud),
-        mock.patch.object(allocations, "run_parallel", lambda first, second: (first(), second())),
         contextlib.ExitStack() as patches,
     ):
         for module in PARALLEL:
             patches.enter_context(mock.patch.object(module, "map_parallel", _one_after_another))
+        for module in PARALLEL_PAIRS:
+            patches.enter_context(mock.patch.object(module, "run_parallel", _first_then_second))
         yield Reading(t.cast("t.Any", session))
 
 
