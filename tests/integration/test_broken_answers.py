@@ -34,7 +34,7 @@ QUESTIONS = {
         "/os-services$",
         r"/os-hypervisors/detail\?",
         r"/os-migrations\?limit=1000$",
-        r"/servers/detail\?all_tenants=1&host=[^&]*&limit=20",
+        r"/servers/detail\?all_tenants=1&host=[^&]*&limit=4",
         f"/servers/{_UUID}$",
         f"/servers/{_UUID}/os-instance-actions$",
         r"/os-migrations\?.*marker=",
@@ -152,7 +152,7 @@ def test_remediation_survives_one_bad_answer_to_each_request(
     [
         *(("nova", r"/os-migrations\?limit=1000$", fault) for fault in NAMED),
         ("nova", r"/servers/detail\?all_tenants=1&", Fault.BROKEN),
-        ("nova", r"/servers/detail\?all_tenants=1&host=[^&]*&limit=20", Fault.OBJECT),
+        ("nova", r"/servers/detail\?all_tenants=1&host=[^&]*&limit=4", Fault.OBJECT),
         ("placement", r"^/resource_providers(\?|$)", Fault.HTML),
     ],
 )

@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_list
     MAX_PAGE,
     Listing,
     ListingReader,
+    split_into_parts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import (
     parse_action,
@@ -32,7 +33,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_pars
     parse_servers,
     parse_service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import TRIAL
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
+    WORKERS,
+    Pace,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     Action,
     Aggregate,
@@ -52,14 +56,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
-# In how many parts the compute nodes are read, and how many compute nodes a part has at least and
-# at most. A single one costs Nova several queries. The first parts show whether the service is
-# faster in parallel, and are small, because a service that is not loses time with them.
-_PARTS = 40
-_TRIAL_PART = 10
-_MIN_PART = 25
-_MAX_PART = 200
-
 
 class NovaReader:
     """Reads Nova: each method sends one request, or reads one listing."""
@@ -67,6 +63,7 @@ class NovaReader:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._listings = ListingReader(api)
+        self._pace = Pace(few=2, many=WORKERS, sample=WORKERS, default=WORKERS)
         # From 2.69 on a server whose cell is down can be answered with 404 (nova/compute/api.py,
         # _get_instance_from_cell); up to 2.68 that is a 500, so only here does a 404 mean that
         # Nova searched and has no such server.
@@ -87,12 +84,17 @@ class NovaReader:
             self._migration_key = "uuid"
 
     @property
-    def has_pace(self) -> threading.Event:
-        """Set once the listing of all compute nodes is read at the best pace.
+    def undisturbed(self) -> threading.Event:
+        """Set once Nova has shown at which pace it lists the compute nodes best.
 
-        Until then, other work on the same machines would disturb the choice.
+        Until then, other work on the same machines would disturb the measurement.
         """
-        return self._listings.has_pace
+        return self._listings.pace.undisturbed
+
+    @property
+    def workers(self) -> int:
+        """How many single requests to send at once, as far as Nova has shown what is best."""
+        return self._pace.workers
 
     @property
     def retried(self) -> int:
@@ -146,7 +148,7 @@ class NovaReader:
         filters = {}
         if with_servers:
             filters["with_servers"] = "true"
-        return self._listings.read(
+        listing = self._listings.read(
             Listing(
                 "/os-hypervisors/detail",
                 self._hypervisor_listing,
@@ -154,11 +156,14 @@ class NovaReader:
                 "id",
                 lambda row: parse_hypervisor(row, with_servers),
                 filters,
-                parts=_split_into_parts(roots),
+                parts=split_into_parts(roots, self._listings.pace.trial),
                 stage="compute nodes",
                 expected=len(roots) or None,
             )
         )
+        if self._listings.pace.prefers_few:
+            self._pace.choose_few()
+        return listing
 
     def list_hypervisor_servers(self, node: str) -> tuple[str, ...] | None:
         """Return the UUIDs of the servers on the host of a compute node, or None without a node."""
@@ -185,6 +190,10 @@ class NovaReader:
             self._hypervisor_listing,
             lambda reply: parse_hypervisor(reply.body["hypervisor"], False),
         )
+
+    def get_hypervisors(self, uuids: Sequence[str]) -> list[Answer[Hypervisor]]:
+        """Return compute nodes, read one by one."""
+        return self._pace.map(self.get_hypervisor, uuids)
 
     def list_changed_servers(self, since: str) -> Answer[tuple[Server, ...]]:
         """Return the servers that Nova changed at or after `since`, deleted ones with them.
@@ -453,23 +462,3 @@ class NovaReader:
                 "/servers/detail", self._listing, parse_servers, all_tenants="1", limit=str(count)
             )
         )
-
-
-def _split_into_parts(roots: Sequence[str]) -> dict[str | None, int]:
-    """Return after which of `roots` to read the compute nodes, and how many from there on."""
-    part = min(_MAX_PART, max(_MIN_PART, _round_up_quotient(len(roots), _PARTS)))
-    parts: dict[str | None, int] = {}
-    start, begin = None, 0
-    while begin < len(roots) or not parts:
-        size = part
-        # The first request may have to connect, and is not timed.
-        if len(parts) < TRIAL and len(roots) > part * TRIAL:
-            size = _TRIAL_PART
-        parts[start] = size
-        begin += size
-        start = roots[min(begin, len(roots)) - 1] if roots else None
-    return parts
-
-
-def _round_up_quotient(dividend: int, divisor: int) -> int:
-    return -(-dividend // divisor)

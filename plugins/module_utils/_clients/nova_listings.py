@@ -11,17 +11,14 @@
 from __future__ import annotations
 
 import dataclasses as d
-import threading
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
-    map_at_best_pace,
-)
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import Pace
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
     from ansible_collections.osops.placement.plugins.module_utils._common.progress import Stage
@@ -31,6 +28,14 @@ T = t.TypeVar("T")
 
 # Nova's own default for the longest page (nova/conf/api.py, max_limit).
 MAX_PAGE = 1000
+
+# In how many parts the compute nodes are read, and how many compute nodes a part has at least and
+# at most. A single one costs Nova several queries. The first parts show whether the service is
+# faster in parallel, and are small, because a service that is not loses time with them.
+_PARTS = 40
+_TRIAL_PART = 10
+_MIN_PART = 25
+_MAX_PART = 200
 
 # How many times a listing is read before the refusal of one of its own rows counts.
 _MAX_ATTEMPTS = 3
@@ -99,8 +104,7 @@ class ListingReader:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        # Set once a listing in parts is read at the best pace.
-        self.has_pace = threading.Event()
+        self.pace = Pace(few=1, many=4, sample=1, default=1)
 
     def read(self, listing: Listing[T]) -> Answer[tuple[T, ...]]:
         """Return all rows of a listing as objects, as evidence.
@@ -122,10 +126,9 @@ class ListingReader:
 
     def _try_to_read(self, listing: Listing[T], stage: Stage) -> Answer[tuple[T, ...]]:
         try:
-            strands = map_at_best_pace(
+            strands = self.pace.map(
                 lambda start: self._read_strand(listing, start, stage),
                 list(listing.parts) or [None],
-                self.has_pace.set,
             )
         except _MarkerUnknown as error:
             return self._build_answer(listing, error.reply, None)
@@ -217,3 +220,25 @@ class ListingReader:
                 "may (admin by default)."
             )
         return answer
+
+
+def split_into_parts(roots: Sequence[str], trial: int) -> dict[str | None, int]:
+    """Return after which of `roots` to read the compute nodes, and how many from there on.
+
+    trial: how many of the parts show the pace; these are small.
+    """
+    part = min(_MAX_PART, max(_MIN_PART, _round_up_quotient(len(roots), _PARTS)))
+    parts: dict[str | None, int] = {}
+    start, begin = None, 0
+    while begin < len(roots) or not parts:
+        size = part
+        if len(parts) < trial and len(roots) > part * trial:
+            size = _TRIAL_PART
+        parts[start] = size
+        begin += size
+        start = roots[min(begin, len(roots)) - 1] if roots else None
+    return parts
+
+
+def _round_up_quotient(dividend: int, divisor: int) -> int:
+    return -(-dividend // divisor)

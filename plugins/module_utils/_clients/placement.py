@@ -18,7 +18,10 @@ import itertools
 import typing as t
 import urllib.parse
 
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
+    Pace,
+    map_parallel,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Allocation,
@@ -45,9 +48,9 @@ _PROVIDER_MICROVERSION = "1.20"
 # (nested providers).
 _CANDIDATES_MICROVERSION = (1, 31)
 _NO_TYPE = "unknown"
-# Nova's own listing, which is read at the same time, takes longer. More parallel requests than
-# these would only slow it down.
-_LISTINGS_AT_ONCE = 4
+# How many requests to send at once. Nova's own listing, which is read at the same time, takes
+# longer, and more would only slow it down.
+_FEW, _MANY = 2, 4
 _SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 # The parts of a provider's details: each is a method of the reader, a field of ProviderDetails and
@@ -66,6 +69,12 @@ class PlacementReader:
         self._listing = api.choose_microversion(1, 28)
         # 1.38 adds the consumer's type.
         self._allocation = api.choose_microversion(1, 38)
+        self._pace = Pace(_FEW, _MANY, sample=2 * _MANY, default=_MANY)
+
+    @property
+    def workers(self) -> int:
+        """How many requests to send at once, as far as Placement has shown what is best."""
+        return self._pace.workers
 
     @property
     def retried(self) -> int:
@@ -86,7 +95,7 @@ class PlacementReader:
         Names and uuids that Placement does not know add nothing.
         """
         sharing = self._list_sharing_uuids()
-        trees = map_parallel(self._list_tree_entries, list(wanted))
+        trees = map_parallel(self._list_tree_entries, list(wanted), self.workers)
         return _parse_providers(itertools.chain.from_iterable(trees), sharing)
 
     def get_details(
@@ -98,7 +107,7 @@ class PlacementReader:
         """
         uuids = list(dict.fromkeys(providers))
         requests = list(itertools.product(uuids, parts))
-        answers = map_parallel(self._read_part, requests, stage="provider details")
+        answers = map_parallel(self._read_part, requests, self.workers, stage="provider details")
         values = dict(zip(requests, answers, strict=True))
         details = {}
         for uuid in uuids:
@@ -181,12 +190,8 @@ class PlacementReader:
         meanwhile has no allocations.
         """
         uuids = list(providers)
-        listings = map_parallel(
-            self._list_allocations_on_provider,
-            uuids,
-            _LISTINGS_AT_ONCE,
-            stage="allocations",
-            unit="providers",
+        listings = self._pace.map(
+            self._list_allocations_on_provider, uuids, stage="allocations", unit="providers"
         )
         allocations: dict[str, dict[str, dict[str, int]]] = {}
         for provider, listing in zip(uuids, listings, strict=True):
@@ -204,7 +209,7 @@ class PlacementReader:
 
     def get_allocations(self, consumers: Iterable[str]) -> list[Allocation]:
         """Return the allocations of `consumers` that are not empty, read concurrently."""
-        answers = map_parallel(self.get_allocation, list(consumers))
+        answers = map_parallel(self.get_allocation, list(consumers), self.workers)
         return [answer.value for answer in answers if answer.value and answer.value.resources]
 
     def _list_allocations_on_provider(self, provider: str) -> Mapping[str, t.Any]:

@@ -121,17 +121,17 @@ class AllocationReader:
         Placement waits until Nova has shown at which pace it lists them best.
         """
 
-        def read_at_pace() -> T:
-            self._nova.has_pace.wait()
+        def read_undisturbing() -> T:
+            self._nova.undisturbed.wait()
             return read()
 
         def list_nodes_to_the_end() -> Answer[tuple[Hypervisor, ...]]:
             try:
                 return list_nodes()
             finally:
-                self._nova.has_pace.set()
+                self._nova.undisturbed.set()
 
-        return run_parallel(read_at_pace, list_nodes_to_the_end)
+        return run_parallel(read_undisturbing, list_nodes_to_the_end)
 
     def _read_named_allocations(
         self,

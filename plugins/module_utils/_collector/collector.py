@@ -178,7 +178,11 @@ class Collector:
         hosts = choose_hosts_for_server_details(index)
         details = {}
         for servers in map_parallel(
-            self._nova.list_servers_on_host, hosts, stage="servers", unit="hosts"
+            self._nova.list_servers_on_host,
+            hosts,
+            self._nova.workers,
+            stage="servers",
+            unit="hosts",
         ):
             for server in servers:
                 details[server.uuid] = server

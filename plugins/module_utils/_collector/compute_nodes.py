@@ -73,7 +73,7 @@ def list_compute_nodes(
 
 def read_nodes(nova: NovaReader, uuids: Collection[str]) -> dict[str, Hypervisor] | None:
     """Return single compute nodes by uuid; None if Nova does not find one of them."""
-    answers = map_parallel(nova.get_hypervisor, sorted(uuids))
+    answers = nova.get_hypervisors(sorted(uuids))
     nodes = {}
     for answer in answers:
         if answer.value is None:
@@ -97,7 +97,9 @@ def add_servers(
     if hypervisors.request == LISTED_BY_SERVERS:
         ask = _list_servers_at_host
     servers_by_node = {}
-    answers = map_parallel(functools.partial(ask, nova), wanted, stage="servers", unit="hosts")
+    answers = map_parallel(
+        functools.partial(ask, nova), wanted, nova.workers, stage="servers", unit="hosts"
+    )
     for node, servers in zip(wanted, answers, strict=True):
         servers_by_node[node.uuid] = servers
     completed = []

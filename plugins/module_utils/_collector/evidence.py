@@ -210,7 +210,11 @@ class EvidenceReader:
                 servers.add(self._index.migrations[uuid].server)
         uuids = [*consumers, *sorted(servers - set(consumers))]
         answers = map_parallel(
-            self._placement.get_allocation, uuids, stage="allocations", unit="candidates"
+            self._placement.get_allocation,
+            uuids,
+            self._placement.workers,
+            stage="allocations",
+            unit="candidates",
         )
         return dict(zip(uuids, answers, strict=True))
 
@@ -249,6 +253,7 @@ class EvidenceReader:
         for collected in map_parallel(
             lambda consumer: self._lookups.collect_evidence(consumer, context),
             consumers,
+            self._nova.workers,
             stage="lookups",
             unit="candidates",
         ):

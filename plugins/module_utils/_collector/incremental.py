@@ -197,7 +197,7 @@ class IncrementalCollector(Collector):
             if server.uuid in allocations
             and memory.allocations.get(server.uuid) == allocations[server.uuid]
         ]
-        answers = map_parallel(self._placement.get_allocation, remembered)
+        answers = map_parallel(self._placement.get_allocation, remembered, self._placement.workers)
         for uuid, answer in zip(remembered, answers, strict=True):
             # One that cannot be read now is looked up again as a candidate.
             if answer.value is not None:
@@ -276,7 +276,7 @@ class IncrementalCollector(Collector):
 
     def _look_up_servers(self, uuids: Collection[str]) -> dict[str, Server]:
         """Return those of the consumers that are servers: their hosts say which shard has them."""
-        answers = map_parallel(self._nova.get_server, sorted(uuids))
+        answers = map_parallel(self._nova.get_server, sorted(uuids), self._nova.workers)
         return {answer.value.uuid: answer.value for answer in answers if answer.value is not None}
 
 

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import (
@@ -24,12 +25,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # The connection pool of a session keeps ten connections.
 WORKERS = 8
 
-# How many calls in parallel `map_at_best_pace` tries. They must take this part of the time of as
-# many calls one after the other to be worth it.
-_TRIED_WORKERS = 4
-_WORTHWHILE = 0.75
-# With how many items it finds that out.
-TRIAL = 3 + _TRIED_WORKERS
+# Many requests at once are worth it if they take at most this part of the time that few take.
+_WORTHWHILE = 0.95
 
 A = t.TypeVar("A")
 B = t.TypeVar("B")
@@ -63,36 +60,72 @@ def map_parallel(
             raise
 
 
-def map_at_best_pace(
-    function: Callable[[A], B], items: Sequence[A], chosen: Callable[[], object]
-) -> list[B]:
-    """Return `function` of each item, in their order, in parallel only where that is faster.
+class Pace:
+    """How many requests at once a service answers fastest.
 
-    A service with one process answers long requests more slowly in parallel than one after the
-    other, a service with several does not. So two items are timed alone and the next few together,
-    and the rest follows the faster way. The first `TRIAL` items should take about the same time.
-
-    chosen: called once the faster way is known, and other work no longer disturbs the measurement.
+    One process that handles requests in threads answers many at once more slowly than a few.
+    Several processes do not. The first `map` with enough items finds out which it is, for all that
+    follows.
     """
-    if len(items) <= TRIAL:
-        chosen()
-        return [function(item) for item in items]
-    # The first call may have to connect, so it is not timed.
-    results = [function(items[0])]
-    alone = 0.0
-    for item in items[1:3]:
+
+    def __init__(self, few: int, many: int, sample: int, default: int) -> None:
+        """Begin with `default` requests at once.
+
+        few, many: the numbers of requests at once that are compared.
+        sample: with how many items `few` is timed, twice.
+        """
+        self._few = few
+        self._many = many
+        self._sample = sample
+        self._measured = False
+        self.workers = default
+        # Set once no measurement is to come that other work would disturb.
+        self.undisturbed = threading.Event()
+
+    @property
+    def trial(self) -> int:
+        """With how many items the pace is found out. They should take about the same time."""
+        return 1 + 2 * self._sample + max(self._many, 2 * self._sample)
+
+    @property
+    def prefers_few(self) -> bool:
+        """Whether the service has shown that it is not faster with many requests at once."""
+        return self._measured and self.workers == self._few
+
+    def choose_few(self) -> None:
+        """Send few requests at once, as another measurement of the same service suggests."""
+        self._measured, self.workers = True, self._few
+
+    def map(
+        self, function: Callable[[A], B], items: Sequence[A], stage: str = "", unit: str = ""
+    ) -> list[B]:
+        """Return `function` of each item, in their order, as `map_parallel` does."""
+        with PROGRESS.run_stage(stage, len(items), unit) as counted:
+            call = counted.count_calls(function)
+            results: list[B] = []
+            if not self._measured and len(items) > self.trial:
+                results = self._measure(call, items[: self.trial])
+            self.undisturbed.set()
+            return results + map_parallel(call, items[len(results) :], self.workers)
+
+    def _measure(self, call: Callable[[A], B], items: Sequence[A]) -> list[B]:
+        # The first call may have to connect, so it is not timed.
+        results = [call(items[0])]
+        with_few = 0.0
+        for _attempt in range(2):
+            sample = items[len(results) :][: self._sample]
+            began = read_monotonic_clock()
+            results += map_parallel(call, sample, self._few)
+            # Some of them may end at once, such as a marker that the service refuses.
+            with_few = max(with_few, (read_monotonic_clock() - began) / len(sample))
+        rest = items[len(results) :]
         began = read_monotonic_clock()
-        results.append(function(item))
-        # One of them may end at once, such as a marker that the service refuses.
-        alone = max(alone, read_monotonic_clock() - began)
-    began = read_monotonic_clock()
-    results += map_parallel(function, items[3:TRIAL], _TRIED_WORKERS)
-    together = (read_monotonic_clock() - began) / _TRIED_WORKERS
-    chosen()
-    workers = 1
-    if together < alone * _WORTHWHILE:
-        workers = _TRIED_WORKERS
-    return results + map_parallel(function, items[TRIAL:], workers)
+        results += map_parallel(call, rest, self._many)
+        with_many = (read_monotonic_clock() - began) / len(rest)
+        self._measured, self.workers = True, self._many
+        if with_many > with_few * _WORTHWHILE:
+            self.workers = self._few
+        return results
 
 
 def run_parallel(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:

@@ -57,6 +57,7 @@ class Site(World):
     def reading(self) -> Collector:
         known = self.snapshot().evidence
         placement = types.SimpleNamespace(
+            workers=8,
             retried=0,
             get_allocation=lambda uuid: known[uuid].allocation,
             get_details=self._details,
@@ -65,6 +66,7 @@ class Site(World):
             ),
         )
         nova = types.SimpleNamespace(
+            workers=8,
             list_services=lambda: self.snapshot().services,
             list_migrations=lambda: self.snapshot().migrations,
             list_migrations_of_server=lambda uuid: known[uuid].migrations,

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._common import parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
     WORKERS,
-    map_at_best_pace,
+    Pace,
     map_parallel,
 )
 
@@ -90,35 +90,67 @@ def test_no_call_is_running_when_an_error_is_raised() -> None:
     assert running == set()
 
 
-@pytest.mark.parametrize(("together", "at_once"), [(3.5, 1), (2.5, 4)])
-def test_rest_runs_in_parallel_only_if_the_trial_was_faster(together: float, at_once: int) -> None:
-    """A call takes a second, and one ends at once; four in parallel take `together` seconds."""
-    times = iter([0.0, 1.0, 1.0, 1.1, 1.1, 1.1 + together])
-    running, most, seen = set(), 0, 0
-    lock = threading.Lock()
+class Calls:
+    """Counts calls, and how many of them run at once."""
 
-    def call(number: int) -> int:
-        nonlocal most, seen
-        with lock:
-            seen += 1
-            running.add(number)
-            most = max(most, len(running)) if number >= 7 else 0
+    def __init__(self) -> None:
+        self.begun = 0
+        self.most = 0
+        self._running = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, number: int) -> int:
+        with self._lock:
+            self.begun += 1
+            self._running += 1
+            self.most = max(self.most, self._running)
         time.sleep(0.005)
-        with lock:
-            running.discard(number)
+        with self._lock:
+            self._running -= 1
         return number
 
-    begun_before_choice: list[int] = []
+
+@pytest.mark.parametrize(("together", "at_once"), [(4.0, 1), (3.5, 4)])
+def test_many_calls_run_at_once_only_if_a_trial_was_faster(together: float, at_once: int) -> None:
+    """A call takes a second, and one ends at once; four in parallel take `together` seconds."""
+    pace = Pace(few=1, many=4, sample=1, default=2)
+    times = iter([0.0, 1.0, 1.0, 1.1, 1.1, 1.1 + together])
+    rest = Calls()
+
+    def call(number: int) -> int:
+        assert pace.undisturbed.is_set() == (number >= pace.trial)
+        return rest(number) if number >= pace.trial else number
+
     with mock.patch.object(parallel, "read_monotonic_clock", lambda: next(times)):
-        results = map_at_best_pace(call, range(40), lambda: begun_before_choice.append(seen))
-    assert results == list(range(40))
-    assert most == at_once
-    assert begun_before_choice == [7]
+        assert pace.map(call, range(40)) == list(range(40))
+    assert (rest.begun, rest.most) == (40 - pace.trial, at_once)
+    assert (pace.workers, pace.prefers_few) == (at_once, at_once == 1)
 
 
 def test_few_items_need_no_trial() -> None:
-    chosen = mock.Mock()
+    pace, calls = Pace(few=1, many=4, sample=1, default=2), Calls()
 
-    assert map_at_best_pace(str, range(7), chosen) == [str(number) for number in range(7)]
-    assert map_at_best_pace(str, [], chosen) == []
-    assert chosen.call_count == 2
+    assert pace.map(calls, range(pace.trial)) == list(range(pace.trial))
+    assert pace.map(calls, []) == []
+    assert (calls.most, pace.prefers_few, pace.undisturbed.is_set()) == (2, False, True)
+
+
+def test_pace_is_found_out_once() -> None:
+    pace, calls = Pace(few=1, many=4, sample=1, default=2), Calls()
+    pace.choose_few()
+
+    assert pace.map(calls, range(20)) == list(range(20))
+    assert (calls.most, pace.prefers_few) == (1, True)
+
+
+def test_error_in_a_trial_ends_the_map() -> None:
+    pace, calls = Pace(few=1, many=4, sample=1, default=2), Calls()
+
+    def fail(number: int) -> int:
+        if number == 4:
+            raise ValueError("refused")
+        return calls(number)
+
+    with pytest.raises(ValueError, match="refused"):
+        pace.map(fail, range(40))
+    assert calls.begun < pace.trial

@@ -162,6 +162,8 @@ class Cloud:
     `script` has what happens before which request.
     """
 
+    workers = 1
+
     def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
         self.life = life
         self.world = life.nova.world
@@ -241,8 +243,8 @@ class Cloud:
     # Nova
 
     lists_changed_migrations = True
-    has_pace = threading.Event()
-    has_pace.set()
+    undisturbed = threading.Event()
+    undisturbed.set()
 
     def get_hypervisor(self, uuid: str) -> t.Any:
         self.happens()
@@ -250,6 +252,9 @@ class Cloud:
             if node.uuid == uuid:
                 return answer("GET /os-hypervisors/", 200, d.replace(node, servers=None))
         return answer("GET /os-hypervisors/", 404)
+
+    def get_hypervisors(self, uuids: t.Iterable[str]) -> t.Any:
+        return [self.get_hypervisor(uuid) for uuid in uuids]
 
     def list_services(self) -> t.Any:
         self.happens()
@@ -384,7 +389,10 @@ class Cloud:
 
 
 def _one_after_another(
-    function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any], **_stage: str
+    function: t.Callable[[t.Any], t.Any],
+    items: t.Iterable[t.Any],
+    _workers: int = 1,
+    **_stage: str,
 ) -> list[t.Any]:
     return list(map(function, items))
 
