@@ -89,12 +89,12 @@ _value:
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
-    CommandResult,
-    DetectionResult,
-    ReadResult,
-    determine_heal_outcome,
-)
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
+        CommandResult,
+        DetectionResult,
+        ReadResult,
+    )
 
 
 def heal_outcome(
@@ -104,6 +104,11 @@ def heal_outcome(
     after: DetectionResult,
     dry: bool,
 ) -> dict[str, t.Any]:
+    # Ansible reads all filters of a collection in each task that uses one of them.
+    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
+        determine_heal_outcome,
+    )
+
     return d.asdict(determine_heal_outcome(before, called, read, after, dry))
 
 

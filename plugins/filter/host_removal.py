@@ -65,16 +65,17 @@ _value:
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import (
-    describe_host_removal,
-)
-
 
 def host_removal(
     after: t.Mapping[str, t.Any],
     before: t.Mapping[str, t.Any],
     providers: t.Iterable[t.Mapping[str, t.Any]],
 ) -> dict[str, t.Any]:
+    # Ansible reads all filters of a collection in each task that uses one of them.
+    from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import (
+        describe_host_removal,
+    )
+
     return d.asdict(describe_host_removal(before, after, providers))
 
 

@@ -65,14 +65,15 @@ _value:
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import (
-    select_leftover_changes,
-)
-
 
 def leftover_changes(
     detected: t.Mapping[str, t.Any], kinds: t.Collection[str], host: str
 ) -> dict[str, t.Any]:
+    # Ansible reads all filters of a collection in each task that uses one of them.
+    from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import (
+        select_leftover_changes,
+    )
+
     return d.asdict(select_leftover_changes(detected, kinds, host))
 
 

@@ -315,8 +315,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.progress i
     progress_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    FAILED,
     build_diff,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     failures_option,

@@ -19,7 +19,10 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
+    SKIPPED,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping

@@ -22,7 +22,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
+    SKIPPED,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping

@@ -41,7 +41,7 @@ Side = t.Literal["before", "after"]
 
 DELETE_PROVIDERS: t.Final = "delete_providers"
 
-# The outcome of a change that was made, by its action, and of a change that was not made.
+# The outcome of a change that was made, by its action. The other outcomes are in `outcomes`.
 OUTCOME_BY_ACTION: dict[str, str] = {
     "remove": "removed",
     "reduce": "reduced",
@@ -49,9 +49,6 @@ OUTCOME_BY_ACTION: dict[str, str] = {
     "create": "created",
     DELETE_PROVIDERS: "removed",
 }
-SKIPPED, FAILED = "skipped", "failed"
-# The outcome when the allocations before a change were restored from its journal.
-RESTORED = "restored"
 
 
 @d.dataclass(frozen=True)

@@ -26,8 +26,10 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
     MAX_RETURNED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    FAILED,
     OUTCOME_BY_ACTION,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
     SKIPPED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import NOT_TRIED

@@ -29,8 +29,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    FAILED,
     OUTCOME_BY_ACTION,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
     SKIPPED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope

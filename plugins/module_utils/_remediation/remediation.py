@@ -29,11 +29,13 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    FAILED,
     OUTCOME_BY_ACTION,
-    SKIPPED,
     build_body,
     is_same_allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
+    SKIPPED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     MAX_FAILURES,

@@ -25,12 +25,14 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
-    FAILED,
-    RESTORED,
-    SKIPPED,
     Change,
     build_body,
     is_same_allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
+    RESTORED,
+    SKIPPED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     MAX_FAILURES,

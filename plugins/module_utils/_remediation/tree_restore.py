@@ -37,7 +37,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditio
     find_tree,
     require_compute_nodes,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
     FAILED,
     RESTORED,
     SKIPPED,

@@ -18,6 +18,8 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
     FAILED,
     SKIPPED,
 )

@@ -24,8 +24,10 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
-    FAILED,
     OUTCOME_BY_ACTION,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
     SKIPPED,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (

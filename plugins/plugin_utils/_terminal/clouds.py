@@ -19,7 +19,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
+    SKIPPED,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     CHANGED,

@@ -24,10 +24,12 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
-    FAILED,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     get_finding_subject,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
