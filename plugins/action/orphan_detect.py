@@ -8,6 +8,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.plugin_utils._cloud_module import (
     can_run_in_process,
+    pause_garbage_collection,
     run_in_process,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._progress import (
@@ -30,7 +31,8 @@ class ActionModule(ProgressActionModule):
         if not can_run_in_process(self, task_vars):
             return super().run(tmp, task_vars)
         # Not at the top of the file: the main process reads it too, for half a second.
-        from ansible_collections.osops.placement.plugins.modules import orphan_detect
+        with pause_garbage_collection():
+            from ansible_collections.osops.placement.plugins.modules import orphan_detect
 
         with show_progress(self, task_vars or {}):
             return run_in_process(self, orphan_detect)
