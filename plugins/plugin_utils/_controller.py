@@ -20,6 +20,9 @@ import os
 import sys
 import typing as t
 
+from ansible.errors import AnsibleError
+from ansible.plugins.loader import filter_loader, test_loader
+
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     PlacementToolsError,
 )
@@ -28,6 +31,19 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable
 
     from ansible.plugins.action import ActionBase
+
+
+def preload_filters() -> None:
+    """Have Ansible read its filters and tests, and our filters, in this process.
+
+    Ansible reads an action plugin in its main process, and then forks one process for each task.
+    These processes would read all filters again, which takes longer than most of our tasks.
+    """
+    # A filter that cannot be read is reported by the task that uses it.
+    with contextlib.suppress(AnsibleError, KeyError):
+        # One filter of a collection is enough: Ansible always reads all of them.
+        filter_loader.get("osops.placement.record_stage")
+        test_loader.get("ansible.builtin.success")
 
 
 @d.dataclass(frozen=True)
