@@ -11,13 +11,13 @@ from ansible_collections.osops.placement.plugins.plugin_utils._cloud_module impo
     pause_garbage_collection,
     run_in_process,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._controller import preload_filters
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import preload_shared_code
 from ansible_collections.osops.placement.plugins.plugin_utils._progress import (
     ProgressActionModule,
     show_progress,
 )
 
-preload_filters()
+preload_shared_code()
 
 
 class ActionModule(ProgressActionModule):

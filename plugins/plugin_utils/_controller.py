@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses as d
+import importlib
 import os
 import sys
 import typing as t
@@ -33,12 +34,18 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.plugins.action import ActionBase
 
 
-def preload_filters() -> None:
-    """Have Ansible read its filters and tests, and our filters, in this process.
+# It imports all models, and the other rooms that the plan and the reports need.
+_SHARED = "ansible_collections.osops.placement.plugins.module_utils._findings.document"
 
-    Ansible reads an action plugin in its main process, and then forks one process for each task.
-    These processes would read all filters again, which takes longer than most of our tasks.
+
+def preload_shared_code() -> None:
+    """Read in this process what several tasks of a run need.
+
+    Ansible reads an action plugin in its main process, which then forks one process for each task.
+    What the main process has not read before, each of these processes reads again, and compiles:
+    Ansible keeps no bytecode of a collection.
     """
+    importlib.import_module(_SHARED)
     # A filter that cannot be read is reported by the task that uses it.
     with contextlib.suppress(AnsibleError, KeyError):
         # One filter of a collection is enough: Ansible always reads all of them.
