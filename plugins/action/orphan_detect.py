@@ -8,16 +8,15 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.plugin_utils._cloud_module import (
     can_run_in_process,
-    pause_garbage_collection,
     run_in_process,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._controller import preload_shared_code
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import prepare_to_fork
 from ansible_collections.osops.placement.plugins.plugin_utils._progress import (
     ProgressActionModule,
     show_progress,
 )
 
-preload_shared_code()
+prepare_to_fork()
 
 
 class ActionModule(ProgressActionModule):
@@ -34,8 +33,7 @@ class ActionModule(ProgressActionModule):
         if not can_run_in_process(self, task_vars):
             return super().run(tmp, task_vars)
         # Not at the top of the file: the main process reads it too, for half a second.
-        with pause_garbage_collection():
-            from ansible_collections.osops.placement.plugins.modules import orphan_detect
+        from ansible_collections.osops.placement.plugins.modules import orphan_detect
 
         with show_progress(self, task_vars or {}):
             return run_in_process(self, orphan_detect)

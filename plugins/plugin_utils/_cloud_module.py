@@ -14,8 +14,6 @@ than to read a small cloud.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import logging
 import sys
 import typing as t
@@ -28,7 +26,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._controller import
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from ansible.plugins.action import ActionBase
 
@@ -62,28 +60,11 @@ def _has_secrets(args: Mapping[str, t.Any]) -> bool:
 
 
 def _has_openstacksdk() -> bool:
-    with pause_garbage_collection():
-        from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
-            OPENSTACKSDK_IMPORT_ERROR,
-        )
+    from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
+        OPENSTACKSDK_IMPORT_ERROR,
+    )
 
     return OPENSTACKSDK_IMPORT_ERROR is None
-
-
-@contextlib.contextmanager
-def pause_garbage_collection() -> Iterator[None]:
-    """Collect no garbage for as long as the context lasts, in which only imports are done.
-
-    They leave next to none, but so many objects that all those of Ansible would be searched too,
-    again and again. This takes a sixth of the time of the imports.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def run_in_process(action: t.Any, module: t.Any) -> dict[str, t.Any]:

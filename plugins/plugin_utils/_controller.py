@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses as d
+import gc
 import importlib
 import os
 import sys
@@ -38,8 +39,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _SHARED = "ansible_collections.osops.placement.plugins.module_utils._findings.document"
 
 
-def preload_shared_code() -> None:
-    """Read in this process what several tasks of a run need.
+def prepare_to_fork() -> None:
+    """Read in this process what several tasks of a run need, and keep it in shared memory.
 
     Ansible reads an action plugin in its main process, which then forks one process for each task.
     What the main process has not read before, each of these processes reads again, and compiles:
@@ -51,6 +52,9 @@ def preload_shared_code() -> None:
         # One filter of a collection is enough: Ansible always reads all of them.
         filter_loader.get("osops.placement.record_stage")
         test_loader.get("ansible.builtin.success")
+    # Each garbage collection in a forked process would search all objects of Ansible, and copy the
+    # memory that they are in.
+    gc.freeze()
 
 
 @d.dataclass(frozen=True)
