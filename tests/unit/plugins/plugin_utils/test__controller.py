@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import types
 import typing as t
@@ -138,3 +139,52 @@ def test_error_becomes_a_failure_that_keeps_the_warnings(tmp_path: Path) -> None
         "msg": "No.",
         "warnings": ["Look out."],
     }
+
+
+# Run in a process of their own, because this one has imported everything.
+_READ_FILTERS = """
+import sys
+from ansible.plugins.loader import filter_loader, init_plugin_loader
+init_plugin_loader()
+filter_loader.get("osops.placement.record_stage")
+prefix = "ansible_collections.osops.placement.plugins."
+for name, module in sorted(sys.modules.items()):
+    if name.startswith(prefix) and not hasattr(module, "__path__"):
+        print(name.removeprefix(prefix))
+"""
+_READ_ACTION_PLUGIN = """
+import gc
+import sys
+from ansible.plugins.loader import action_loader, init_plugin_loader
+init_plugin_loader()
+action_loader.get("osops.placement.orphan_detect", class_only=True)
+for ending in ("plugins.filter.record_stage", "openstack"):
+    print(any(name.endswith(ending) for name in sys.modules))
+print(gc.get_freeze_count() > 0)
+"""
+
+
+def _run_python(code: str) -> list[str]:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    environment = {**os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_filters_import_little_because_each_task_reads_them() -> None:
+    read = [name for name in _run_python(_READ_FILTERS) if not name.startswith("filter.")]
+
+    assert read == [
+        "module_utils._common.text",
+        "module_utils._findings.coverage",
+        "module_utils._models.outcomes",
+        "plugin_utils._paths",
+        "plugin_utils._run",
+    ]
+
+
+def test_main_process_reads_filters_for_all_tasks_but_not_openstacksdk() -> None:
+    has_filters, has_openstacksdk, is_frozen = _run_python(_READ_ACTION_PLUGIN)
+
+    assert (has_filters, has_openstacksdk, is_frozen) == ("True", "False", "True")
