@@ -16,6 +16,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._progress import (
     show_progress,
 )
 
+# Not in `run`, which is called in the process of one task.
 prepare_to_fork()
 
 
