@@ -168,6 +168,9 @@ class ListingReader:
         """
         rows: list[t.Any] = []
         marker, size = start, listing.parts.get(start, listing.page_size)
+        # A strand that does not end with its first page is in another order than Placement's, and
+        # may be long.
+        page_size = max(listing.parts.values(), default=listing.page_size)
         last_page: Reply | None = None
         while True:
             reply, page = self._read_page(listing, size, marker)
@@ -181,9 +184,9 @@ class ListingReader:
             rows += page_rows
             stage.advance(len(page_rows))
             if not identities:
-                if size == listing.page_size:
+                if size == MAX_PAGE:
                     return _Strand(start, rows, reply)
-                last_page, size = None, listing.page_size
+                last_page, size = None, MAX_PAGE
                 continue
             begins_next_strand = not listing.parts.keys().isdisjoint(identities)
             if begins_next_strand or identities[-1] == marker:
@@ -191,10 +194,7 @@ class ListingReader:
             last_page = None
             if listing.is_last_page(reply):
                 last_page = reply
-            marker = identities[-1]
-            if len(listing.parts) < 2 and len(identities) < size:
-                # There are probably no more, and only an empty page of this size shows that.
-                size = listing.page_size
+            marker, size = identities[-1], page_size
 
     def _read_page(
         self, listing: Listing[T], size: int, marker: str | None

@@ -29,10 +29,10 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.lookups
     merge_evidence,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.provider_details import (
+    add_inventories,
     list_covered_roots_without_node,
     read_details,
     read_missing_traits,
-    read_shown_inventories,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
     list_services,
@@ -144,15 +144,16 @@ class EvidenceReader:
         left_out: how many more candidates there would have been.
         """
         answers = self._read_allocations_of(consumers)
+        named = consumers
         if self._scope.shard:
             consumers = self._select_in_shard(consumers, answers, server_details or {})
         allocations = [answer.value.resources for answer in answers.values() if answer.value]
         self._read_traits(allocations)
         self._hosts.look_up_roots(find_roots_without_node(self._index, allocations))
-        # In parallel, because the inventories are only shown.
+        # In parallel, because no proof that an allocation is orphaned rests on the inventories.
         (candidates, evidence), details = run_parallel(
             lambda: self._look_up_consumers(consumers, answers),
-            lambda: self._read_shown_details(consumers),
+            lambda: self._read_inventories(named),
         )
         return Snapshot(
             **vars(self._read_last_listings(evidence)),
@@ -173,11 +174,11 @@ class EvidenceReader:
             self._placement, self._index, allocations, self._details
         )
 
-    def _read_shown_details(self, consumers: Sequence[str]) -> dict[str, ProviderDetails]:
-        """Return the details that were read, with those that a report shows."""
+    def _read_inventories(self, consumers: Sequence[str]) -> dict[str, ProviderDetails]:
+        """Return the details, with the inventories of the providers that consumers name."""
         if self._fresh or self._index.listings.hypervisors.value is None:
             return self._details
-        return read_shown_inventories(self._placement, self._index, consumers, self._details)
+        return add_inventories(self._placement, self._index, consumers, self._details)
 
     def _read_last_listings(self, evidence: Mapping[str, Evidence]) -> Listings:
         """Return the listings as they are at the end of the reading.

@@ -33,7 +33,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ListingsIndex,
     )
 
-# The inventories of at most so many providers are read only to be shown.
+# The inventories of at most so many providers are read only because candidates name them.
 _MAX_DETAILED_PROVIDERS = 100
 
 
@@ -64,7 +64,7 @@ def read_details(
     }
 
 
-def read_shown_inventories(
+def add_inventories(
     placement: PlacementReader,
     index: ListingsIndex,
     candidates: Iterable[str],
@@ -72,7 +72,8 @@ def read_shown_inventories(
 ) -> dict[str, ProviderDetails]:
     """Return `details`, with the inventories of the providers of the candidates.
 
-    They prove nothing, and cost a request each, so they are read only if they are few.
+    They only show how full these providers are, and cost a request each, so they are read only if
+    they are few.
     """
     completed = dict(details)
     allocated = _list_allocated_providers(index, candidates)

@@ -149,9 +149,13 @@ def _find_roots_of_migrations(index: ListingsIndex, consumers: Collection[str]) 
 
 def _find_hosts_with_several_services(index: SnapshotIndex) -> set[str]:
     """Return the hosts that may have another compute node of the same name in another cell."""
-    services = index.snapshot.services.value or ()
-    counts = collections.Counter(service.host for service in services if service.binary == COMPUTE)
-    return {host for host, count in counts.items() if count > 1}
+    found = set()
+    # An API worker that does not know one of the cells hides it in one answer.
+    for answer in (index.snapshot.services, index.snapshot.services_after):
+        services = answer.value or ()
+        counts = collections.Counter(row.host for row in services if row.binary == COMPUTE)
+        found |= {host for host, count in counts.items() if count > 1}
+    return found
 
 
 def _has_node_at(index: SnapshotIndex, host: str, name: str | None) -> bool:

@@ -47,7 +47,7 @@ def read_samples(
     for count in _SAMPLED_FROM:
         servers = _list_servers_to_sample(nova, hosts, count)
         placed = [server for server in servers if server.host]
-        if any(server.project != own_project for server in placed):
+        if sum(server.project != own_project for server in placed) >= _SAMPLES:
             break
     chosen = choose_samples(placed, own_project, _SAMPLES)
     looked_up = map_parallel(lambda server: nova.get_server(server.uuid), chosen)

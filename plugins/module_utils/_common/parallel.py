@@ -46,11 +46,16 @@ def map_parallel(
     stage, unit: the name of the stage of the progress in which the items are counted, and what they
         are; without a name they are not shown.
     """
-    with (
-        PROGRESS.run_stage(stage, len(items), unit) as counted,
-        concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool,
-    ):
+    with PROGRESS.run_stage(stage, len(items), unit) as counted:
         call = counted.count_calls(function)
+        if workers == 1 or len(items) == 1:
+            # In this thread, where an interrupt ends a request that hangs.
+            return [call(item) for item in items]
+        return _map_in_threads(call, items, workers)
+
+
+def _map_in_threads(call: Callable[[A], B], items: Sequence[A], workers: int) -> list[B]:
+    with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(call, item) for item in items]
         try:
             return [future.result() for future in futures]

@@ -116,7 +116,7 @@ class Remediation:
         Raises UnsoundReading before the first step when the cloud as a whole is not sound.
         """
         listings = self._reading.begin_renewal(
-            {step.change.consumer for step in steps}, _list_providers(steps)
+            {step.change.consumer for step in steps}, list_providers(steps)
         )
         if failed_checks := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
@@ -183,7 +183,8 @@ class Remediation:
         except Exception as error:
             reason = describe_unexpected(error)
             raise _Unproven(f"It could not be verified again. {reason}") from error
-        if read_monotonic_clock() - began > _MAX_PROOF_AGE:
+        is_written = self._journal is not None
+        if is_written and read_monotonic_clock() - began > _MAX_PROOF_AGE:
             raise _Unproven(
                 f"Its proof took longer than {_MAX_PROOF_AGE} seconds, "
                 "and was then too old to rely on."
@@ -222,7 +223,7 @@ class Remediation:
         return outcomes
 
 
-def _list_providers(steps: Sequence[Step]) -> set[str] | None:
+def list_providers(steps: Sequence[Step]) -> set[str] | None:
     """Return the providers on which the steps find an allocation.
 
     The result is None if a step adds amounts: which compute node these have to be on, only the

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from unittest import mock
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     READ_ONE_BY_ONE,
+    Scope,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+    list_providers,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (  # noqa: E501
     Cloud,
+    begun_swap,
     open_collector,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -78,6 +86,21 @@ def test_host_that_only_a_lookup_names_is_read_next(cloud: CountingCloud) -> Non
     assert cloud.listed == 0
     assert cloud.read == [cloud.there, cloud.here]
     assert _verdicts(snapshot) == [("extra_host", "orphaned")]
+
+
+def test_swap_is_proven_by_the_compute_nodes_of_both_consumers() -> None:
+    cloud = Cloud(begun_swap("resize"), {})
+    with open_collector(cloud) as reading:
+        found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
+        [swap] = [finding for finding in found if finding.kind == "unreverted_allocation"]
+        assert isinstance(swap.change, Change)
+        providers = list_providers([Step(swap.id, swap.kind, swap.change)])
+        with mock.patch.object(cloud, "list_hypervisors", side_effect=AssertionError("listed")):
+            reading.begin_renewal({swap.change.consumer}, providers)
+            snapshot = reading.renew([swap.change.consumer])
+        again = judge(snapshot, NO_MINIMUM_AGE)
+
+    assert [finding.change for finding in again] == [swap.change]
 
 
 def test_provider_without_a_compute_node_makes_all_be_listed(cloud: CountingCloud) -> None:

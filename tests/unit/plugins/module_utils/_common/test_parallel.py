@@ -37,6 +37,14 @@ def test_empty_list_gives_an_empty_list() -> None:
     assert map_parallel(str, []) == []
 
 
+@pytest.mark.parametrize(("count", "workers"), [(1, WORKERS), (3, 1)])
+def test_calls_one_after_the_other_stay_in_the_same_thread(count: int, workers: int) -> None:
+    """An interrupt would not end a request that hangs in another thread."""
+    threads = map_parallel(lambda _item: threading.get_ident(), range(count), workers)
+
+    assert threads == [threading.get_ident()] * count
+
+
 def test_calls_run_at_the_same_time() -> None:
     """Each waits until all have started: one after the other they would never end."""
     all_there = threading.Barrier(WORKERS, timeout=10)

@@ -23,6 +23,7 @@ from unittest import mock
 
 import hypothesis
 import hypothesis.strategies as st
+import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients import allocation_writer
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
@@ -437,7 +438,7 @@ def remediate(
     found: t.Iterable[Finding],
     but: t.Collection[str] = (),
 ) -> None:
-    """Make the changes of all orphans in `found`, but not those of some kinds."""
+    """Make the changes of all orphans in `found` and all swaps, but not those of some kinds."""
     newest = types.SimpleNamespace(max_microversion=(1, 37))
     adapter = types.SimpleNamespace(
         get_endpoint=lambda: "http://placement",
@@ -450,8 +451,8 @@ def remediate(
     steps = [
         Step(finding.id, finding.kind, finding.change)
         for finding in found
-        if finding.verdict == ORPHANED
-        and isinstance(finding.change, Change)
+        if isinstance(finding.change, Change)
+        and (finding.verdict == ORPHANED or finding.change.partner)
         and finding.kind not in but
     ]
     writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
@@ -493,3 +494,28 @@ def test_generated_races_end_in_changes() -> None:
         lambda cloud: bool(run(cloud)),
         settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]),
     )
+
+
+def begun_swap(operation: str) -> Life:
+    """Return a life in which a move was reverted, and its allocations were not."""
+    return left_over(operation, "refuses", 3, ("fail", "finish", "reset"))
+
+
+@pytest.mark.parametrize("operation", ["resize", "migrate"])
+def test_swap_is_written_wherever_nova_does_nothing(operation: str) -> None:
+    cloud = Cloud(begun_swap(operation), {})
+
+    assert [change.action for change in run(cloud)] != []
+    assert not cloud.wrong
+
+
+@pytest.mark.parametrize("operation", ["resize", "migrate"])
+def test_swap_takes_nothing_needed_whatever_nova_begins_meanwhile(operation: str) -> None:
+    names = sorted(begun_swap(operation).possible())
+    assert names
+    for first in range(1, 2 * LONGEST, 3):
+        for name in names:
+            script = dict.fromkeys(range(first, 3 * LONGEST), "go on")
+            cloud = Cloud(begun_swap(operation), {**script, first: f"begin {name}"})
+            run(cloud)
+            assert not cloud.wrong, (first, name, cloud.wrong)
