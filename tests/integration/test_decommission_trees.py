@@ -240,7 +240,7 @@ def test_conflicting_name_is_freed_for_the_new_compute_node(
     reason = _only_finding(second, "name_conflict")["reason"]
     world.restart(host)
 
-    assert f"is {new} now" in reason and f"restart nova-compute on {host}" in reason
+    assert f"has the UUID {new}, but" in reason and f"restart nova-compute on {host}" in reason
     assert [provider["uuid"] for provider in _deleted(second)["providers"]] == [old]
     assert placement.providers()[host] == new
     assert list(placement.held(world.boot(host))) == [new]

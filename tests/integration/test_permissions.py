@@ -218,8 +218,8 @@ def test_hidden_hosts_of_migrations_forbid_every_change(
     world.sql(
         CELL1,
         (
-            "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? "
-            "AND dest_compute = 'compute-2'"
+            "UPDATE migrations SET status = 'error', updated_at = CURRENT_TIMESTAMP "
+            "WHERE instance_uuid = ? AND dest_compute = 'compute-2'"
         ),
         server,
     )
@@ -264,8 +264,8 @@ def test_removal_by_the_auditor_is_refused_with_the_name_of_the_rule(
 
     assert run.status != 0
     assert (
-        f"Policy does not allow {WRITING} to be performed. Use credentials whose role may do this"
-        in run.told
+        f"Policy does not allow {WRITING} to be performed. Use credentials with a role that may "
+        "do this (admin by default)." in run.told
     )
     assert {outcome["outcome"] for outcome in run.read("remediation.json")["outcomes"]} == {
         "failed"
