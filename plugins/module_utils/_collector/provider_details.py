@@ -21,7 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.index im
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
@@ -75,19 +75,14 @@ def add_inventories(
     They only show how full these providers are, and cost a request each, so they are read only if
     they are few.
     """
-    completed = dict(details)
     allocated = _list_allocated_providers(index, candidates)
     if len(allocated) > _MAX_DETAILED_PROVIDERS:
-        return completed
+        return dict(details)
     wanted = []
     for uuid in sorted(allocated & set(index.providers)):
         if uuid not in details or not details[uuid].inventories:
             wanted.append(uuid)
-    for uuid, read in placement.get_details(wanted, ("inventories",)).items():
-        # The traits that were read before stay.
-        before = details.get(uuid, ProviderDetails())
-        completed[uuid] = d.replace(before, inventories=read.inventories)
-    return completed
+    return _add_part(placement, details, wanted, "inventories")
 
 
 def read_missing_traits(
@@ -108,13 +103,23 @@ def read_missing_traits(
             if provider is not None and not provider.sharing:
                 roots.add(provider.root)
     wanted = sorted(root for root in roots if root not in index.nodes and root not in known)
+    return _add_part(placement, details, wanted, "traits")
+
+
+def _add_part(
+    placement: PlacementReader,
+    details: Mapping[str, ProviderDetails],
+    providers: Sequence[str],
+    part: str,
+) -> dict[str, ProviderDetails]:
+    """Return `details`, with one more part of some providers, a field of ProviderDetails."""
     completed = dict(details)
-    if not wanted:
+    if not providers:
         return completed
-    for root, read in placement.get_details(wanted, ("traits",)).items():
-        # The inventories that were read before stay.
-        before = details.get(root, ProviderDetails())
-        completed[root] = d.replace(before, traits=read.traits)
+    for uuid, read in placement.get_details(providers, (part,)).items():
+        # What was read of it before stays.
+        before = details.get(uuid, ProviderDetails())
+        completed[uuid] = d.replace(before, **{part: getattr(read, part)})
     return completed
 
 

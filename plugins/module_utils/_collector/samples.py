@@ -27,7 +27,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 # How many servers are looked up to test the credentials, from how many hosts they are taken, and
-# from how many servers of each: from more where the first few are all of our own project.
+# from how many servers of each: from more where too few of the first are of other projects.
 _SAMPLES = 3
 _SAMPLED_HOSTS = 3
 _SAMPLED_FROM = (4, 20)

@@ -119,18 +119,25 @@ class Pace:
         with_few = 0.0
         for _attempt in range(2):
             sample = items[len(results) :][: self._sample]
-            began = read_monotonic_clock()
-            results += map_parallel(call, sample, self._few)
+            seconds, found = _time_parallel(call, sample, self._few)
+            results += found
             # Some of them may end at once, such as a marker that the service refuses.
-            with_few = max(with_few, (read_monotonic_clock() - began) / len(sample))
-        rest = items[len(results) :]
-        began = read_monotonic_clock()
-        results += map_parallel(call, rest, self._many)
-        with_many = (read_monotonic_clock() - began) / len(rest)
+            with_few = max(with_few, seconds)
+        with_many, found = _time_parallel(call, items[len(results) :], self._many)
+        results += found
         self._measured, self.workers = True, self._many
         if with_many > with_few * _WORTHWHILE:
             self.workers = self._few
         return results
+
+
+def _time_parallel(
+    call: Callable[[A], B], items: Sequence[A], workers: int
+) -> tuple[float, list[B]]:
+    """Return how many seconds an item takes on average, and the results."""
+    began = read_monotonic_clock()
+    results = map_parallel(call, items, workers)
+    return (read_monotonic_clock() - began) / len(items), results
 
 
 def run_parallel(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
