@@ -42,7 +42,7 @@ demo-down: ## stop the OpenStack of the demo
 
 .PHONY: test
 test: ## run all checks, then all tests except the longest
-	@$(MAKE) --no-print-directory --jobs=3 venv-controller venv-lint venv-automation venv-hypervisor
+	@$(MAKE) --no-print-directory --jobs=3 venv-controller venv-lint venv-automation venv-automation-2.18 venv-hypervisor
 	@status=0; \
 	$(MAKE) --no-print-directory --keep-going --jobs=2 versions $(CHECKS) || status=$$?; \
 	$(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \
@@ -153,6 +153,11 @@ venvs := venv-controller venv-lint venv-automation venv-docs venv-importer
 .PHONY: $(venvs)
 $(venvs): venv-%:
 	@tests/tools/venv $*
+
+# The Python of an execution environment of AWX, if there is one.
+.PHONY: venv-automation-2.18
+venv-automation-2.18:
+	@tests/tools/venv automation-2.18 3.11 3.12 3.13
 
 # Without Python 3.9, the tests that need this environment are skipped and say so.
 .PHONY: venv-hypervisor
