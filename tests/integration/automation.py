@@ -4,7 +4,8 @@
 
 """The programs with which AWX and Event-Driven Ansible run jobs.
 
-They are in an environment of their own (`tests/tools/venv automation`).
+They are in environments of their own (`make venv-automation venv-automation-2.18`): jobs run on the
+ansible-core of their execution environment, which need not be the newest.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+import yaml
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible
@@ -25,25 +27,60 @@ ROOT = Path(__file__).parents[2]
 PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"
 
 
-def program(name: str) -> str:
-    """Return the path of a program of the environment, which AUTOMATION_VENV can name.
+NEWEST, OLDEST = "newest", "2.18"
+
+# The environment that has each ansible-core. Only the newest has ansible-rulebook and
+# ansible-builder.
+_VENVS = {NEWEST: "automation", OLDEST: "automation-2.18"}
+
+
+def program(name: str, core: str = NEWEST) -> str:
+    """Return the path of a program of an environment; AUTOMATION_VENV can name that of the newest.
 
     Without it the test is skipped.
     """
-    path = Path(os.environ.get("AUTOMATION_VENV") or ROOT / ".venv" / "automation") / "bin" / name
+    venv = ROOT / ".venv" / _VENVS[core]
+    if core == NEWEST:
+        venv = Path(os.environ.get("AUTOMATION_VENV") or venv)
+    path = venv / "bin" / name
     if not path.exists():
-        pytest.skip(f"{path} is not there: run make venv-automation")
+        pytest.skip(f"{path} is not there: run make venv-{_VENVS[core]}")
     return str(path)
 
 
-def environment(ansible: Ansible) -> dict[str, str]:
+def environment(ansible: Ansible, core: str = NEWEST) -> dict[str, str]:
     """Return the variables of a job, whose Ansible comes first in PATH."""
+    folder = str(Path(program("ansible-playbook", core)).parent)
     return {
         **ansible.environment,
-        "PATH": os.pathsep.join(
-            [str(Path(program("ansible-playbook")).parent), ansible.environment["PATH"]]
-        ),
+        "PATH": os.pathsep.join([folder, ansible.environment["PATH"]]),
     }
+
+
+class _UnsafeDumper(yaml.SafeDumper):
+    """Writes every text and every key as `!unsafe`, which templates never evaluate."""
+
+
+_UnsafeDumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("!unsafe", text, style=None)
+)
+
+
+def dump_extra_variables(
+    variables: t.Mapping[str, t.Any], of_template: t.Mapping[str, t.Any]
+) -> str:
+    """Return the extra variables of a job as AWX writes them, one document after another.
+
+    AWX trusts only what the template itself has: a variable of the template that a survey, an
+    artifact or a launch has replaced is unsafe as a whole. From ansible-core 2.19 on, an unsafe
+    text is read as if it had no quotes.
+    """
+    parts = []
+    for name, value in {**of_template, **variables}.items():
+        trusted = name in of_template and of_template[name] == value
+        dumper = yaml.SafeDumper if trusted else _UnsafeDumper
+        parts.append(yaml.dump({name: value}, Dumper=dumper, default_flow_style=False))
+    return "".join(parts)
 
 
 @d.dataclass(frozen=True)
@@ -56,18 +93,22 @@ class Job:
 
 
 def job(
-    ansible: Ansible, folder: Path, playbook: str, variables: dict[str, t.Any], check: bool = False
+    ansible: Ansible,
+    folder: Path,
+    playbook: str,
+    variables: dict[str, t.Any],
+    check: bool = False,
+    core: str = NEWEST,
 ) -> Job:
     """Run a wrapper playbook of the pattern as AWX does, in a folder like a new container.
 
     As in AWX, a check is a job type, surveys and the artifacts of the previous job are extra
     variables, and a job passes on what the last event of the play has of `set_stats`.
     """
-    runner = program("ansible-runner")
+    runner = program("ansible-runner", core)
+    of_template = {"orphan_cleanup_output_dir": str(folder / "out")}
     (folder / "env").mkdir(parents=True)
-    (folder / "env" / "extravars").write_text(
-        json.dumps({**variables, "orphan_cleanup_output_dir": str(folder / "out")})
-    )
+    (folder / "env" / "extravars").write_text(dump_extra_variables(variables, of_template))
     (folder / "env" / "settings").write_text(json.dumps({"suppress_env_files": True}))
     if check:
         (folder / "env" / "cmdline").write_text("--check")
@@ -79,7 +120,7 @@ def job(
         capture_output=True,
         text=True,
         check=False,
-        env=environment(ansible),
+        env=environment(ansible, core),
         cwd=folder,
     )
     events = [

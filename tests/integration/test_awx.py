@@ -22,6 +22,8 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
     PATTERN,
     ROOT,
     job,
@@ -54,12 +56,13 @@ def strays(few: Strays) -> Iterator[Strays]:
     few.others_are_unchanged()
 
 
-@pytest.fixture
-def run(ansible: Ansible, tmp_path: Path) -> Callable[..., Job]:
-    """Run one job after another, each in a folder of its own."""
+@pytest.fixture(params=[OLDEST, NEWEST])
+def run(ansible: Ansible, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Job]:
+    """Run one job after another on one ansible-core, each in a folder of its own."""
 
     def one(playbook: str, variables: dict[str, t.Any], check: bool = False) -> Job:
-        return job(ansible, tmp_path / str(uuid.uuid4()), playbook, variables, check)
+        folder = tmp_path / str(uuid.uuid4())
+        return job(ansible, folder, playbook, variables, check, core=request.param)
 
     return one
 
