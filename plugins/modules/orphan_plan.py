@@ -43,6 +43,8 @@ options:
     description:
       - 'A plan that was made before: its path, or the plan itself. The module checks it and
         returns its contents.'
+      - A compact plan can also be the text that P(osops.placement.run_artifacts#filter) makes of
+        it, which begins with C(osops.placement.plan).
       - A plan whose parts contradict each other is an error.
       - For a compact plan (RV(compact)), RV(scope) says what to detect again. With O(findings) of
         that detection, the compact plan becomes a plan with exactly the same changes. The task
@@ -511,6 +513,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
     is_compact,
     list_servers_to_heal,
 )
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
+    is_plan_text,
+    parse_plan_text,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
     PLANNED,
     build_record,
@@ -527,7 +533,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     options = module.params
     document = None
     if options["plan"] is not None:
-        document = read_json_option("plan", options["plan"])
+        document = _read_plan(options["plan"])
     # Nova makes these changes itself: there is no plan of ours for them.
     if options["heal"]:
         return _plan_healing(module, document)
@@ -546,6 +552,12 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     if path is None and isinstance(options["plan"], str):
         path = options["plan"]
     return _return_plan(module, plan, path)
+
+
+def _read_plan(value: t.Any) -> t.Any:
+    if is_plan_text(value):
+        return parse_plan_text(value)
+    return read_json_option("plan", value)
 
 
 def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:

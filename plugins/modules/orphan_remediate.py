@@ -327,6 +327,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     parse_max_failures,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
+    is_plan_text,
+    parse_plan_text,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
@@ -360,7 +364,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     max_failures = parse_max_failures(params)
     # An exclusion that has ended protects nothing any more.
     warn_ended_exclusions(module, policy)
-    plan = Plan.parse(read_json_option("plan", params["plan"]))
+    plan = _read_plan(params["plan"])
     session = connect()
     # These two need no request about any consumer, so they come before the lock.
     check_cloud(plan, session.cloud)
@@ -385,6 +389,13 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if module._diff:
         result["diff"] = build_diff(outcome.step.change for outcome in outcomes if outcome.changed)
     return result
+
+
+def _read_plan(value: t.Any) -> Plan:
+    # It has no documents, and is refused with the advice to rebuild the plan.
+    if is_plan_text(value):
+        return Plan.parse(parse_plan_text(value))
+    return Plan.parse(read_json_option("plan", value))
 
 
 def main() -> None:

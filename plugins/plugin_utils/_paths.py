@@ -16,10 +16,15 @@ import re
 import typing as t
 from collections.abc import Mapping
 
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import is_plan_text
+
 FOLDER, PARENT, NAME = "folder", "parent", "name"
 
 # In which part of a path the host is named.
 PLACES = (FOLDER, PARENT, NAME)
+
+# What precedes the name of a host in a plan for several hosts.
+_HOST = "host "
 
 _MAX_FOLDER_NAME = 80
 _DIGEST_LENGTH = 8
@@ -65,14 +70,36 @@ def _insert_folder_name(path: str, folder_name: str, place: str) -> str:
     return f"{stem}-{folder_name}{extension}"
 
 
+def make_host_key(host: str) -> str:
+    """Return the key of a host in a plan for several hosts.
+
+    A YAML reader that takes texts for other types would take the plain names NO and 1 for False and
+    a number, but never this text.
+    """
+    return f"{_HOST}{host}"
+
+
 def choose_document(document: t.Any, host: str) -> t.Any:
     """Return what a host uses of a document: the absolute path of a file, or its contents.
 
     A document with the key `by_host` has one document for each host. For a host that is missing
-    there it is an empty text, which no module accepts.
+    there it is an empty text, which no module accepts. The same holds for null, of which some YAML
+    readers make an empty text.
     """
+    if document is None:
+        return ""
     if isinstance(document, Mapping) and "by_host" in document:
-        return document["by_host"].get(host, "")
-    if isinstance(document, str):
+        return _choose_document_of(document["by_host"], host)
+    if isinstance(document, str) and not is_plan_text(document):
         return build_host_path(document)
     return document
+
+
+def _choose_document_of(by_host: t.Any, host: str) -> t.Any:
+    if not isinstance(by_host, Mapping):
+        return ""
+    document = by_host.get(make_host_key(host))
+    # Version 1.0 had the plain names, and never both.
+    if document is None and not any(str(key).startswith(_HOST) for key in by_host):
+        document = by_host.get(host)
+    return "" if document is None else document

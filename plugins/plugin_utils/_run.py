@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Mapping
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
@@ -26,9 +27,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.outcomes i
     FAILED,
     SKIPPED,
 )
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
+    format_plan_text,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._paths import make_host_key
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     # The state of a run, and the result of a task as Ansible registers it.
     Run = Mapping[str, t.Any]
@@ -157,28 +162,55 @@ def build_artifacts(
 ) -> dict[str, t.Any]:
     """Return what a run hands to the jobs that follow it, as `set_stats` takes it.
 
-    Numbers, kinds, UUIDs and paths: no text that somebody in the cloud chose.
+    Numbers, kinds, UUIDs and paths: no text that somebody in the cloud chose. Each field has one
+    type, whatever the run did and whatever the templates of an ansible-core make of numbers.
 
     host: the inventory host that the artifacts are for, when there are several; else empty.
     """
     summary = run.get("detected", {}).get("summary", {})
     planned, remediated = run.get("planned", {}), run.get("remediated", {})
+    compact = planned.get("compact")
     described: t.Any = {
-        "check_mode": check_mode,
-        "complete": summary.get("coverage", {}).get("complete"),
-        "verdicts": summary.get("verdicts", {}),
-        "kinds": summary.get("kinds", {}),
-        "stranded": summary.get("stranded", {}).get("resource_classes", {}),
-        "planned": planned.get("changes", 0),
-        "outcomes": remediated.get("tally", {}),
-        "output_dir": output_dir,
-        "journal": remediated.get("journal") or "",
+        "check_mode": bool(check_mode),
+        # A run that applies a plan reads only the consumers of that plan.
+        "complete": bool(summary.get("coverage", {}).get("complete")),
+        "verdicts": _convert_counts(summary.get("verdicts")),
+        "kinds": _convert_counts(summary.get("kinds")),
+        "stranded": _convert_counts(summary.get("stranded", {}).get("resource_classes")),
+        "planned": int(planned.get("changes") or 0),
+        "changes": _list_changes(compact),
+        "outcomes": _convert_counts(remediated.get("tally")),
+        "output_dir": str(output_dir),
+        "journal": str(remediated.get("journal") or ""),
     }
     # An empty plan is refused by the job that it is given to.
-    plan = planned.get("compact", "")
+    plan: t.Any = format_plan_text(_convert_to_plain(compact)) if compact else ""
     if host:
-        described, plan = {"by_host": {host: described}}, {"by_host": {host: plan}}
+        # Only programs read the plan; people read the rest, where the name stays as it is.
+        described, plan = {"by_host": {host: described}}, {"by_host": {make_host_key(host): plan}}
     return {"orphan_cleanup_run": described, "orphan_cleanup_plan": plan}
+
+
+def _convert_counts(counts: Mapping[str, t.Any] | None) -> dict[str, int]:
+    return {str(name): int(count) for name, count in (counts or {}).items()}
+
+
+def _list_changes(compact: t.Any) -> list[str]:
+    """Return the findings that a plan resolves; none when there are too many to be passed on."""
+    changes = (compact or {}).get("changes") or ()
+    return [str(change["finding"]) for change in changes]
+
+
+def _convert_to_plain(value: t.Any) -> t.Any:
+    """Return a copy of Python's own dictionaries and lists.
+
+    Those of Ansible may template their parts only when they are read.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): _convert_to_plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_convert_to_plain(part) for part in value]
+    return value
 
 
 def collect_cloud_runs(hosts: Iterable[Mapping[str, t.Any]]) -> list[dict[str, str]]:

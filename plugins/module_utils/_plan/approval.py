@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses as d
 import hashlib
 import json
-import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
@@ -33,6 +32,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
     get_finding_subject,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.compact_fields import (
+    CHANGE_TYPES,
+    PLAN_TYPES,
+    check_types,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
@@ -52,8 +56,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # About 260 bytes each. A plan with more changes is passed on without them, and cannot be applied.
 MAX_COMPACT_CHANGES = 1000
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 # So many reasons are in the message; the others are counted.
 _MAX_REASONS = 5
@@ -143,6 +145,7 @@ class Approval:
                 "contain them: keep plan.json where both jobs can read it, and set its path."
             )
         try:
+            check_types(document, PLAN_TYPES)
             approval = cls(
                 placement_endpoint=document["placement_endpoint"],
                 region=document["region"],
@@ -157,7 +160,6 @@ class Approval:
                 "The compact plan does not have the form that orphan_plan returns "
                 f"({type(error).__name__}: {error})."
             ) from error
-        _check_consumers(approval.consumers)
         if not unedited:
             raise InvalidInput(
                 "The compact plan was edited or cut short: its digest does not match. Only the "
@@ -281,18 +283,6 @@ def _dump_canonical(document: t.Any) -> str:
     return json.dumps(document, sort_keys=True)
 
 
-def _check_consumers(consumers: t.Any) -> None:
-    """Raise InvalidInput when `consumers` is neither a number of consumers nor None."""
-    if consumers is None:
-        return
-    # To Python True is 1.
-    number = isinstance(consumers, int) and not isinstance(consumers, bool)
-    if not number or consumers < 0:
-        raise InvalidInput(
-            f"The compact plan was made for {consumers!r} consumers, which is not a valid number."
-        )
-
-
 def _join_reasons(reasons: list[str]) -> str:
     shown = " ".join(reasons[:_MAX_REASONS])
     if len(reasons) > _MAX_REASONS:
@@ -301,14 +291,13 @@ def _join_reasons(reasons: list[str]) -> str:
 
 
 def _parse_change(entry: Unchecked) -> ApprovedChange:
+    check_types(entry, CHANGE_TYPES)
     change = ApprovedChange(**entry)
     if not _can_resolve(change):
         raise InvalidInput(
             f"The compact plan has a change for the finding {change.finding!r} of kind "
             f"{change.kind!r}, which it cannot resolve."
         )
-    if not isinstance(change.digest, str) or not _DIGEST.fullmatch(change.digest):
-        raise InvalidInput(f"The compact plan has no digest of the change for {change.finding}.")
     return change
 
 

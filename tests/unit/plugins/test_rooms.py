@@ -77,7 +77,7 @@ CEILINGS = {
     "nova_log_info": 5,
     "orphan_detect": 78,
     "orphan_notification": 0,
-    "orphan_plan": 18,
+    "orphan_plan": 20,
     "orphan_remediate": 81,
     "orphan_report": 0,
     "orphan_restore": 44,

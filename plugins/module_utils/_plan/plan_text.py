@@ -1,0 +1,85 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""A compact plan as one text, which is the same in the next job. Pure.
+
+AWX writes the artifacts of a job into the variables of the next one as YAML, with the tag `!unsafe`
+at each text. From ansible-core 2.19 on, such a text is read as if it had no quotes: a time becomes
+a timestamp, and a region NO becomes False. No YAML reader takes this text for anything but a text,
+and it has nothing that a template would evaluate.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import typing as t
+import zlib
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
+
+_PREFIX = "osops.placement.plan:"
+
+# The version of this form; the document inside has a format of its own.
+_VERSION = "1"
+
+# A plan with the most changes has about 300 KiB, and a short text can unpack to more than memory.
+_MAX_BYTES = 4 * 1024 * 1024
+
+_DAMAGED = (
+    "The compact plan was edited or cut short: its text cannot be unpacked. Only the complete plan "
+    "that was approved is applied."
+)
+
+
+def format_plan_text(document: Mapping[str, t.Any]) -> str:
+    """Return a compact plan as a text without spaces."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    packed = zlib.compress(canonical.encode(), 9)
+    return f"{_PREFIX}{_VERSION}:{base64.b64encode(packed).decode()}"
+
+
+def is_plan_text(value: t.Any) -> t.TypeGuard[str]:
+    """Return whether `value` is meant as a plan that `format_plan_text` wrote."""
+    return isinstance(value, str) and value.lstrip().startswith(_PREFIX)
+
+
+def parse_plan_text(text: str) -> Unchecked:
+    """Return the document of which `format_plan_text` made `text`.
+
+    Raises InvalidInput for a text of another version, and for one that was edited or cut short.
+    Whether the document is a compact plan is checked by `Approval.parse`.
+    """
+    # A block of YAML ends with a line break.
+    version, _colon, packed = text.strip().removeprefix(_PREFIX).partition(":")
+    if version != _VERSION:
+        raise InvalidInput(
+            f"The compact plan has version {version!r} of its text; this version of the collection "
+            f"reads version {_VERSION}."
+        )
+    try:
+        document = json.loads(_unpack(base64.b64decode(packed, validate=True)))
+    except (ValueError, RecursionError, zlib.error) as error:
+        raise InvalidInput(_DAMAGED) from error
+    # Anything else, such as null, would be taken for a plan of another kind, or for none.
+    if not isinstance(document, dict) or document.get("compact") is not True:
+        raise InvalidInput("The text of the compact plan does not have a compact plan in it.")
+    return document
+
+
+def _unpack(packed: bytes) -> bytes:
+    """Return the original of `packed`. Raises ValueError unless it is exactly one whole."""
+    reader = zlib.decompressobj()
+    unpacked = reader.decompress(packed, _MAX_BYTES)
+    if not reader.eof or reader.unused_data:
+        raise ValueError("the text is not complete, or has more than one plan")
+    return unpacked
