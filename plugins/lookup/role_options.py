@@ -61,6 +61,7 @@ from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.osops.placement.plugins.plugin_utils._role_options import (
     convert_option,
+    is_answered,
     list_role_variables,
 )
 
@@ -84,5 +85,6 @@ class LookupModule(LookupBase):
         templar: t.Any = self._templar
         options = {}
         for option, value in templar.template(defined).items():
-            options[option] = convert_option(option, value)
+            if is_answered(option, value):
+                options[option] = convert_option(option, value)
         return options

@@ -48,6 +48,14 @@ def list_role_variables(role: str, group: str) -> dict[str, str]:
     return {option: f"{role}_{option}" for option in OPTION_GROUPS[group]}
 
 
+def is_answered(option: str, value: t.Any) -> bool:
+    """Return whether a variable has a value for a module, which otherwise takes its default.
+
+    An age that was left empty in a survey is an empty text, and null from ansible-core 2.19 on.
+    """
+    return not (option.endswith("_age") and value in (None, ""))
+
+
 def convert_option(option: str, value: t.Any) -> t.Any:
     """Return the value of a variable as a module takes it."""
     if option.startswith("exclude_"):

@@ -18,6 +18,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.documents 
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
+    format_plan_text,
+    is_plan_text,
+)
 from ansible_collections.osops.placement.plugins.modules import orphan_plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,
@@ -57,7 +61,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
     def run_module(**options: t.Any) -> t.Any:
         for name in ("findings", "plan", "dest"):
-            if isinstance(options.get(name), str):
+            if isinstance(options.get(name), str) and not is_plan_text(options[name]):
                 options[name] = str(folder / options[name])
         arguments = json.dumps({"ANSIBLE_MODULE_ARGS": options})
         monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments.encode())
@@ -130,6 +134,19 @@ def test_a_compact_plan_is_rebuilt_from_findings(folder: Path, run: Run) -> None
     assert rebuilt["scope"] == without["scope"]
     assert rebuilt["compact"] == compact
     assert (folder / "plan.json").exists()
+
+
+def test_a_compact_plan_can_be_a_text(run: Run) -> None:
+    compact = run(findings="findings.json", kinds=KINDS)["compact"]
+    text = format_plan_text(compact)
+
+    without = run(plan=text, kinds=KINDS)
+    rebuilt = run(plan=text, findings="findings.json", kinds=KINDS)
+    cut = run(plan=text[:-9], kinds=KINDS)
+
+    assert (without["changes"], without["compact"]) == (9, compact)
+    assert (rebuilt["changes"], rebuilt["compact"]) == (9, compact)
+    assert cut["failed"] is True and "edited or cut short" in cut["msg"]
 
 
 def test_more_changes_than_the_limit_fail_and_are_shown(folder: Path, run: Run) -> None:

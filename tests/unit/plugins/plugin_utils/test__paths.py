@@ -104,7 +104,7 @@ def test_a_link_is_resolved(tmp_path: Path) -> None:
         ("~/plan.json", "/home/operator/plan.json"),
         ("/plan.json", "/plan.json"),
         ("", ""),
-        (None, None),
+        (None, ""),
         (0, 0),
         ([], []),
         ([{"event": "planned"}], [{"event": "planned"}]),
@@ -114,6 +114,16 @@ def test_a_link_is_resolved(tmp_path: Path) -> None:
         ({"by_host": {"north": ""}}, ""),
         ({"by_host": {"south": {"changes": []}}}, ""),
         ({"by_host": {}}, ""),
+        ({"by_host": None}, ""),
+        ({"by_host": "osops.placement.plan:1:x"}, ""),
+        ({"by_host": {"north": None}}, ""),
+        ({"by_host": {False: {"changes": []}}}, ""),
+        ({"by_host": {"host north": {"changes": []}, "host south": ""}}, {"changes": []}),
+        ({"by_host": {"host south": {"changes": []}}}, ""),
+        # A name never takes the plan of a host whose name has the same words.
+        ({"by_host": {"host south": {"changes": []}, "north": {"changes": []}}}, ""),
+        ("osops.placement.plan:1:abc", "osops.placement.plan:1:abc"),
+        ({"by_host": {"host north": "osops.placement.plan:1:abc"}}, "osops.placement.plan:1:abc"),
     ],
 )
 def test_a_document_is_a_path_or_its_contents(document: t.Any, expected: t.Any) -> None:

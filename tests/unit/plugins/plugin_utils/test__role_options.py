@@ -22,6 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
 from ansible_collections.osops.placement.plugins.plugin_utils._role_options import (
     OPTION_GROUPS,
     convert_option,
+    is_answered,
     list_role_variables,
 )
 
@@ -76,3 +77,24 @@ def test_exclusions_are_a_list_without_dates(option: str, given: t.Any, expected
 @pytest.mark.parametrize("value", ["admin", {"auth": {}}, 120, False, None, "[x]"])
 def test_any_other_option_is_handed_on_as_it_is(value: t.Any) -> None:
     assert convert_option("cloud", value) is value
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "answered"),
+    [
+        ("min_age", "", False),
+        ("unknown_min_age", None, False),
+        ("min_age", 0, True),
+        ("min_age", "0", True),
+        ("min_age", 3600, True),
+        ("min_age", False, True),
+        ("region_name", "", True),
+        ("exclude_consumers", "", True),
+        ("exclude_providers", None, True),
+    ],
+)
+def test_an_age_without_an_answer_is_that_of_the_module(
+    option: str, value: t.Any, answered: bool
+) -> None:
+    """An empty exclusion is not left out: it may be one that is misspelt."""
+    assert is_answered(option, value) is answered

@@ -10,6 +10,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
+    format_plan_text,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._run import (
     STAGES,
     build_artifacts,
@@ -19,7 +22,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._run import (
 )
 
 FAIL_ON = ("never", "error", "partial", "undecided", "findings")
-COMPACT = {"compact": True, "count": 2}
+COMPACT = {
+    "compact": True,
+    "count": 2,
+    "changes": [{"finding": "deleted_server/a"}, {"finding": "extra_host/b"}],
+}
 TALLY = {"removed": 2, "reduced": 0, "skipped": 1, "failed": 1}
 
 
@@ -246,11 +253,12 @@ def test_a_run_without_any_result_exports_nothing_that_could_be_applied() -> Non
     assert build_artifacts({"detects": False}, "/out", check_mode=False) == {
         "orphan_cleanup_run": {
             "check_mode": False,
-            "complete": None,
+            "complete": False,
             "verdicts": {},
             "kinds": {},
             "stranded": {},
             "planned": 0,
+            "changes": [],
             "outcomes": {},
             "output_dir": "/out",
             "journal": "",
@@ -279,12 +287,36 @@ def test_a_run_exports_numbers_and_its_plan() -> None:
             "kinds": {"deleted_server": 2},
             "stranded": {"VCPU": 3},
             "planned": 2,
+            "changes": ["deleted_server/a", "extra_host/b"],
             "outcomes": TALLY,
             "output_dir": "/out",
             "journal": "/out/j",
         },
-        "orphan_cleanup_plan": COMPACT,
+        "orphan_cleanup_plan": format_plan_text(COMPACT),
     }
+
+
+@pytest.mark.parametrize("compact", [None, "", {"compact": True, "count": 9, "changes": None}])
+def test_changes_that_are_not_passed_on_are_not_listed(compact: t.Any) -> None:
+    run = {"detects": True, "planned": {"failed": False, "changes": 9, "compact": compact}}
+
+    artifacts = build_artifacts(run, "/out", check_mode=False)
+
+    described = artifacts["orphan_cleanup_run"]
+    assert (described["planned"], described["changes"]) == (9, [])
+    assert bool(artifacts["orphan_cleanup_plan"]) is bool(compact)
+
+
+def test_numbers_are_numbers_whatever_a_template_made_of_them() -> None:
+    run = _whole_run()
+    run["planned"]["changes"] = "2"
+    run["remediated"]["tally"] = {"removed": "2"}
+    run["detected"]["summary"]["coverage"]["complete"] = None
+
+    described = build_artifacts(run, "/out", check_mode=False)["orphan_cleanup_run"]
+
+    assert (described["planned"], described["outcomes"]) == (2, {"removed": 2})
+    assert described["complete"] is False
 
 
 @pytest.mark.parametrize("journal", [None, ""])
@@ -298,7 +330,8 @@ def test_of_several_hosts_each_exports_its_own_part() -> None:
     alone = build_artifacts(_whole_run(), "/out", check_mode=False)
 
     assert build_artifacts(_whole_run(), "/out", check_mode=False, host="north") == {
-        name: {"by_host": {"north": value}} for name, value in alone.items()
+        "orphan_cleanup_run": {"by_host": {"north": alone["orphan_cleanup_run"]}},
+        "orphan_cleanup_plan": {"by_host": {"host north": alone["orphan_cleanup_plan"]}},
     }
 
 
