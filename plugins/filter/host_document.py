@@ -12,7 +12,7 @@ description:
   - A module takes a plan or a journal as a path or as its contents. This filter makes a relative
     path absolute, starting in the current directory of the user, and leaves contents as they are.
   - Of a dictionary with C(by_host), which a job over several inventory hosts exports, it returns
-    the document of one host.
+    the document of one host. Its key is the name of the host, or C(host) and a space and the name.
 author:
   - osops.placement contributors (@osops)
 options:

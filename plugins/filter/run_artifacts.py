@@ -52,27 +52,31 @@ _value:
   contains:
     orphan_cleanup_run:
       description: The run in numbers, with C(check_mode), C(complete), C(verdicts), C(kinds),
-        C(stranded), C(planned), C(outcomes), C(output_dir) and C(journal).
+        C(stranded), C(planned), C(changes), C(outcomes), C(output_dir) and C(journal). C(changes)
+        lists the ids of the findings that the plan resolves.
       returned: always
       type: dict
       sample:
         check_mode: true
         planned: 3
     orphan_cleanup_plan:
-      description: The compact plan, as M(osops.placement.orphan_plan) returns it in
-        RV(osops.placement.orphan_plan#module:compact). An empty text if there is none.
+      description:
+        - The compact plan, which M(osops.placement.orphan_plan) returns in
+          RV(osops.placement.orphan_plan#module:compact), as one text. Its
+          O(osops.placement.orphan_plan#module:plan) takes this text. An empty text if there is no
+          plan.
+        - It is the same text in the job that receives it, where ansible-core 2.19 and newer take
+          other texts for times, numbers or truth values.
+        - For one of several hosts, a dictionary with C(by_host), in which C(host) and a space
+          precede the name of the host.
       returned: always
       type: raw
-      sample:
-        compact: true
-        count: 3
+      sample: osops.placement.plan:1:eNqrVkrOzy1ITC5RsiopKk3VAXJL84Ac41oAfrQJJA==
   sample:
     orphan_cleanup_run:
       check_mode: true
       planned: 3
-    orphan_cleanup_plan:
-      compact: true
-      count: 3
+    orphan_cleanup_plan: osops.placement.plan:1:eNqrVkrOzy1ITC5RsiopKk3VAXJL84Ac41oAfrQJJA==
 """
 
 import typing as t

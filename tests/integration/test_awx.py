@@ -9,6 +9,7 @@ A job receives only what the previous one exports, and makes exactly that or not
 
 from __future__ import annotations
 
+import base64
 import copy
 import hashlib
 import json
@@ -16,6 +17,7 @@ import re
 import subprocess
 import typing as t
 import uuid
+import zlib
 from pathlib import Path
 
 import pytest
@@ -31,7 +33,7 @@ from ansible_collections.osops.placement.tests.integration.automation import (
 )
 from ansible_collections.osops.placement.tests.integration.awx import TOKEN, Awx, served
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM, Strays
-from ansible_collections.osops.placement.tests.integration.support import installed
+from ansible_collections.osops.placement.tests.integration.support import installed, long
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,14 +59,44 @@ def strays(few: Strays) -> Iterator[Strays]:
 
 
 @pytest.fixture(params=[OLDEST, NEWEST])
-def run(ansible: Ansible, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Job]:
-    """Run one job after another on one ansible-core, each in a folder of its own."""
+def core(request: pytest.FixtureRequest) -> str:
+    """The ansible-core that runs the jobs."""
+    return request.param
+
+
+@pytest.fixture
+def run(ansible: Ansible, tmp_path: Path, core: str) -> Callable[..., Job]:
+    """Run one job after another, each in a folder of its own."""
 
     def one(playbook: str, variables: dict[str, t.Any], check: bool = False) -> Job:
         folder = tmp_path / str(uuid.uuid4())
-        return job(ansible, folder, playbook, variables, check, core=request.param)
+        done = job(ansible, folder, playbook, variables, check, core)
+        # What a worker of Ansible prints itself is shown as a warning, and not as text.
+        assert "errantly sent data" not in done.output
+        return done
 
     return one
+
+
+def unpacked(text: str) -> dict[str, t.Any]:
+    """Return the plan in an exported text, which no YAML reader takes for anything else."""
+    assert re.fullmatch(r"osops\.placement\.plan:1:[A-Za-z0-9+/=]+", text)
+    return json.loads(zlib.decompress(base64.b64decode(text.rpartition(":")[2])))
+
+
+def packed(plan: dict[str, t.Any]) -> str:
+    """Return a plan as the text that a job exports, as a forger would write it."""
+    contents = zlib.compress(json.dumps(plan).encode())
+    return f"osops.placement.plan:1:{base64.b64encode(contents).decode()}"
+
+
+def types_of(value: t.Any) -> t.Any:
+    """Return the types of all parts of a value that JSON can have."""
+    if isinstance(value, dict):
+        return {key: types_of(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [types_of(part) for part in value]
+    return type(value)
 
 
 @pytest.fixture
@@ -95,7 +127,9 @@ def test_job_applies_exactly_what_another_job_planned(
 
     assert planned.status == 0, planned.output
     assert placement.everything() == before
-    told, plan = planned.artifacts["orphan_cleanup_run"], planned.artifacts["orphan_cleanup_plan"]
+    told = planned.artifacts["orphan_cleanup_run"]
+    plan = unpacked(planned.artifacts["orphan_cleanup_plan"])
+    assert told["changes"] == [change["finding"] for change in plan["changes"]]
     assert (told["check_mode"], told["complete"], told["planned"], told["outcomes"]["removed"]) == (
         True,
         True,
@@ -118,6 +152,22 @@ def test_job_applies_exactly_what_another_job_planned(
         assert placement.held(late), "nobody approved that"
         assert applied.artifacts["orphan_cleanup_run"]["outcomes"]["removed"] == 3
         assert Path(applied.artifacts["orphan_cleanup_run"]["journal"]).is_file()
+        for artifacts in (planned.artifacts, applied.artifacts):
+            assert types_of(artifacts) == {
+                "orphan_cleanup_plan": str,
+                "orphan_cleanup_run": {
+                    "check_mode": bool,
+                    "complete": bool,
+                    "verdicts": dict.fromkeys(artifacts["orphan_cleanup_run"]["verdicts"], int),
+                    "kinds": dict.fromkeys(artifacts["orphan_cleanup_run"]["kinds"], int),
+                    "stranded": dict.fromkeys(artifacts["orphan_cleanup_run"]["stranded"], int),
+                    "planned": int,
+                    "changes": [str] * 3,
+                    "outcomes": dict.fromkeys(told["outcomes"], int),
+                    "output_dir": str,
+                    "journal": str,
+                },
+            }
 
         again = run("apply_approved.yml", {**survey, **planned.artifacts})
 
@@ -139,10 +189,8 @@ def test_detection_exports_its_findings_even_when_it_fails(
     )
 
     assert found.status != 0 and "findings are left" in found.output
-    assert (
-        sorted(change["consumer"] for change in found.artifacts["orphan_cleanup_plan"]["changes"])
-        == strays.consumers
-    )
+    plan = unpacked(found.artifacts["orphan_cleanup_plan"])
+    assert sorted(change["consumer"] for change in plan["changes"]) == strays.consumers
     assert found.artifacts["orphan_cleanup_run"]["verdicts"]["orphaned"] >= 3
     assert placement.everything() == before
 
@@ -157,7 +205,7 @@ def test_plan_above_the_limit_is_exported_and_never_applied(
     applied = run("apply_approved.yml", {**few, **planned.artifacts})
 
     assert planned.status != 0 and applied.status != 0
-    assert planned.artifacts["orphan_cleanup_plan"]["count"] == 3
+    assert unpacked(planned.artifacts["orphan_cleanup_plan"])["count"] == 3
     assert "3 changes are planned and max_changes is 2" in " ".join(applied.output.split())
     assert placement.everything() == before
 
@@ -169,11 +217,71 @@ def test_survey_hosts_are_split_and_only_they_are_read(
     elsewhere = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "compute-2, compute-3,"})
     there = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "compute-1"})
 
-    assert elsewhere.artifacts["orphan_cleanup_plan"]["changes"] == []
-    assert (
-        sorted(change["consumer"] for change in there.artifacts["orphan_cleanup_plan"]["changes"])
-        == strays.consumers
-    )
+    assert elsewhere.artifacts["orphan_cleanup_run"]["changes"] == []
+    plan = unpacked(there.artifacts["orphan_cleanup_plan"])
+    assert sorted(change["consumer"] for change in plan["changes"]) == strays.consumers
+
+
+def test_survey_age_is_read_as_seconds_and_an_empty_answer_as_all_hosts(
+    run: Callable[..., Job], strays: Strays
+) -> None:
+    found = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "", **aged("3600")})
+
+    assert found.status == 0, found.output
+    told = found.artifacts["orphan_cleanup_run"]
+    assert (told["changes"], told["verdicts"]["protected"]) == ([], 3)
+
+
+def aged(age: str) -> dict[str, str]:
+    return {"orphan_cleanup_min_age": age, "orphan_cleanup_unknown_min_age": age}
+
+
+@pytest.mark.parametrize(
+    ("playbook", "variable", "name"),
+    [
+        ("find_orphans.yml", "placement_hosts", "12345"),
+        ("decommission_host.yml", "host_decommission_target", "no"),
+        long("find_orphans.yml", "placement_hosts", "no"),
+        long("find_orphans.yml", "placement_hosts", "2026-11-20"),
+        long("decommission_host.yml", "host_decommission_target", "12345"),
+        long("decommission_host.yml", "host_decommission_target", "on"),
+        long("decommission_host.yml", "host_decommission_target", "012345"),
+    ],
+)
+def test_survey_host_is_that_which_was_typed_or_refused(
+    run: Callable[..., Job],
+    core: str,
+    placement: Placement,
+    playbook: str,
+    variable: str,
+    name: str,
+) -> None:
+    """No host has the name, and a message says what was looked for."""
+    checking = {"host_decommission_stages": ["check"]}
+    before = placement.everything()
+
+    plain = run(playbook, {**checking, variable: name})
+    quoted = run(playbook, {**checking, variable: f"'{name}'"})
+
+    for done in (quoted, plain) if core == OLDEST else (quoted,):
+        assert re.search(rf"(knows |\n){name}(\.|: neither Nova nor Placement knows)", done.output)
+    if core != OLDEST:
+        assert plain.status != 0 and "in quotes, in a survey too" in plain.output
+    assert placement.everything() == before
+
+
+@pytest.mark.parametrize("region", ["NO", long("on"), long("1"), long("null"), long("")])
+def test_plan_of_another_region_is_refused_by_the_name_of_the_region(
+    run: Callable[..., Job], placement: Placement, strays: Strays, approved: t.Any, region: str
+) -> None:
+    before = placement.everything()
+    forged = packed(resigned({**approved, "region": region}))
+
+    refused = run("apply_approved.yml", {**FORGOTTEN, "orphan_cleanup_plan": forged})
+
+    assert refused.status != 0
+    assert f"another cloud: its region is {region}, and this" in " ".join(refused.output.split())
+    assert placement.everything() == before
 
 
 def resigned(plan: dict[str, t.Any]) -> dict[str, t.Any]:
