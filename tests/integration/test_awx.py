@@ -428,10 +428,30 @@ def test_job_skips_an_approved_consumer_that_no_longer_exists(
     strays.claim()
     own = ansible.playbook(
         "cleanup_orphans",
-        variables={**FORGOTTEN, "orphan_cleanup_plan": {"by_host": {"localhost": approved}}},
+        variables={
+            **FORGOTTEN,
+            "orphan_cleanup_plan": {"by_host": {"host localhost": packed(approved)}},
+        },
     )
 
     assert (own.status, strays.held) == (0, []), own.output
+
+
+@pytest.mark.long
+def test_plan_of_version_1_is_applied_where_it_arrives_unchanged(
+    run: Callable[..., Job], core: str, placement: Placement, strays: Strays, approved: t.Any
+) -> None:
+    """It is a mapping, whose time is a timestamp from ansible-core 2.19 on."""
+    before = placement.everything()
+
+    applied = run("apply_approved.yml", {**FORGOTTEN, "orphan_cleanup_plan": approved})
+
+    if core == OLDEST:
+        assert (applied.status, strays.held) == (0, []), applied.output
+    else:
+        told = " ".join(applied.output.split())
+        assert applied.status != 0 and "as detected_at, which must be a time in UTC" in told
+        assert placement.everything() == before
 
 
 def test_job_reads_no_consumer_when_nothing_is_approved(
@@ -661,6 +681,8 @@ def test_execution_environment_has_the_requirements_of_the_collection(tmp_path: 
     context = tmp_path / "ee" / "context"
     containerfile = (context / "Containerfile").read_text()
     assert "quay.io/centos/centos" in containerfile and "ansible-core>=2.18" in containerfile
+    # Older versions print to the output of a worker, which ansible-core 2.19 warns of.
+    assert "ansible-runner>=2.4.2" in containerfile
     (copied,) = context.rglob("osops-placement.tar.gz")
     requirements = yaml.safe_load((context / "_build" / "requirements.yml").read_text())[
         "collections"
