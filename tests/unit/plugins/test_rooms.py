@@ -78,7 +78,7 @@ CEILINGS = {
     "orphan_detect": 78,
     "orphan_notification": 0,
     "orphan_plan": 20,
-    "orphan_remediate": 81,
+    "orphan_remediate": 82,
     "orphan_report": 0,
     "orphan_restore": 44,
     "orphan_summary": 12,

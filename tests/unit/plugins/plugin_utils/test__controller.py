@@ -176,9 +176,12 @@ def test_filters_import_little_because_each_task_reads_them() -> None:
     read = [name for name in _run_python(_READ_FILTERS) if not name.startswith("filter.")]
 
     assert read == [
+        "module_utils._common.errors",
         "module_utils._common.text",
         "module_utils._findings.coverage",
         "module_utils._models.outcomes",
+        "module_utils._plan.plan_text",
+        "plugin_utils._answers",
         "plugin_utils._paths",
         "plugin_utils._run",
     ]
