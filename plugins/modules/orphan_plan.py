@@ -105,6 +105,20 @@ options:
       - Path of the file to which the plan is written, with mode 0600. It is not needed if O(plan)
         is a path.
     type: path
+  output_dir:
+    description:
+      - Directory in which M(osops.placement.orphan_remediate) will write the journal of these
+        changes. If it does not outlive this job, for example because it is inside the container
+        of the job, a warning says so, and RV(output_lost) has its text.
+    type: path
+    version_added: 2.0.0
+  require_durable_output:
+    description:
+      - Whether to fail in that case, unless the plan is empty. In check mode, nothing is written
+        and only the warning is shown.
+    type: bool
+    default: false
+    version_added: 2.0.0
 notes:
   - With a local connection, this module runs in the process of Ansible itself, which saves the time
     to start another one. It is sent to the host as any module is if O(plan) is the plan itself, or
@@ -480,6 +494,12 @@ records:
           returned: success
           type: str
       sample: []
+output_lost:
+  description: A sentence that says why O(output_dir) does not outlive this job, and what to do.
+    Empty if it does, and if there is nothing to change.
+  returned: when O(output_dir) is set
+  type: str
+  sample: ''
 """
 
 import collections
@@ -517,6 +537,11 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text im
     is_plan_text,
     parse_plan_text,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.durability import (
+    describe_loss,
+    describe_refusal,
+    find_loss,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
     PLANNED,
     build_record,
@@ -530,6 +555,31 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
+    result = _make_plan(module)
+    if module.params["output_dir"] is None:
+        return result
+    result["output_lost"] = ""
+    # Without changes there is no journal, and after a failure none of them is made.
+    if result["changes"] == 0 or result.get("failed"):
+        return result
+    return _check_output_dir(module, result)
+
+
+def _check_output_dir(module: AnsibleModule, result: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return the result with what it has to say about a folder that does not outlive the job."""
+    path = module.params["output_dir"]
+    reason = find_loss(path)
+    if not reason:
+        return result
+    sentence = describe_loss(path, reason, result["changes"])
+    result = {**result, "output_lost": sentence}
+    if module.params["require_durable_output"] and not module.check_mode:
+        return {**result, "failed": True, "msg": describe_refusal(path, reason)}
+    module.warn(sentence)
+    return result
+
+
+def _make_plan(module: AnsibleModule) -> dict[str, t.Any]:
     options = module.params
     document = None
     if options["plan"] is not None:
@@ -653,6 +703,8 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         },
         "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},
+        "output_dir": {"type": "path"},
+        "require_durable_output": {"type": "bool", "default": False},
     }
 
 

@@ -284,6 +284,18 @@ journal:
   returned: success or when a change failed
   type: str
   sample: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
+journal_parts:
+  description:
+    - The contents of the journal as texts without spaces, compressed and with a SHA-256, for the
+      option O(osops.placement.orphan_restore#module:journal) in another job. Each has at most
+      100 200 characters.
+    - Empty if nothing was written to Placement, and if all texts together would have more than
+      about 400 000 characters. Then a warning says so.
+  returned: success or when a change failed
+  type: list
+  elements: str
+  sample:
+    - osops.placement.journal:1:1/1:9f86d081…:eNrT0yMAAGTvBe8
 """
 
 import contextlib
@@ -307,7 +319,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
 from ansible_collections.osops.placement.plugins.module_utils._collector.renewal import (
     RenewingCollector,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_bytes,
     read_json_option,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
@@ -332,6 +346,9 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text im
     parse_plan_text,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
+    split_journal,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
     conclude_run,
@@ -386,6 +403,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
     result = conclude_run(outcomes, OUTCOMES, journal, why_stopped, path, "made")
     result["remediation"] = path
+    result["journal_parts"] = _read_journal_parts(module, result["journal"])
     if module._diff:
         result["diff"] = build_diff(outcome.step.change for outcome in outcomes if outcome.changed)
     return result
@@ -396,6 +414,24 @@ def _read_plan(value: t.Any) -> Plan:
     if is_plan_text(value):
         return Plan.parse(parse_plan_text(value))
     return Plan.parse(read_json_option("plan", value))
+
+
+def _read_journal_parts(module: AnsibleModule, path: str | None) -> list[str]:
+    """Return the parts of the journal that following jobs get, none if there is no journal."""
+    if path is None:
+        return []
+    try:
+        parts = split_journal(read_bytes(path))
+    except InvalidInput as error:
+        # What the run has changed must be reported all the same.
+        module.warn(f"The journal cannot be passed on to other jobs. {error}")
+        return []
+    if not parts:
+        module.warn(
+            f"The journal is too long to be passed on to other jobs: keep {path}, "
+            "because nothing can be restored without it."
+        )
+    return parts
 
 
 def main() -> None:

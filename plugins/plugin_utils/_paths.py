@@ -17,6 +17,9 @@ import typing as t
 from collections.abc import Mapping
 
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import is_plan_text
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
+    is_journal_text,
+)
 
 FOLDER, PARENT, NAME = "folder", "parent", "name"
 
@@ -90,7 +93,8 @@ def choose_document(document: t.Any, host: str) -> t.Any:
         return ""
     if isinstance(document, Mapping) and "by_host" in document:
         return _choose_document_of(document["by_host"], host)
-    if isinstance(document, str) and not is_plan_text(document):
+    is_text = is_plan_text(document) or is_journal_text(document)
+    if isinstance(document, str) and not is_text:
         return build_host_path(document)
     return document
 

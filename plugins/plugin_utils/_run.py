@@ -33,7 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text im
 from ansible_collections.osops.placement.plugins.plugin_utils._paths import make_host_key
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     # The state of a run, and the result of a task as Ansible registers it.
     Run = Mapping[str, t.Any]
@@ -43,7 +43,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # task, the findings and the records of a large cloud would take seconds and fill the logs.
 _STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "detected": ("dest", "summary"),
-    "planned": ("plan", "changes", "compact", "scope"),
+    "planned": ("plan", "changes", "compact", "scope", "output_lost"),
     "remediated": ("remediation", "journal", "tally"),
     "reported": ("reports",),
 }
@@ -181,6 +181,7 @@ def build_artifacts(
         "changes": _list_changes(compact),
         "outcomes": _convert_counts(remediated.get("tally")),
         "output_dir": str(output_dir),
+        "output_lost": str(planned.get("output_lost") or ""),
         "journal": str(remediated.get("journal") or ""),
     }
     # An empty plan is refused by the job that it is given to.
@@ -211,6 +212,18 @@ def _convert_to_plain(value: t.Any) -> t.Any:
     if isinstance(value, (list, tuple)):
         return [_convert_to_plain(part) for part in value]
     return value
+
+
+def build_journal_artifact(parts: Sequence[str], host: str = "") -> dict[str, t.Any]:
+    """Return the journal of a run as an artifact, in the form that the entry point restore takes.
+
+    host: as for `build_artifacts`.
+    """
+    # A list of Ansible may template its parts only when they are read.
+    journal: t.Any = [str(part) for part in parts]
+    if host:
+        journal = {"by_host": {make_host_key(host): journal}}
+    return {"orphan_cleanup_journal": journal}
 
 
 def collect_cloud_runs(hosts: Iterable[Mapping[str, t.Any]]) -> list[dict[str, str]]:

@@ -27,6 +27,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     rename_finding,
     rename_kind,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
+    find_journal_parts,
+    join_journal_parts,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterable, Mapping
@@ -156,14 +160,33 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
     The write that a torn record was to precede was never sent.
     Raises InvalidInput for anything that is not a journal.
 
-    journal: its path, or a list of its records.
+    journal: its path, a list of its records, or the parts that orphan_remediate exported.
     """
+    parts = find_journal_parts(journal)
+    if parts is not None:
+        return _read_parts(parts)
     if isinstance(journal, list):
         numbered = enumerate(journal, 1)
         return [_check_record(entry, f"Record {number}") for number, entry in numbered], False
     if not isinstance(journal, str) or not journal.strip():
         raise InvalidInput("journal must be the path of a journal, or a list of its records.")
-    lines = read_bytes(journal).split(b"\n")
+    return _parse_lines(read_bytes(journal), journal)
+
+
+def _read_parts(parts: Iterable[t.Any]) -> tuple[list[JournalRecord], bool]:
+    """Return the records of all journals whose parts these are, and whether one is torn."""
+    records: list[JournalRecord] = []
+    any_torn = False
+    for contents in join_journal_parts(parts):
+        more, torn = _parse_lines(contents, "the journal")
+        records += more
+        any_torn = any_torn or torn
+    return records, any_torn
+
+
+def _parse_lines(contents: bytes, name: str) -> tuple[list[JournalRecord], bool]:
+    """Return the records in the contents of a journal, and whether the last line is torn."""
+    lines = contents.split(b"\n")
     last = len(lines) - 1
     records: list[JournalRecord] = []
     for number, line in enumerate(lines):
@@ -176,10 +199,10 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
             if number == last:
                 return records, True
             raise InvalidInput(
-                f"Line {number + 1} of {journal} is not a record of a journal ({error}): "
+                f"Line {number + 1} of {name} is not a record of a journal ({error}): "
                 "it was edited, or it is another file."
             ) from error
-        records.append(_check_record(entry, f"Line {number + 1} of {journal}"))
+        records.append(_check_record(entry, f"Line {number + 1} of {name}"))
     return records, False
 
 

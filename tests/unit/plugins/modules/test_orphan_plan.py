@@ -60,7 +60,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
 
     def run_module(**options: t.Any) -> t.Any:
-        for name in ("findings", "plan", "dest"):
+        for name in ("findings", "plan", "dest", "output_dir"):
             if isinstance(options.get(name), str) and not is_plan_text(options[name]):
                 options[name] = str(folder / options[name])
         arguments = json.dumps({"ANSIBLE_MODULE_ARGS": options})
@@ -157,6 +157,79 @@ def test_more_changes_than_the_limit_fail_and_are_shown(folder: Path, run: Run) 
     assert result["changes"] == 3
     assert "records" not in result
     assert (folder / "plan.json").exists()
+
+
+@pytest.fixture
+def lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every folder is deleted after the job."""
+    monkeypatch.setattr(orphan_plan, "find_loss", lambda path: "it is inside the container")
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder is deleted after the job."""
+    monkeypatch.setattr(orphan_plan, "find_loss", lambda path: "")
+
+
+STRICT = {"output_dir": "out", "require_durable_output": True}
+
+
+@pytest.mark.usefixtures("lost")
+def test_a_folder_that_is_lost_is_named_with_a_warning(folder: Path, run: Run) -> None:
+    result = run(findings="findings.json", output_dir="out")
+    compact = run(plan=result["compact"], output_dir="out")
+
+    assert result["output_lost"].startswith(f"The journal in {folder}/out is lost after this job")
+    assert [str(warning) for warning in result["warnings"]] == [result["output_lost"]]
+    assert compact["output_lost"] == result["output_lost"]
+    assert "failed" not in result
+
+
+@pytest.mark.usefixtures("lost")
+def test_a_required_folder_that_is_lost_is_refused(folder: Path, run: Run) -> None:
+    result = run(findings="findings.json", **STRICT)
+
+    assert result["failed"] is True
+    assert result["msg"].startswith("Nothing was changed, because orphan_cleanup_require_durable")
+    assert f"{folder}/out would be lost" in result["msg"]
+    assert (result["changes"], result["compact"]["count"]) == (3, 3)
+    assert "warnings" not in result
+
+
+@pytest.mark.usefixtures("lost")
+def test_a_required_folder_that_is_lost_is_a_warning_in_check_mode(run: Run) -> None:
+    result = run(findings="findings.json", _ansible_check_mode=True, **STRICT)
+
+    assert "failed" not in result
+    assert [str(warning) for warning in result["warnings"]] == [result["output_lost"]]
+
+
+@pytest.mark.usefixtures("lost")
+def test_a_lost_folder_does_not_matter_when_nothing_is_changed(folder: Path, run: Run) -> None:
+    edit(folder / "findings.json", findings=[])
+
+    empty = run(findings="findings.json", **STRICT)
+    unasked = run(findings="findings.json", require_durable_output=True)
+
+    assert (empty["changes"], empty["output_lost"]) == (0, "")
+    assert "failed" not in empty and "warnings" not in empty
+    assert "output_lost" not in unasked
+
+
+@pytest.mark.usefixtures("lost")
+def test_a_plan_above_a_limit_fails_for_the_limit_alone(run: Run) -> None:
+    result = run(findings="findings.json", **STRICT, max_changes=1)
+
+    assert "3 changes are planned and max_changes is 1" in result["msg"]
+    assert result["output_lost"] == "" and "warnings" not in result
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_folder_that_is_kept_is_not_mentioned(run: Run) -> None:
+    result = run(findings="findings.json", **STRICT)
+
+    assert result["output_lost"] == ""
+    assert "failed" not in result and "warnings" not in result
 
 
 def test_servers_to_heal_are_named(folder: Path, run: Run) -> None:

@@ -84,6 +84,7 @@ def _plan(**options: t.Any) -> dict[str, t.Any]:
         "kinds": KINDS,
         "heal": False,
         "dest": None,
+        "output_dir": None,
         "max_changes": 100,
         "max_share": 1.0,
     }
@@ -135,6 +136,7 @@ def test_a_plan_is_documented(document: dict[str, t.Any], tmp_path: Path) -> Non
 def test_remediation_documents_its_outcomes() -> None:
     document = _read("remediation.json")
     returned = {key: document[key] for key in ("tally", "outcomes", "journal")}
+    returned["journal_parts"] = ["osops.placement.journal:1:…"]
 
     assert returned["outcomes"] and find_undocumented("orphan_remediate", returned) == []
 

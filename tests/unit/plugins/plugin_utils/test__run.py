@@ -16,6 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text im
 from ansible_collections.osops.placement.plugins.plugin_utils._run import (
     STAGES,
     build_artifacts,
+    build_journal_artifact,
     collect_cloud_runs,
     determine_status,
     record_stage,
@@ -88,9 +89,21 @@ RECORDED: dict[str, tuple[str, dict[str, t.Any], t.Any]] = {
         {"plan": None, "scope": {"consumers": []}},
         {"failed": False, "plan": None, "scope": {"consumers": []}},
     ),
+    "a plan whose journal will be lost": (
+        "planned",
+        {"plan": "/p", "output_lost": "The journal is lost.", "records": [1]},
+        {"failed": False, "plan": "/p", "output_lost": "The journal is lost."},
+    ),
     "outcomes": (
         "remediated",
-        {"tally": TALLY, "outcomes": [1], "journal": None, "remediation": "/r", "stopped": ""},
+        {
+            "tally": TALLY,
+            "outcomes": [1],
+            "journal": None,
+            "journal_parts": ["long"],
+            "remediation": "/r",
+            "stopped": "",
+        },
         {"failed": False, "tally": TALLY, "journal": None, "remediation": "/r"},
     ),
     "reports": (
@@ -261,6 +274,7 @@ def test_a_run_without_any_result_exports_nothing_that_could_be_applied() -> Non
             "changes": [],
             "outcomes": {},
             "output_dir": "/out",
+            "output_lost": "",
             "journal": "",
         },
         "orphan_cleanup_plan": "",
@@ -271,7 +285,13 @@ def _whole_run() -> dict[str, t.Any]:
     return {
         "detects": True,
         "detected": _detected(orphaned=2),
-        "planned": {"failed": False, "plan": "/out/plan.json", "changes": 2, "compact": COMPACT},
+        "planned": {
+            "failed": False,
+            "plan": "/out/plan.json",
+            "changes": 2,
+            "compact": COMPACT,
+            "output_lost": "The journal is lost.",
+        },
         "remediated": {"failed": False, "tally": TALLY, "journal": "/out/j", "remediation": "/r"},
     }
 
@@ -290,6 +310,7 @@ def test_a_run_exports_numbers_and_its_plan() -> None:
             "changes": ["deleted_server/a", "extra_host/b"],
             "outcomes": TALLY,
             "output_dir": "/out",
+            "output_lost": "The journal is lost.",
             "journal": "/out/j",
         },
         "orphan_cleanup_plan": format_plan_text(COMPACT),
@@ -332,6 +353,15 @@ def test_of_several_hosts_each_exports_its_own_part() -> None:
     assert build_artifacts(_whole_run(), "/out", check_mode=False, host="north") == {
         "orphan_cleanup_run": {"by_host": {"north": alone["orphan_cleanup_run"]}},
         "orphan_cleanup_plan": {"by_host": {"host north": alone["orphan_cleanup_plan"]}},
+    }
+
+
+def test_the_journal_is_exported_under_the_variable_that_restores_it() -> None:
+    parts = ["first", "second"]
+
+    assert build_journal_artifact(parts) == {"orphan_cleanup_journal": parts}
+    assert build_journal_artifact(parts, "north") == {
+        "orphan_cleanup_journal": {"by_host": {"north": parts}}
     }
 
 

@@ -34,6 +34,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
+    split_journal,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import Outcome
 
 if t.TYPE_CHECKING:
@@ -263,6 +266,28 @@ def test_records_of_a_task_are_accepted() -> None:
     records = [build_record(PLANNED, ONE, ENDPOINT), build_record(BEFORE, TWO, ENDPOINT)]
 
     assert read_journal(records) == (records, False)
+
+
+def test_parts_are_read_as_the_journal_of_which_they_are(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE, TWO])
+    journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
+    parts = split_journal(pathlib.Path(journal.path).read_bytes())
+
+    assert read_journal(parts) == read_journal(journal.path)
+    assert read_journal("\n".join(parts)) == read_journal(journal.path)
+
+
+def test_parts_of_several_journals_give_the_records_of_all() -> None:
+    parts = split_journal(_lines(ONE) + b'{"format": 1, "ev') + split_journal(_lines(TWO))
+    records, torn = read_journal(parts)
+
+    assert ([known["finding"] for known in records], torn) == ([ONE.finding, TWO.finding], True)
+
+
+def test_parts_with_an_invalid_line_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="Line 1 of the journal is not a record of a journal"):
+        read_journal(split_journal(b"{\n" + _lines(ONE)))
 
 
 def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:

@@ -1,0 +1,337 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A journal whose folder is deleted after the job, as that of a container is.
+
+What the job exports is enough to restore everything, and the job says that the folder is lost.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import os
+import shutil
+import subprocess
+import typing as t
+import uuid
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.osops.placement.tests.integration.strays import Strays
+from ansible_collections.osops.placement.tests.integration.support import (
+    ROOT,
+    Ansible,
+    assert_nothing_changed,
+    long,
+)
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
+
+# The environments with the newest and the oldest ansible-core that jobs run on.
+CORES = ("controller", "automation-2.18")
+
+LOST = "[WARNING]: The journal in "
+CLEANUP = {
+    "orphan_cleanup_min_age": "0",
+    "orphan_cleanup_unknown_min_age": "0",
+    "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
+    "orphan_cleanup_max_share": 1.0,
+}
+
+
+class _UnsafeDumper(yaml.SafeDumper):
+    """Writes every text as AWX does for the artifacts of another job."""
+
+
+_UnsafeDumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("!unsafe", text, style="'")
+)
+
+
+@d.dataclass(frozen=True)
+class Job:
+    """A finished job, of which only this is left."""
+
+    status: int
+    output: str
+    artifacts: dict[str, t.Any]
+
+    @property
+    def told(self) -> str:
+        return " ".join(self.output.split())
+
+
+class Jobs:
+    """Runs playbooks, each in a folder of its own that is deleted when the playbook has ended."""
+
+    def __init__(self, ansible: Ansible, folder: Path, core: str) -> None:
+        self._ansible = ansible
+        self._folder = folder
+        self._program = ROOT / ".venv" / core / "bin" / "ansible-playbook"
+        if not self._program.exists():
+            pytest.skip(f"{self._program} is not there: run make venv-{core}")
+
+    def run(
+        self, name: str, *arguments: str, artifacts: dict[str, t.Any] | None = None, **more: t.Any
+    ) -> Job:
+        """Run `osops.placement.NAME` with the artifacts of another job, and with more variables."""
+        folder = self._folder / str(uuid.uuid4())
+        folder.mkdir()
+        handed_on = yaml.dump(artifacts or {}, Dumper=_UnsafeDumper)
+        (folder / "artifacts.yml").write_text(handed_on)
+        variables = {"orphan_cleanup_output_dir": str(folder / "out"), **CLEANUP, **more}
+        done = subprocess.run(
+            [
+                str(self._program),
+                f"osops.placement.{name}",
+                "-e",
+                json.dumps(variables),
+                "-e",
+                "@artifacts.yml",
+                *arguments,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            env={**self._ansible.environment, "ANSIBLE_SHOW_CUSTOM_STATS": "1"},
+        )
+        shutil.rmtree(folder)
+        return Job(done.returncode, done.stdout + done.stderr, _find_artifacts(done.stdout))
+
+
+def _find_artifacts(output: str) -> dict[str, t.Any]:
+    for line in output.splitlines():
+        if line.startswith("\tRUN: "):
+            return json.loads(line.removeprefix("\tRUN: "))
+    return {}
+
+
+@pytest.fixture(params=[CORES[0], CORES[1]])
+def jobs(ansible: Ansible, tmp_path: Path, request: pytest.FixtureRequest) -> Jobs:
+    return Jobs(ansible, tmp_path, request.param)
+
+
+@pytest.fixture
+def newest(ansible: Ansible, tmp_path: Path) -> Jobs:
+    return Jobs(ansible, tmp_path, CORES[0])
+
+
+@pytest.fixture
+def strays(few: Strays) -> Iterator[Strays]:
+    """Three orphans, with their allocations restored before each test."""
+    few.release()
+    few.claim()
+    yield few
+    few.others_are_unchanged()
+
+
+def test_everything_is_restored_from_the_artifacts_alone(
+    jobs: Jobs, placement: Placement, strays: Strays
+) -> None:
+    before = placement.everything()
+
+    removed = jobs.run("cleanup_orphans")
+
+    assert removed.status == 0 and strays.held == [], removed.output
+    assert not Path(removed.artifacts["orphan_cleanup_run"]["journal"]).exists()
+    journal = {"orphan_cleanup_journal": removed.artifacts["orphan_cleanup_journal"]}
+
+    predicted = jobs.run("restore_allocations", "--check", artifacts=journal)
+
+    assert predicted.status == 0 and "Without check mode: 3 restored." in predicted.told
+    assert strays.held == []
+    # The artifacts of all earlier jobs arrive together.
+    restored = jobs.run("restore_allocations", artifacts=removed.artifacts)
+
+    assert restored.status == 0 and "Outcome: 3 restored." in restored.told, restored.output
+    assert strays.held == strays.consumers
+    assert list(placement.everything()) == list(before)
+
+    again = jobs.run("restore_allocations", artifacts=journal)
+
+    assert again.status == 0 and "Outcome: 3 skipped." in again.told, again.output
+    assert "orphan_cleanup_journal" not in restored.artifacts | again.artifacts
+
+
+def test_run_that_changes_nothing_exports_no_journal(newest: Jobs, strays: Strays) -> None:
+    predicted = newest.run("cleanup_orphans", "--check")
+    strays.release()
+    empty = newest.run("cleanup_orphans")
+
+    assert (predicted.status, empty.status) == (0, 0)
+    assert predicted.artifacts["orphan_cleanup_run"]["planned"] == 3
+    for done in (predicted, empty):
+        assert "orphan_cleanup_journal" not in done.artifacts
+
+
+@pytest.mark.parametrize("pasted", ["text", long("json"), long("lines"), long("wrapped")])
+def test_journal_that_was_pasted_by_hand_is_restored(
+    newest: Jobs, strays: Strays, pasted: str
+) -> None:
+    parts = newest.run("cleanup_orphans").artifacts["orphan_cleanup_journal"]
+    forms: dict[str, t.Any] = {
+        "text": parts[0],
+        "json": json.dumps(parts, indent=1),
+        "lines": "\n".join(parts) + "\n",
+        "wrapped": {"by_host": {"localhost": parts}},
+    }
+
+    restored = newest.run("restore_allocations", orphan_cleanup_journal=forms[pasted])
+
+    assert restored.status == 0 and strays.held == strays.consumers, restored.output
+
+
+def test_journal_that_was_edited_or_is_incomplete_restores_nothing(
+    jobs: Jobs, placement: Placement, strays: Strays
+) -> None:
+    (part,) = jobs.run("cleanup_orphans").artifacts["orphan_cleanup_journal"]
+    before = placement.everything()
+    other = "A" if part[-9] != "A" else "B"
+    wrong = {
+        "digest does not match": [part[:-9] + other + part[-8:]],
+        "part 2 is missing": [part.replace(":1/1:", ":1/2:")],
+        "is part 1 of a journal, where part 2 belongs": [part.replace(":1/1:", ":1/2:")] * 2,
+        "Text 1 is not a part of a journal": [part[:40]],
+    }
+
+    for said, parts in wrong.items():
+        refused = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": parts})
+
+        assert refused.status != 0 and said in refused.told, (said, refused.output)
+    assert placement.everything() == before
+
+
+def test_two_runs_in_one_play_export_both_journals(ansible: Ansible, strays: Strays) -> None:
+    first, *others = strays.consumers
+    ansible.environment["ANSIBLE_SHOW_CUSTOM_STATS"] = "1"
+
+    def clean_up(consumers: list[str]) -> dict[str, t.Any]:
+        variables = {**CLEANUP, "orphan_cleanup_consumers": consumers}
+        role = {"name": "osops.placement.orphan_cleanup"}
+        return {"ansible.builtin.include_role": role, "vars": variables}
+
+    done = ansible.play({"tasks": [clean_up([first]), clean_up(others)]})
+
+    assert done.status == 0 and strays.held == [], done.output
+    parts = _find_artifacts(done.output)["orphan_cleanup_journal"]
+    assert len(parts) == 2
+    restored = ansible.direct("orphan_restore", journal=parts, output_dir=str(ansible.folder))
+    assert restored["tally"]["restored"] == 3 and strays.held == strays.consumers
+
+
+# A folder that is lost
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder in memory, which no machine and no container keeps."""
+    folder = Path("/dev/shm") / f"orphan-cleanup-{uuid.uuid4()}"
+    if not os.path.ismount("/dev/shm"):
+        pytest.skip("/dev/shm is not there")
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _clean_up(ansible: Ansible, folder: Path, *arguments: str, **variables: t.Any) -> Run:
+    every = {**CLEANUP, "orphan_cleanup_output_dir": str(folder), **variables}
+    return ansible.playbook("cleanup_orphans", *arguments, variables=every)
+
+
+def test_run_says_before_it_writes_that_its_folder_is_lost(
+    ansible: Ansible, strays: Strays, memory: Path
+) -> None:
+    done = _clean_up(ansible, memory)
+
+    assert done.status == 0 and strays.held == [], done.output
+    said, before_the_writes = done.told.index(LOST), done.told.index("Make the changes]")
+    assert said < before_the_writes
+    assert done.told.count(LOST) == 1
+    assert f"{LOST}{memory} is lost after this job, because it is in memory (tmpfs)" in done.told
+    assert "set orphan_cleanup_output_dir to it" in done.told
+
+
+def test_check_mode_says_it_too_and_a_run_without_changes_does_not(
+    ansible: Ansible, placement: Placement, strays: Strays, memory: Path
+) -> None:
+    before = placement.everything()
+    strict = {"orphan_cleanup_require_durable_output": True}
+
+    predicted = _clean_up(ansible, memory, "--check", **strict)
+
+    assert predicted.status == 0 and predicted.told.count(LOST) == 1, predicted.output
+    assert_nothing_changed(predicted, before, placement)
+    strays.release()
+    empty = _clean_up(ansible, memory, **strict)
+
+    assert empty.status == 0 and LOST not in empty.told, empty.output
+
+
+def test_run_that_requires_a_durable_folder_refuses_to_write(
+    ansible: Ansible, placement: Placement, strays: Strays, memory: Path
+) -> None:
+    before = placement.everything()
+
+    refused = _clean_up(ansible, memory, orphan_cleanup_require_durable_output=True)
+
+    assert refused.status != 0
+    assert "Nothing was changed, because orphan_cleanup_require_durable_output is set" in (
+        refused.told
+    )
+    assert f"in {memory} would be lost after this job" in refused.told
+    assert_nothing_changed(refused, before, placement)
+    assert not list(memory.glob("journal-*"))
+
+
+# A large cloud
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("core", CORES)
+def test_a_thousand_changes_are_restored_from_the_artifacts_alone(
+    minicloud: Minicloud,
+    placement: Placement,
+    tmp_path: Path,
+    core: str,
+) -> None:
+    placement.needs("1.38", "unknown consumers can be proven")
+    ansible = Ansible(ROOT, tmp_path, minicloud.environment)
+    strays = Strays(ansible, placement, 1000)
+    jobs = Jobs(ansible, tmp_path, core)
+    limits = {"orphan_cleanup_max_changes": 1000, "orphan_cleanup_consumers": strays.consumers}
+    try:
+        removed = jobs.run("cleanup_orphans", **limits)
+
+        assert removed.status == 0 and strays.held == [], removed.output
+        parts = removed.artifacts["orphan_cleanup_journal"]
+        sizes = [len(part) for part in parts]
+        print(f"{len(parts)} parts with {sizes} characters")
+        # AWX drops results with more than 700 000 characters from the log of a job.
+        assert max(sizes) <= 100_200 and sum(sizes) < 250_000
+        assert len(json.dumps(removed.artifacts)) < 700_000
+
+        incomplete = jobs.run(
+            "restore_allocations", artifacts={"orphan_cleanup_journal": parts[:-1]}
+        )
+
+        assert incomplete.status != 0 and "is missing: pass all parts" in incomplete.told
+        assert strays.held == []
+
+        restored = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": parts})
+
+        assert restored.status == 0 and "Outcome: 1000 restored." in restored.told
+        assert strays.held == strays.consumers
+        strays.others_are_unchanged()
+    finally:
+        strays.release()
