@@ -52,8 +52,8 @@ _value:
   contains:
     orphan_cleanup_run:
       description: The run in numbers, with C(check_mode), C(complete), C(verdicts), C(kinds),
-        C(stranded), C(planned), C(changes), C(outcomes), C(output_dir), C(output_lost) and C(journal). C(changes)
-        lists the ids of the findings that the plan resolves.
+        C(stranded), C(planned), C(changes), C(outcomes), C(output_dir), C(output_lost) and
+        C(journal). C(changes) lists the ids of the findings that the plan resolves.
       returned: always
       type: dict
       sample:

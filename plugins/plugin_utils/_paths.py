@@ -93,10 +93,9 @@ def choose_document(document: t.Any, host: str) -> t.Any:
         return ""
     if isinstance(document, Mapping) and "by_host" in document:
         return _choose_document_of(document["by_host"], host)
-    is_text = is_plan_text(document) or is_journal_text(document)
-    if isinstance(document, str) and not is_text:
-        return build_host_path(document)
-    return document
+    if not isinstance(document, str) or is_plan_text(document) or is_journal_text(document):
+        return document
+    return build_host_path(document)
 
 
 def _choose_document_of(by_host: t.Any, host: str) -> t.Any:

@@ -181,6 +181,7 @@ def test_filters_import_little_because_each_task_reads_them() -> None:
         "module_utils._findings.coverage",
         "module_utils._models.outcomes",
         "module_utils._plan.plan_text",
+        "module_utils._remediation.journal_parts",
         "plugin_utils._answers",
         "plugin_utils._paths",
         "plugin_utils._run",

@@ -361,7 +361,7 @@ def test_the_journal_is_exported_under_the_variable_that_restores_it() -> None:
 
     assert build_journal_artifact(parts) == {"orphan_cleanup_journal": parts}
     assert build_journal_artifact(parts, "north") == {
-        "orphan_cleanup_journal": {"by_host": {"north": parts}}
+        "orphan_cleanup_journal": {"by_host": {"host north": parts}}
     }
 
 
