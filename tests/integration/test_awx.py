@@ -31,7 +31,6 @@ from ansible_collections.osops.placement.tests.integration.automation import (
     job,
     program,
 )
-from ansible_collections.osops.placement.tests.integration.awx import TOKEN, Awx, served
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM, Strays
 from ansible_collections.osops.placement.tests.integration.support import installed, long
 
@@ -528,128 +527,6 @@ def test_surveys_ask_for_existing_variables() -> None:
             if question["variable"] == "orphan_cleanup_remediate_kinds":
                 assert question["choices"] == options[question["variable"]]["choices"]
                 assert question["default"].splitlines() == options[question["variable"]]["default"]
-
-
-@pytest.mark.long
-def test_awx_setup_is_idempotent_and_corrects_differences(ansible: Ansible) -> None:
-    playbooks = {str(path.relative_to(ROOT)) for path in (PATTERN / "playbooks").iterdir()}
-    with served(Awx(playbooks)) as awx:
-        given = {
-            "awx_url": awx.url,
-            "awx_delay": 0,
-            "awx_notification_url": "http://127.0.0.1/hook",
-            "awx_output_dir": "/placement",
-        }
-
-        predicted = _apply(ansible, given, "--check")
-
-        assert predicted.returncode == 0, predicted.stdout
-        assert awx.written == []
-
-        made = _apply(ansible, given)
-
-        assert made.returncode == 0, made.stdout
-        assert (
-            _told(predicted)
-            == [line.replace("POST", "Would POST", 1) for line in _told(made)]
-            != []
-        )
-        assert len(awx.written) == len(_told(made))
-        _is_set_up(awx)
-        done = len(awx.written)
-
-        again = _apply(ansible, given)
-
-        assert again.returncode == 0, again.stdout
-        assert (awx.written[done:], _told(again)) == ([], [])
-
-        node = awx.named("job_templates", "Placement: plan the cleanup")
-        node["job_type"] = "run"
-        awx.surveys["job_templates", node["id"]]["spec"].pop()
-        right = _apply(ansible, given)
-
-        assert right.returncode == 0, right.stdout
-        assert awx.written[done:] == [
-            f"PATCH /api/v2/job_templates/{node['id']}/",
-            f"POST /api/v2/job_templates/{node['id']}/survey_spec/",
-        ]
-        assert node["job_type"] == "check"
-
-
-@pytest.mark.long
-def test_awx_errors_are_reported_verbatim_without_the_token(ansible: Ansible) -> None:
-    with served(Awx(playbooks=[])) as awx:
-        refused = _apply(ansible, {"awx_url": awx.url, "awx_delay": 0}, "-vvv")
-        nobody = _apply(ansible, {"awx_url": awx.url, "awx_credential": "none such"})
-
-    assert refused.returncode != 0 and "Playbook not found for project." in refused.stdout
-    assert nobody.returncode != 0 and "AWX has 0 credentials named none such" in " ".join(
-        nobody.stdout.split()
-    )
-    assert TOKEN not in refused.stdout + refused.stderr
-
-
-def _is_set_up(awx: Awx) -> None:
-    """Check the graph of the workflow, and that the planning job can only read."""
-    plan, apply = (
-        awx.named("job_templates", "Placement: plan the cleanup"),
-        awx.named("job_templates", "Placement: apply what was approved"),
-    )
-    workflow = awx.named("workflow_job_templates", "Placement: clean up after approval")
-    assert (plan["job_type"], apply["job_type"]) == ("check", "run")
-    assert apply["playbook"].endswith("/apply_approved.yml")
-    for entry in (*awx.objects["job_templates"].values(), workflow):
-        assert entry["allow_simultaneous"] is False
-    assert awx.linked("workflow_job_template_nodes", "plan", "success_nodes") == ["approve"]
-    assert awx.linked("workflow_job_template_nodes", "approve", "success_nodes") == ["apply"]
-    assert awx.linked("workflow_job_template_nodes", "apply", "success_nodes") == []
-    nodes = {
-        name: awx.named("workflow_job_template_nodes", name)
-        for name in ("plan", "approve", "apply")
-    }
-    assert {node["workflow_job_template"] for node in nodes.values()} == {workflow["id"]}
-    assert (nodes["plan"]["unified_job_template"], nodes["apply"]["unified_job_template"]) == (
-        plan["id"],
-        apply["id"],
-    )
-    assert (
-        nodes["approve"]["summary_fields"]["unified_job_template"]["unified_job_type"]
-        == "workflow_approval"
-    )
-    schedule = awx.named("schedules", "Placement: find orphans every night")
-    assert (
-        schedule["unified_job_template"]
-        == awx.named("job_templates", "Placement: find orphans")["id"]
-    )
-    assert awx.linked(
-        "workflow_job_templates", workflow["name"], "notification_templates_approvals"
-    ) == ["osops.placement"]
-    assert awx.linked("job_templates", plan["name"], "credentials") == ["OpenStack admin"]
-    assert json.loads(apply["extra_vars"])["orphan_cleanup_output_dir"] == "/placement"
-
-
-def _apply(
-    ansible: Ansible, variables: dict[str, t.Any], *arguments: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [
-            ansible.program("ansible-playbook"),
-            str(PATTERN / "apply.yml"),
-            "-e",
-            json.dumps(variables),
-            *arguments,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ansible.folder,
-        env={**ansible.environment, "AWX_TOKEN": TOKEN},
-    )
-
-
-def _told(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Return what was changed, or would be."""
-    return re.findall(r'"msg": "((?:Would )?(?:POST|PATCH) [^"]*)"', done.stdout)
 
 
 def test_execution_environment_has_the_requirements_of_the_collection(tmp_path: Path) -> None:

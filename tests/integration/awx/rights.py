@@ -1,0 +1,114 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who may see, change, start and approve what, by AWX's roles."""
+
+from __future__ import annotations
+
+import dataclasses as d
+
+from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
+from ansible_collections.osops.placement.tests.integration.awx.store import Store
+
+# The job of each list belongs to the template that this field names.
+_TEMPLATE_OF = {
+    "jobs": "job_template",
+    "project_updates": "project",
+    "workflow_jobs": "workflow_job_template",
+}
+
+
+@d.dataclass(frozen=True)
+class User:
+    """The owner of a token.
+
+    `roles` are pairs of the id of an object and one of admin, execute, approve, use, read; each
+    of them includes read. A token with the scope `read` cannot write.
+    """
+
+    system_administrator: bool = False
+    administers: frozenset[int] = frozenset()
+    roles: frozenset[tuple[int, str]] = frozenset()
+    scope: str = "write"
+
+    def has_role(self, key: int, *names: str) -> bool:
+        return any((key, name) in self.roles for name in names)
+
+
+class Rights:
+    """The rights of one user."""
+
+    def __init__(self, store: Store, user: User) -> None:
+        self._store, self._user = store, user
+
+    def _administers(self, kind: str, entry: Entry) -> bool:
+        if self._user.system_administrator:
+            return True
+        return self._store.organization_of(kind, entry) in self._user.administers
+
+    def may_see(self, kind: str, entry: Entry) -> bool:
+        if self._administers(kind, entry):
+            return True
+        if kind == "credential_types":
+            return True
+        if kind == "execution_environments" and entry["organization"] is None:
+            return True
+        if kind in _TEMPLATE_OF:
+            return self._may_see_by_id(entry[_TEMPLATE_OF[kind]])
+        if kind == "workflow_approvals":
+            return self._may_see_by_id(entry["workflow_job_template"])
+        if kind == "workflow_job_template_nodes":
+            return self._may_see_by_id(entry["workflow_job_template"])
+        if kind == "schedules":
+            return self._may_see_by_id(entry["unified_job_template"])
+        return self._user.has_role(entry["id"], "admin", "execute", "approve", "use", "read")
+
+    def _may_see_by_id(self, key: int | None) -> bool:
+        if key is None:
+            return self._user.system_administrator
+        return self.may_see(self._store.kind_of(key), self._store.get(key))
+
+    def may_change(self, kind: str, entry: Entry) -> bool:
+        if self._administers(kind, entry) or self._user.has_role(entry["id"], "admin"):
+            return True
+        if kind == "workflow_job_template_nodes":
+            return self._user.has_role(entry["workflow_job_template"], "admin")
+        if kind == "schedules":
+            return self._user.has_role(entry["unified_job_template"], "admin")
+        return kind == "hosts" and self._user.has_role(entry["inventory"], "admin")
+
+    def may_create(self, kind: str, body: Entry) -> bool:
+        """Tell whether the user may create an object with these fields."""
+        if self._user.system_administrator:
+            return True
+        if kind == "job_templates":
+            return self._may_use(body, "project", "inventory")
+        if kind == "schedules":
+            return self.may_start(body["unified_job_template"])
+        if kind == "hosts":
+            return self._may_change_by_id(body["inventory"])
+        if kind == "workflow_job_template_nodes":
+            template = body.get("unified_job_template")
+            if template and not self.may_start(template):
+                return False
+            return self._may_change_by_id(body["workflow_job_template"])
+        return body.get("organization") in self._user.administers
+
+    def _may_use(self, body: Entry, *fields: str) -> bool:
+        keys = [body[field] for field in fields if body.get(field)]
+        return all(self.may_use(key) for key in keys)
+
+    def _may_change_by_id(self, key: int) -> bool:
+        return self.may_change(self._store.kind_of(key), self._store.get(key))
+
+    def may_use(self, key: int) -> bool:
+        return self._may_change_by_id(key) or self._user.has_role(key, "use")
+
+    def may_start(self, key: int) -> bool:
+        """Tell whether the user may start a template."""
+        return self._may_change_by_id(key) or self._user.has_role(key, "execute")
+
+    def may_approve(self, approval: Entry) -> bool:
+        workflow = approval["workflow_job_template"]
+        return self._may_change_by_id(workflow) or self._user.has_role(workflow, "approve")

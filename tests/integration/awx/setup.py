@@ -1,0 +1,73 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs the pattern's `apply.yml` against the stand-in for AWX."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import re
+import subprocess
+import typing as t
+
+from ansible_collections.osops.placement.tests.integration.automation import PATTERN, ROOT
+from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+PLAYBOOKS = {str(path.relative_to(ROOT)) for path in (PATTERN / "playbooks").glob("*.yml")}
+FIND = "Placement: find orphans"
+PLAN = "Placement: plan the cleanup"
+APPLY = "Placement: apply what was approved"
+DECOMMISSION = "Placement: decommission a host"
+WORKFLOW = "Placement: clean up after approval"
+NIGHTLY = "Placement: find orphans every night"
+
+
+@d.dataclass(frozen=True)
+class Applied:
+    """A finished run of `apply.yml`, and the requests that it made other than GET."""
+
+    status: int
+    output: str
+    written: list[str]
+
+    @property
+    def said(self) -> str:
+        """The output in one line, without the line breaks of wrapping."""
+        return " ".join(self.output.split())
+
+    @property
+    def changes(self) -> list[str]:
+        """What the run says that it changed, or would change."""
+        return re.findall(r'"msg": "((?:Would )?(?:POST|PATCH|DELETE) [^"]*)"', self.output)
+
+
+class Setup:
+    """Sets up one stand-in, with variables that each run can change."""
+
+    def __init__(self, ansible: Ansible, awx: Awx, **variables: t.Any) -> None:
+        self._ansible, self.awx = ansible, awx
+        self.variables = {"awx_url": awx.url, "awx_delay": 0, **variables}
+
+    def apply(self, *arguments: str, token: str = TOKEN, **variables: t.Any) -> Applied:
+        done_before = len(self.awx.written)
+        done = subprocess.run(
+            [
+                self._ansible.program("ansible-playbook"),
+                str(PATTERN / "apply.yml"),
+                "-e",
+                json.dumps({**self.variables, **variables}),
+                *arguments,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self._ansible.folder,
+            env={**self._ansible.environment, "AWX_TOKEN": token},
+        )
+        output = done.stdout + done.stderr
+        return Applied(done.returncode, output, self.awx.written[done_before:])

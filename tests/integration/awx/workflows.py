@@ -1,0 +1,219 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs jobs, and workflows node by node as AWX does."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+from ansible_collections.osops.placement.tests.integration.awx.kinds import EDGES, Entry
+from ansible_collections.osops.placement.tests.integration.awx.projects import FINISHED
+from ansible_collections.osops.placement.tests.integration.awx.store import Store
+from ansible_collections.osops.placement.tests.integration.awx.surveys import (
+    accept,
+    questions_of,
+    variables_of_job,
+)
+
+
+class Finished(t.Protocol):
+    """A job that has run: `Job` of `automation.py` is one."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def output(self) -> str: ...
+
+    @property
+    def artifacts(self) -> dict[str, t.Any]: ...
+
+
+# Takes the name of the playbook, the extra variables, and whether the job is a check.
+Runner = t.Callable[[str, dict[str, t.Any], bool], Finished]
+
+
+class Engine:
+    """Runs a job within the request that starts it."""
+
+    def __init__(self, store: Store, runner: Runner | None) -> None:
+        self._store, self.runner = store, runner
+        # The nodes of each workflow job, by id, and what became of them.
+        self._nodes: dict[int, dict[int, Entry]] = {}
+
+    def run_job(self, template: Entry, given: Entry, job_type: str | None = None) -> Entry:
+        """Start a job template with these variables, and return the finished job."""
+        questions = questions_of(template, self._store.surveys.get(template["id"]))
+        job = self._store.add(
+            "jobs",
+            {
+                "name": template["name"],
+                "status": "running",
+                "job_template": template["id"],
+                "unified_job_template": template["id"],
+                "organization": template["organization"],
+                "job_type": job_type or template["job_type"],
+                "playbook": template["playbook"],
+                "limit": template["limit"],
+                "verbosity": template["verbosity"],
+                "extra_vars": variables_of_job(template, questions, given),
+                "artifacts": {},
+                "stdout": "",
+                "failed": False,
+            },
+        )
+        if self.runner is None:
+            job["status"] = "successful"
+            return job
+        playbook = Path(job["playbook"]).name
+        done = self.runner(playbook, json.loads(job["extra_vars"]), job["job_type"] == "check")
+        job |= {"artifacts": done.artifacts, "stdout": done.output, "failed": done.status != 0}
+        job["status"] = "failed" if job["failed"] else "successful"
+        return job
+
+    def start_workflow(self, template: Entry, given: Entry) -> Entry:
+        """Start a workflow, and run it until it is finished or waits for an approval."""
+        questions = questions_of(template, self._store.surveys.get(template["id"]))
+        workflow = self._store.add(
+            "workflow_jobs",
+            {
+                "name": template["name"],
+                "status": "running",
+                "workflow_job_template": template["id"],
+                "unified_job_template": template["id"],
+                "organization": template["organization"],
+                "extra_vars": variables_of_job(template, questions, given),
+                "failed": False,
+            },
+        )
+        nodes = self._store.objects["workflow_job_template_nodes"].values()
+        self._nodes[workflow["id"]] = {
+            node["id"]: {"node": node, "job": None, "left_out": False, "artifacts": {}}
+            for node in nodes
+            if node["workflow_job_template"] == template["id"]
+        }
+        self._advance(workflow)
+        return workflow
+
+    def decide(self, approval: Entry, status: str, *, timed_out: bool = False) -> None:
+        """Approve or deny, and run what follows."""
+        approval |= {"status": status, "failed": status == "failed", "timed_out": timed_out}
+        self._advance(self._store.get(approval["workflow_job"]))
+
+    def jobs_of(self, workflow: Entry) -> dict[str, Entry]:
+        """Return the jobs that a workflow has started, by the identifier of the node."""
+        return {
+            state["node"]["identifier"]: state["job"]
+            for state in self._nodes[workflow["id"]].values()
+            if state["job"]
+        }
+
+    def _advance(self, workflow: Entry) -> None:
+        states = self._nodes[workflow["id"]]
+        while ready := self._find_ready(states):
+            for state in ready:
+                self._start(workflow, states, state)
+        if all(_is_over(state) for state in states.values()):
+            workflow["failed"] = any(self._fails_the_workflow(state) for state in states.values())
+            workflow["status"] = "failed" if workflow["failed"] else "successful"
+
+    def _find_ready(self, states: dict[int, Entry]) -> list[Entry]:
+        """Return the nodes to start now, after leaving out those that no path leads to."""
+        ready: list[Entry] = []
+        again = True
+        while again:
+            again, ready = False, []
+            for state in states.values():
+                if _is_decided(state):
+                    continue
+                parents = self._parents(states, state)
+                paths = self._paths(parents, state)
+                if parents and not all(_is_over(parent) for parent in parents):
+                    continue
+                wanted = all if state["node"]["all_parents_must_converge"] else any
+                if parents and not wanted(paths):
+                    state["left_out"] = again = True
+                else:
+                    ready.append(state)
+        return ready
+
+    def _parents(self, states: dict[int, Entry], state: Entry) -> list[Entry]:
+        key = state["node"]["id"]
+        return [parent for parent in states.values() if key in self._children(parent, EDGES)]
+
+    def _children(self, state: Entry, edges: t.Iterable[str]) -> set[int]:
+        key = state["node"]["id"]
+        return {child for edge in edges for child in self._store.linked(key, edge)}
+
+    def _paths(self, parents: list[Entry], state: Entry) -> list[bool]:
+        """Return for each parent whether its end leads to this node."""
+        key = state["node"]["id"]
+        found = []
+        for parent in parents:
+            edges: tuple[str, ...] = ()
+            if not parent["left_out"]:
+                edges = ("always_nodes", _edge_of(parent["job"]))
+            found.append(key in self._children(parent, edges))
+        return found
+
+    def _start(self, workflow: Entry, states: dict[int, Entry], state: Entry) -> None:
+        node = state["node"]
+        for parent in self._parents(states, state):
+            state["artifacts"] |= parent["artifacts"]
+            state["artifacts"] |= (parent["job"] or {}).get("artifacts", {})
+        template = self._store.get(node["unified_job_template"])
+        if self._store.kind_of(template["id"]) == "workflow_approval_templates":
+            state["job"] = self._ask(workflow, template)
+            return
+        questions = questions_of(template, self._store.surveys.get(template["id"]))
+        own = accept(template, questions, node["extra_data"]).variables
+        # Not only those that the template asks for, and those of the launch come last.
+        given = {**own, **state["artifacts"], **json.loads(workflow["extra_vars"])}
+        state["job"] = self.run_job(template, given)
+
+    def _ask(self, workflow: Entry, template: Entry) -> Entry:
+        return self._store.add(
+            "workflow_approvals",
+            {
+                "name": template["name"],
+                "description": template["description"],
+                "timeout": template["timeout"],
+                "status": "pending",
+                "failed": False,
+                "timed_out": False,
+                "workflow_approval_template": template["id"],
+                "workflow_job": workflow["id"],
+                "workflow_job_template": workflow["workflow_job_template"],
+                "organization": workflow["organization"],
+            },
+        )
+
+    def _fails_the_workflow(self, state: Entry) -> bool:
+        """Whether a node failed and nothing follows its failure."""
+        if state["left_out"]:
+            return False
+        if state["job"] and state["job"]["status"] == "successful":
+            return False
+        return not self._children(state, ("failure_nodes", "always_nodes"))
+
+
+def _edge_of(job: Entry | None) -> str:
+    """Return the edge that the end of a node follows. A node without a template fails."""
+    if job and job["status"] == "successful":
+        return "success_nodes"
+    return "failure_nodes"
+
+
+def _is_decided(state: Entry) -> bool:
+    started = state["job"] is not None
+    return bool(state["left_out"] or started or state["node"]["unified_job_template"] is None)
+
+
+def _is_over(state: Entry) -> bool:
+    if state["left_out"] or state["node"]["unified_job_template"] is None:
+        return True
+    return state["job"] is not None and state["job"]["status"] in FINISHED

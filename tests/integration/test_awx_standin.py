@@ -1,0 +1,478 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The stand-in for AWX refuses what a real AWX 24.6 refuses, and runs workflows as it does."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
+from ansible_collections.osops.placement.tests.integration.awx.rights import User
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
+
+CHOICE = {
+    "question_name": "When",
+    "type": "multiplechoice",
+    "variable": "when",
+    "required": True,
+    "default": "now",
+    "choices": ["now", "later"],
+}
+TEXT = {**CHOICE, "type": "text", "variable": "hosts", "required": False, "default": ""}
+MANY = {**CHOICE, "type": "multiselect", "variable": "kinds", "required": False}
+NUMBER = {**TEXT, "type": "integer", "variable": "count", "default": 1, "min": 1, "max": 10}
+RRULE = "DTSTART;TZID=UTC:20260101T030000 RRULE:FREQ=DAILY;INTERVAL=1"
+
+
+@d.dataclass
+class Done:
+    status: int = 0
+    output: str = ""
+    artifacts: dict[str, t.Any] = d.field(default_factory=dict)
+
+
+class Jobs:
+    """Runs jobs for the stand-in, and keeps the playbooks and variables of each."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, dict[str, t.Any], bool]] = []
+        self.ends: dict[str, Done] = {}
+
+    def run(self, playbook: str, variables: dict[str, t.Any], check: bool) -> Done:
+        self.ran.append((playbook, variables, check))
+        return self.ends.get(playbook, Done())
+
+    @property
+    def playbooks(self) -> list[str]:
+        return [playbook for playbook, _variables, _check in self.ran]
+
+
+@pytest.fixture
+def jobs() -> Jobs:
+    return Jobs()
+
+
+@pytest.fixture
+def awx(jobs: Jobs) -> Awx:
+    """An AWX with a project and an inventory."""
+    awx = Awx(["plan.yml", "apply.yml"], jobs.run)
+    create(awx, "projects", name="Placement", scm_type="git", organization=awx.default["id"])
+    create(awx, "inventories", name="Placement", organization=awx.default["id"])
+    finish(awx)
+    return awx
+
+
+def create(awx: Awx, kind: str, **fields: t.Any) -> Entry:
+    status, body = awx.ask("POST", f"{kind}/", fields)
+    assert status == 201, body
+    return t.cast("Entry", body)
+
+
+def finish(awx: Awx) -> str:
+    """Let all syncs finish, and return the status of the project."""
+    project = awx.named("projects", "Placement")
+    for _step in range(3):
+        status = awx.ask("GET", f"projects/{project['id']}/")[1]["status"]
+    return str(status)
+
+
+def create_template(awx: Awx, name: str, playbook: str = "plan.yml", **fields: t.Any) -> Entry:
+    project, inventory = awx.named("projects", "Placement"), awx.named("inventories", "Placement")
+    return create(
+        awx,
+        "job_templates",
+        name=name,
+        playbook=playbook,
+        project=project["id"],
+        inventory=inventory["id"],
+        **fields,
+    )
+
+
+def set_survey(awx: Awx, template: Entry, *questions: Entry) -> tuple[int, t.Any]:
+    spec = {"name": "", "description": "", "spec": list(questions)}
+    return awx.ask("POST", f"job_templates/{template['id']}/survey_spec/", spec)
+
+
+@pytest.mark.parametrize(
+    ("question", "error"),
+    [
+        ({**CHOICE, "choices": ["later"]}, "Default choice must be answered"),
+        ({**MANY, "default": ["now"]}, "expected to be multiselect"),
+        ({**MANY, "default": "now\nlater\nnever"}, "Default choice must be answered"),
+        ({**NUMBER, "default": "1"}, "expected to be integer"),
+        ({**NUMBER, "max": "10"}, "The max limit"),
+        ({**TEXT, "type": "date"}, "not one of the allowed question types"),
+        ({**TEXT, "required": "no"}, "'required' in survey question 0 expected to be bool"),
+        ({key: TEXT[key] for key in ("type", "variable", "required")}, "'question_name' missing"),
+        ({key: MANY[key] for key in MANY if key != "choices"}, "must specify choices"),
+    ],
+)
+def test_survey_with_a_mistake_is_refused(awx: Awx, question: Entry, error: str) -> None:
+    status, body = set_survey(awx, create_template(awx, "plan"), question)
+
+    assert status == 400 and error in body["error"]
+
+
+def test_survey_without_a_name_is_accepted_and_one_with_a_variable_twice_is_not(awx: Awx) -> None:
+    template = create_template(awx, "plan")
+
+    assert set_survey(awx, template, CHOICE, {**MANY, "default": "now\nlater"})[0] == 200
+    status, body = set_survey(awx, template, TEXT, TEXT)
+    assert status == 400 and "duplicated" in body["error"]
+
+
+def test_required_question_needs_an_answer_although_it_has_a_default(awx: Awx, jobs: Jobs) -> None:
+    template = create_template(awx, "plan", survey_enabled=True)
+    set_survey(awx, template, CHOICE, TEXT, MANY, NUMBER)
+    schedule = {"name": "nightly", "unified_job_template": template["id"], "rrule": RRULE}
+    missing = {"variables_needed_to_start": ["'when' value missing"]}
+
+    assert awx.ask("POST", f"job_templates/{template['id']}/launch/") == (400, missing)
+    assert awx.ask("POST", "schedules/", schedule) == (400, missing)
+    answered = {**schedule, "extra_data": {"when": "later"}}
+    assert awx.ask("POST", "schedules/", answered)[0] == 201
+
+    awx.run_schedule("nightly")
+
+    # The default of a multiselect is text, and so never an answer.
+    assert jobs.ran == [("plan.yml", {"when": "later", "hosts": "", "count": 1}, False)]
+
+
+def test_disabled_survey_asks_nothing(awx: Awx, jobs: Jobs) -> None:
+    template = create_template(awx, "plan")
+    set_survey(awx, template, CHOICE)
+
+    assert awx.ask("POST", f"job_templates/{template['id']}/launch/")[0] == 201
+    assert jobs.ran == [("plan.yml", {}, False)]
+
+
+def test_schedule_may_not_give_a_variable_that_the_template_does_not_ask_for(awx: Awx) -> None:
+    template = create_template(awx, "plan", extra_vars=json.dumps({"own": 1}))
+    schedule = {"name": "nightly", "unified_job_template": template["id"], "rrule": RRULE}
+
+    status, body = awx.ask("POST", "schedules/", {**schedule, "extra_data": {"other": 1}})
+
+    assert status == 400 and "other" in body["extra_data"][0]
+    assert awx.ask("POST", "schedules/", {**schedule, "extra_data": {"own": 1}})[0] == 201
+    launch = f"job_templates/{template['id']}/launch/"
+    status, body = awx.ask("POST", launch, {"extra_vars": {"other": 1}})
+    assert (status, body["ignored_fields"]) == (201, {"extra_vars": {"other": 1}})
+
+
+def test_project_syncs_when_it_is_created_or_its_source_changes_or_on_demand(awx: Awx) -> None:
+    project = awx.named("projects", "Placement")
+    path = f"projects/{project['id']}/"
+    assert project["status"] == "successful"
+
+    assert awx.ask("PATCH", path, {"description": "other"})[1]["status"] == "successful"
+    assert awx.ask("PATCH", path, {"scm_branch": "wrong"})[1]["status"] == "pending"
+    assert finish(awx) == "failed"
+    failed = awx.ask("GET", path)[1]["summary_fields"]["last_job"]
+    update = awx.ask("GET", f"project_updates/{failed['id']}/")[1]
+    output = awx.ask("GET", f"project_updates/{failed['id']}/stdout/?format=json")[1]
+    assert update["status"] == "failed" and "'wrong' did not match" in output["content"]
+
+    awx.ask("PATCH", path, {"scm_branch": "main"})
+    assert finish(awx) == "successful"
+    awx.projects.repository.branches["main"] = "newer"
+    assert finish(awx) == "successful" and project["scm_revision"] != "newer"
+    assert awx.ask("POST", f"{path}update/")[0] == 202
+    assert finish(awx) == "successful" and project["scm_revision"] == "newer"
+
+
+def test_job_of_a_project_whose_sync_failed_does_not_start(awx: Awx) -> None:
+    template = create_template(awx, "plan")
+    awx.projects.repository.failures = [{"stdout": "no network"}]
+    awx.ask("POST", f"projects/{awx.named('projects', 'Placement')['id']}/update/")
+    finish(awx)
+
+    status, body = awx.ask("POST", f"job_templates/{template['id']}/launch/")
+
+    assert status == 400 and "failed project update" in body["playbook"][0]
+
+
+def test_names_are_unique_within_the_organization_of_the_project(awx: Awx) -> None:
+    create_template(awx, "plan")
+    elsewhere = awx.store.add("organizations", {"name": "Elsewhere"})
+    project = create(
+        awx, "projects", name="Placement", scm_type="git", organization=elsewhere["id"]
+    )
+    for _step in range(3):
+        awx.ask("GET", f"projects/{project['id']}/")
+    fields = {
+        "name": "plan",
+        "playbook": "plan.yml",
+        "inventory": awx.named("inventories", "Placement")["id"],
+        # AWX ignores it.
+        "organization": awx.default["id"],
+    }
+
+    status, body = awx.ask("POST", "job_templates/", {**fields, "project": project["id"]})
+
+    assert status == 201 and body["organization"] == elsewhere["id"]
+    mine = awx.named("projects", "Placement", awx.default)["id"]
+    status, body = awx.ask("POST", "job_templates/", {**fields, "project": mine})
+    assert status == 400 and "(name, organization)" in body["__all__"][0]
+    environment = {"name": "one", "image": "example.org/one", "organization": awx.default["id"]}
+    create(awx, "execution_environments", **environment)
+    again = {**environment, "organization": elsewhere["id"]}
+    assert awx.ask("POST", "execution_environments/", again)[0] == 400
+
+
+def test_template_has_one_credential_of_each_type(awx: Awx) -> None:
+    template = create_template(awx, "plan")
+    old, new = awx.named("credentials", "OpenStack admin"), awx.add_credential("new", awx.default)
+    vault = awx.store.add("credential_types", {"name": "Vault"})
+    other = awx.add_credential("secret", awx.default, vault)
+    path = f"job_templates/{template['id']}/credentials/"
+
+    assert awx.ask("POST", path, {"id": old["id"]}) == (204, None)
+    assert awx.ask("POST", path, {"id": other["id"]}) == (204, None)
+    refused = {"error": "Cannot assign multiple OpenStack credentials."}
+    assert awx.ask("POST", path, {"id": new["id"]}) == (400, refused)
+    assert awx.ask("POST", path, {"id": old["id"], "disassociate": True}) == (204, None)
+    assert awx.ask("POST", path, {"id": new["id"]}) == (204, None)
+    assert awx.linked("job_templates", "plan", "credentials") == ["secret", "new"]
+
+
+def create_nodes(awx: Awx, *identifiers: str) -> list[int]:
+    workflow = create(
+        awx, "workflow_job_templates", name="workflow", organization=awx.default["id"]
+    )
+    return [
+        create(
+            awx,
+            "workflow_job_template_nodes",
+            identifier=identifier,
+            workflow_job_template=workflow["id"],
+        )["id"]
+        for identifier in identifiers
+    ]
+
+
+def test_edges_of_two_kinds_and_cycles_are_refused_and_an_edge_that_is_there_is_not(
+    awx: Awx,
+) -> None:
+    one, other = create_nodes(awx, "one", "other")
+    path = f"workflow_job_template_nodes/{one}"
+
+    for _time in range(2):
+        assert awx.ask("POST", f"{path}/success_nodes/", {"id": other}) == (204, None)
+    second = awx.ask("POST", f"{path}/always_nodes/", {"id": other})
+    assert second == (400, {"Error": "Relationship not allowed."})
+    back = awx.ask("POST", f"workflow_job_template_nodes/{other}/success_nodes/", {"id": one})
+    assert back == (400, {"Error": "Cycle detected."})
+    assert awx.ask("GET", f"{path}/")[1]["success_nodes"] == [other]
+
+
+def test_prompts_of_a_workflow_change_together_and_not_with_null(awx: Awx) -> None:
+    create_nodes(awx)
+    workflow = awx.named("workflow_job_templates", "workflow")
+    path = f"workflow_job_templates/{workflow['id']}/"
+
+    awx.ask("PATCH", path, {"limit": "some", "job_tags": "never"})
+    assert awx.ask("PATCH", path, {"limit": None})[1]["limit"] == "some"
+    changed = awx.ask("PATCH", path, {"limit": ""})[1]
+    assert (changed["limit"], changed["job_tags"]) == ("", None)
+
+
+def test_webhook_comes_back_with_more_than_was_sent(awx: Awx) -> None:
+    sent = {"url": "http://127.0.0.1/", "headers": {}, "http_method": "POST"}
+    made = create(
+        awx,
+        "notification_templates",
+        name="hook",
+        organization=awx.default["id"],
+        notification_type="webhook",
+        notification_configuration=sent,
+    )
+
+    more = {"username": "", "password": "$encrypted$", "disable_ssl_verification": False}
+    assert made["notification_configuration"] == {**sent, **more}
+
+
+def test_long_list_comes_in_pages(awx: Awx) -> None:
+    for number in range(30):
+        create(awx, "inventories", name=f"inventory {number}", organization=awx.default["id"])
+
+    first = awx.ask("GET", "inventories/?page_size=20")[1]
+    second = awx.ask("GET", first["next"].removeprefix("/api/v2/"))[1]
+
+    assert (first["count"], len(first["results"]), len(second["results"])) == (31, 20, 11)
+    assert second["next"] is None
+    assert awx.ask("GET", "inventories/?nme=x")[0] == 400
+
+
+@pytest.fixture
+def tokens(awx: Awx) -> dict[str, str]:
+    """Tokens of several users, by what they may do."""
+    users = {
+        "organization": User(administers=frozenset({awx.default["id"]})),
+        "reader": User(system_administrator=True, scope="read"),
+        "nobody": User(),
+    }
+    awx.users |= users
+    return {name: name for name in users}
+
+
+def test_organization_administrator_needs_an_organization_for_everything(
+    awx: Awx, tokens: dict[str, str]
+) -> None:
+    environment = {"name": "one", "image": "example.org/one"}
+    own = {**environment, "organization": awx.default["id"]}
+    path = "execution_environments/"
+
+    assert awx.ask("POST", path, environment, tokens["organization"])[0] == 403
+    assert awx.ask("POST", path, own, tokens["nobody"])[0] == 403
+    assert awx.ask("POST", path, own, tokens["organization"])[0] == 201
+    assert awx.ask("POST", path, {**environment, "name": "other"}, TOKEN)[0] == 201
+
+
+def test_token_that_may_only_read_writes_nothing(awx: Awx, tokens: dict[str, str]) -> None:
+    assert awx.ask("GET", "projects/", token=tokens["reader"])[1]["count"] == 1
+    assert awx.ask("POST", "inventories/", {"name": "new"}, tokens["reader"])[0] == 403
+    assert awx.ask("GET", "projects/", token=tokens["nobody"])[1]["count"] == 0
+    assert awx.ask("GET", "projects/", token="wrong")[0] == 401
+
+
+def set_up_workflow(awx: Awx) -> dict[str, int]:
+    """Create a workflow of a job, an approval and another job; return the ids of its nodes."""
+    nodes = dict(
+        zip(
+            ("plan", "approve", "apply"), create_nodes(awx, "plan", "approve", "apply"), strict=True
+        )
+    )
+    for name in ("plan", "apply"):
+        template = create_template(awx, name, f"{name}.yml")
+        awx.objects["workflow_job_template_nodes"][nodes[name]]["unified_job_template"] = template[
+            "id"
+        ]
+    path = "workflow_job_template_nodes"
+    awx.ask("POST", f"{path}/{nodes['approve']}/create_approval_template/", {"name": "Really?"})
+    awx.ask("POST", f"{path}/{nodes['plan']}/success_nodes/", {"id": nodes["approve"]})
+    awx.ask("POST", f"{path}/{nodes['approve']}/success_nodes/", {"id": nodes["apply"]})
+    return nodes
+
+
+def launch(awx: Awx, **variables: t.Any) -> Entry:
+    workflow = awx.named("workflow_job_templates", "workflow")
+    path = f"workflow_job_templates/{workflow['id']}/launch/"
+    status, body = awx.ask("POST", path, {"extra_vars": variables})
+    assert status == 201, body
+    return awx.objects["workflow_jobs"][body["workflow_job"]]
+
+
+def decide(awx: Awx, how: str, token: str = TOKEN) -> int:
+    (approval,) = awx.ask("GET", "workflow_approvals/?status=pending")[1]["results"]
+    return awx.ask("POST", f"workflow_approvals/{approval['id']}/{how}/", token=token)[0]
+
+
+def test_workflow_waits_for_the_approval_and_hands_on_artifacts(awx: Awx, jobs: Jobs) -> None:
+    set_up_workflow(awx)
+    jobs.ends["plan.yml"] = Done(artifacts={"plan": [1], "own": "by the job"})
+
+    workflow = launch(awx)
+
+    assert (jobs.playbooks, workflow["status"]) == (["plan.yml"], "running")
+    assert decide(awx, "approve") == 204
+    assert jobs.ran[1] == ("apply.yml", {"plan": [1], "own": "by the job"}, False)
+    assert workflow["status"] == "successful"
+
+
+def test_variables_of_a_launch_come_before_artifacts_where_they_are_asked_for(
+    awx: Awx, jobs: Jobs
+) -> None:
+    set_up_workflow(awx)
+    jobs.ends["plan.yml"] = Done(artifacts={"plan": [1]})
+
+    launch(awx, plan=[2])
+    decide(awx, "approve")
+    awx.named("workflow_job_templates", "workflow")["ask_variables_on_launch"] = True
+    launch(awx, plan=[2])
+    decide(awx, "approve")
+
+    applied = [variables for playbook, variables, _check in jobs.ran if playbook == "apply.yml"]
+    assert applied == [{"plan": [1]}, {"plan": [2]}]
+
+
+@pytest.mark.parametrize("how", ["deny", "expire"])
+def test_denied_workflow_starts_nothing_more_unless_another_edge_leads_there(
+    awx: Awx, jobs: Jobs, how: str
+) -> None:
+    nodes = set_up_workflow(awx)
+
+    def refuse(workflow: Entry) -> None:
+        if how == "deny":
+            decide(awx, "deny")
+        else:
+            approval = awx.engine.jobs_of(workflow)["approve"]
+            awx.engine.decide(approval, "failed", timed_out=True)
+
+    denied = launch(awx)
+    refuse(denied)
+    assert (jobs.playbooks, denied["status"]) == (["plan.yml"], "failed")
+
+    path = f"workflow_job_template_nodes/{nodes['plan']}/success_nodes/"
+    awx.ask("POST", path, {"id": nodes["apply"]})
+    refuse(launch(awx))
+    assert jobs.playbooks == ["plan.yml", "plan.yml", "apply.yml"]
+
+
+def test_failed_job_ends_the_workflow_unless_an_edge_follows_its_failure(
+    awx: Awx, jobs: Jobs
+) -> None:
+    nodes = set_up_workflow(awx)
+    jobs.ends["plan.yml"] = Done(status=2)
+
+    assert launch(awx)["status"] == "failed" and jobs.playbooks == ["plan.yml"]
+
+    path = f"workflow_job_template_nodes/{nodes['plan']}/failure_nodes/"
+    awx.ask("POST", path, {"id": nodes["apply"]})
+    assert launch(awx)["status"] == "successful"
+    assert jobs.playbooks == ["plan.yml", "plan.yml", "apply.yml"]
+
+
+def test_approver_sees_the_approval_and_not_the_jobs(awx: Awx, jobs: Jobs) -> None:
+    set_up_workflow(awx)
+    workflow = awx.named("workflow_job_templates", "workflow")
+    awx.users["approver"] = User(roles=frozenset({(workflow["id"], "approve")}))
+    plan = awx.engine.jobs_of(launch(awx))["plan"]
+
+    assert awx.ask("GET", f"jobs/{plan['id']}/stdout/", token="approver")[0] == 403
+    start = f"workflow_job_templates/{workflow['id']}/launch/"
+    assert awx.ask("POST", start, token="approver")[0] == 403
+    assert decide(awx, "approve", "approver") == 204
+    assert jobs.playbooks == ["plan.yml", "apply.yml"]
+
+
+def test_deleted_workflow_takes_its_nodes_and_approvals_with_it(awx: Awx) -> None:
+    set_up_workflow(awx)
+    workflow = awx.named("workflow_job_templates", "workflow")["id"]
+    inventory = awx.named("inventories", "Placement")["id"]
+
+    assert awx.ask("DELETE", f"workflow_job_templates/{workflow}/") == (204, None)
+    assert awx.ask("DELETE", f"inventories/{inventory}/")[0] == 202
+
+    assert not awx.objects["workflow_job_template_nodes"]
+    assert not awx.objects["workflow_approval_templates"]
+    assert awx.named("job_templates", "plan")["inventory"] is None
+
+
+def test_objects_have_an_address_with_their_name(awx: Awx, jobs: Jobs) -> None:
+    create_template(awx, "plan: first")
+
+    assert awx.ask("POST", "job_templates/plan%3A%20first++Default/launch/")[0] == 201
+    assert awx.ask("POST", "job_templates/plan%3A%20first++Elsewhere/launch/")[0] == 404
+    found = awx.ask("GET", "unified_job_templates/?name=plan: first")[1]["results"]
+    assert [entry["type"] for entry in found] == ["job_template"]
+    assert found[0]["summary_fields"]["organization"]["name"] == "Default"
+    assert found[0]["related"]["launch"] == f"/api/v2/job_templates/{found[0]['id']}/launch/"
