@@ -23,17 +23,22 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.tests.integration.automation import (
+    PATTERN,
     ROOT,
     environment,
     program,
 )
+from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN as AWX_TOKEN
+from ansible_collections.osops.placement.tests.integration.awx.api import Awx
+from ansible_collections.osops.placement.tests.integration.awx.server import served
+from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+    from ansible_collections.osops.placement.tests.integration.support import Placement
 
 RULEBOOKS = ROOT / "extensions" / "eda" / "rulebooks"
 TOKEN = "only-for-those-who-may-ask"
@@ -75,9 +80,11 @@ class Rulebook:
         return self.log.read_text()
 
 
-@pytest.fixture
-def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
-    """The rulebook, run as its first lines say."""
+@contextlib.contextmanager
+def started(
+    name: str, ansible: Ansible, folder: Path, given: dict[str, str], *arguments: str
+) -> Iterator[Rulebook]:
+    """Run one of the rulebooks with these variables of its first lines."""
     if not shutil.which("java"):
         pytest.skip(
             "Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: "
@@ -85,38 +92,79 @@ def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
         )
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-    inventory = tmp_path / "inventory.yml"
+    inventory = folder / "inventory.yml"
     inventory.write_text(
         json.dumps({"all": {"hosts": {"localhost": {"ansible_connection": "local"}}}})
     )
     given = {
         "PLACEMENT_WEBHOOK_TOKEN": TOKEN,
         "PLACEMENT_WEBHOOK_PORT": str(port),
-        "PLACEMENT_OUTPUT_DIR": str(tmp_path / "out"),
+        "PLACEMENT_OUTPUT_DIR": str(folder / "out"),
+        **given,
     }
-    log = tmp_path / "log"
+    log = folder / "log"
     with log.open("w") as stream:
         process = subprocess.Popen(
             [
                 program("ansible-rulebook"),
-                "--rulebook=osops.placement.orphan_alert",
+                f"--rulebook=osops.placement.{name}",
                 f"--inventory={inventory}",
                 f"--env-vars={','.join(given)}",
                 "--shutdown-delay=0",
+                *arguments,
             ],
             stdout=stream,
             stderr=subprocess.STDOUT,
             text=True,
-            cwd=tmp_path,
+            cwd=folder,
             env={**environment(ansible), **given},
         )
         try:
-            running = Rulebook(process, port, log, tmp_path / "out")
+            running = Rulebook(process, port, log, folder / "out")
             running.until(lambda: _answers(port))
             yield running
         finally:
             process.terminate()
             process.wait(60)
+
+
+@pytest.fixture
+def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
+    """The rulebook, run as its first lines say."""
+    with started("orphan_alert", ansible, tmp_path, {}) as running:
+        yield running
+
+
+@pytest.mark.long
+def test_alert_starts_the_job_template_of_its_organization(tmp_path: Path) -> None:
+    """Run by ansible-rulebook itself, against the stand-in for AWX."""
+    awx = Awx(["find_orphans.yml"])
+    elsewhere = awx.store.add("organizations", {"name": "Elsewhere"})
+    spec = yaml.safe_load((PATTERN / "template_surveys" / "find_orphans.yml").read_text())
+    for organization in (awx.default, elsewhere):
+        template = {
+            "name": "Placement: find orphans",
+            "organization": organization["id"],
+            "playbook": "find_orphans.yml",
+            "survey_enabled": True,
+            "project": awx.store.add("projects", {"name": "x", "status": "successful"})["id"],
+        }
+        awx.surveys[awx.store.add("job_templates", template)["id"]] = spec
+    given = {"PLACEMENT_ORGANIZATION": "Elsewhere", "EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.2"}
+
+    with served(awx):
+        controller = (f"--controller-url={awx.url}", f"--controller-token={AWX_TOKEN}")
+        ansible = Ansible(ROOT, tmp_path, {})
+        with started("orphan_alert_awx", ansible, tmp_path, given, *controller) as running:
+            assert running.post({**ALERT, "orphan_cleanup_fail_on": "never"}) == 200
+            running.until(lambda: bool(awx.objects["jobs"]))
+
+    (job,) = awx.objects["jobs"].values()
+    assert job["organization"] == elsewhere["id"]
+    assert json.loads(job["extra_vars"]) == {
+        "placement_hosts": "",
+        "orphan_cleanup_fail_on": "error",
+    }
 
 
 def test_alert_starts_one_detection_and_nothing_else(

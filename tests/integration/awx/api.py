@@ -146,6 +146,8 @@ class Awx:
             self.written.append(f"{method} {path}")
         parts = path.removeprefix(PREFIX).strip("/").split("/")
         kind, name, about = (*parts, "", "")[:3]
+        if kind == "config" and method == "GET":
+            return 200, {"version": "24.6.1"}
         known = kind in KINDS or kind in UNIONS
         if not path.startswith(PREFIX) or not known or len(parts) > 3:
             raise not_found()

@@ -18,7 +18,11 @@ from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN,
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
-PLAYBOOKS = {str(path.relative_to(ROOT)) for path in (PATTERN / "playbooks").glob("*.yml")}
+PLAYBOOKS = {
+    str(path.relative_to(ROOT))
+    for path in (PATTERN / "playbooks").glob("*.yml")
+    if not path.name.endswith(".meta.yml")
+}
 FIND = "Placement: find orphans"
 PLAN = "Placement: plan the cleanup"
 APPLY = "Placement: apply what was approved"

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import itertools
 import typing as t
 
 from ansible_collections.osops.placement.tests.integration.awx.kinds import (
@@ -42,10 +41,11 @@ class Store:
         self.objects: dict[str, dict[int, Entry]] = {name: {} for name in KINDS}
         self.links: dict[tuple[int, str], list[int]] = {}
         self.surveys: dict[int, Entry] = {}
-        self._ids = itertools.count(1)
+        self._last = 0
 
     def add(self, kind: str, fields: Entry) -> Entry:
-        entry = {"id": next(self._ids), "description": "", **KINDS[kind].defaults, **fields}
+        self._last += 1
+        entry = {"id": self._last, "description": "", **KINDS[kind].defaults, **fields}
         self.objects[kind][entry["id"]] = entry
         return entry
 

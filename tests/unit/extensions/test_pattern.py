@@ -41,10 +41,32 @@ def test_pattern_has_the_name_of_its_folder_and_the_required_parts(pattern: t.An
     assert (PATTERN / "README.md").exists()
 
 
-def test_pattern_job_only_reads(job: t.Any) -> None:
-    [play] = yaml.safe_load((PATTERN / "playbooks" / job["playbook"]).read_text(encoding="utf-8"))
+def test_pattern_describes_the_variables_of_its_survey_as_arguments(job: t.Any) -> None:
+    path = (PATTERN / "playbooks" / job["playbook"]).with_suffix(".meta.yml")
+    options = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["find_orphans"][
+        "options"
+    ]
 
-    assert Path(play["ansible.builtin.import_playbook"]).name == "detect_orphans.yml"
+    assert job["survey"]["spec"]
+    for question in job["survey"]["spec"]:
+        option = options[question["variable"]]
+        assert option["default"] == question["default"]
+        assert set(question.get("choices", ())) <= set(option.get("choices", ()))
+
+
+def test_pattern_survey_is_enabled(job: t.Any) -> None:
+    """Without this the controller creates the survey, and never asks it."""
+    assert job["survey_enabled"] is True
+
+
+def test_pattern_job_only_reads(job: t.Any) -> None:
+    first, last = yaml.safe_load(
+        (PATTERN / "playbooks" / job["playbook"]).read_text(encoding="utf-8")
+    )
+
+    assert Path(last["ansible.builtin.import_playbook"]).name == "detect_orphans.yml"
+    tasks = [task["ansible.builtin.import_tasks"] for task in first["tasks"]]
+    assert tasks == ["tasks/require_mounted_dir.yml"]
 
 
 def test_pattern_job_is_one_of_the_awx_jobs(job: t.Any) -> None:
@@ -69,8 +91,23 @@ def test_pattern_survey_matches_the_awx_survey(job: t.Any) -> None:
     ]
 
 
+def test_only_questions_without_a_default_must_be_answered() -> None:
+    """A schedule and a rulebook answer nothing."""
+    surveys = list((PATTERN / "template_surveys").glob("*.yml"))
+
+    assert surveys
+    for path in surveys:
+        for question in yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]:
+            without = question["default"] == "" and question["min"] == 1
+            assert question["required"] is without, (path.name, question["variable"])
+
+
 def test_every_playbook_imports_one_of_the_collection() -> None:
-    playbooks = list((PATTERN / "playbooks").glob("*.yml"))
+    playbooks = [
+        path
+        for path in (PATTERN / "playbooks").glob("*.yml")
+        if not path.name.endswith(".meta.yml")
+    ]
 
     assert playbooks
     for path in playbooks:

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A job of AWX fails before it reads anything when its output directory is not mounted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.automation import PATTERN, ROOT
+from ansible_collections.osops.placement.tests.integration.support import Ansible, long
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+PLAYBOOKS = PATTERN / "playbooks"
+# No system has a mount here.
+MISSING = "/a directory that no node has/placement"
+
+
+def run(folder: Path, playbook: Path, variables: dict[str, t.Any]) -> tuple[int, str]:
+    """Return the status and the output of a playbook, which reaches no cloud."""
+    ansible = Ansible(ROOT, folder, {"OS_CLIENT_CONFIG_FILE": "/dev/null"})
+    done = subprocess.run(
+        [ansible.program("ansible-playbook"), str(playbook), "-e", json.dumps(variables)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=ansible.environment,
+    )
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "find_orphans",
+        "apply_approved",
+        long("clean_up_orphans"),
+        long("decommission_host"),
+        long("restore_allocations"),
+    ],
+)
+def test_job_without_its_mounted_directory_fails_before_it_reads_anything(
+    tmp_path: Path, name: str
+) -> None:
+    variables = {"placement_mounted_dir": MISSING, "orphan_cleanup_plan": {"count": 0}}
+
+    status, said = run(tmp_path, PLAYBOOKS / f"{name}.yml", variables)
+
+    assert status != 0 and f"{MISSING} is not mounted into the container of this job" in said
+    assert "skipped=0" in said and said.count("PLAY [") == 1
+
+
+def test_mount_and_directories_in_it_are_accepted(tmp_path: Path) -> None:
+    tasks = {"ansible.builtin.import_tasks": str(PLAYBOOKS / "tasks" / "require_mounted_dir.yml")}
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [tasks]}
+    plays = [
+        {**play, "vars": {"placement_mounted_dir": directory}}
+        for directory in ("/proc", "/proc/self/../sys", "/dev/shm/region-one")
+    ]
+    (tmp_path / "play.json").write_text(json.dumps(plays))
+
+    status, said = run(tmp_path, tmp_path / "play.json", {})
+
+    assert status == 0 and "ok=3" in said, said
