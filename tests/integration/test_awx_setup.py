@@ -40,7 +40,7 @@ if t.TYPE_CHECKING:
 
 ADMINISTRATOR = "the token of an organization administrator"
 VARIABLES = {"awx_notification_url": "http://127.0.0.1/hook", "awx_output_dir": "/placement"}
-# What anybody with the token may do at each run.
+# Each run makes this request, which changes no object.
 SYNC = "POST /api/v2/projects/{}/update/"
 
 
