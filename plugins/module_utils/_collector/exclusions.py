@@ -90,20 +90,17 @@ def _parse_exclusion(entry: t.Any, option: str) -> Exclusion:
 
 
 def _parse_name(value: t.Any, option: str) -> str:
-    # YAML takes a name such as 12345 for a number, and one such as `no` for something from which it
-    # cannot be recovered.
-    name = value
-    if isinstance(value, int) and not isinstance(value, bool):
-        name = str(value)
-    if not isinstance(name, str) or not name.strip():
+    # A name cannot be recovered from what YAML takes it for: 5349 can have been written as 012345,
+    # and the provider of that name would not be excluded.
+    if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{option}: {value!r} is not a name: write it in quotes.")
     # Ansible can hand over a list as its text, which would exclude nothing.
-    if name.lstrip().startswith(("[", "{")):
+    if value.lstrip().startswith(("[", "{")):
         raise InvalidInput(
-            f"{option}: {name!r} is the text of a list or of an entry, not a name. "
+            f"{option}: {value!r} is the text of a list or of an entry, not a name. "
             "Give a list, with its dates in quotes."
         )
-    return name.strip()
+    return value.strip()
 
 
 def _parse_reason(value: t.Any, option: str) -> str:
