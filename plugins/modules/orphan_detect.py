@@ -1114,7 +1114,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 
 def _list_versions(module: AnsibleModule) -> VersionsDocument:
-    core = module.ansible_version
+    # AnsibleModule gets the attribute from its arguments.
+    core = str(getattr(module, "ansible_version", ""))
     return {
         "collection": module.params["collection_version"],
         # A module that Ansible did not start has this one.

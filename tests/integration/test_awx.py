@@ -149,10 +149,13 @@ def test_job_applies_exactly_what_another_job_planned(
         assert placement.held(late), "nobody approved that"
         assert applied.artifacts["orphan_cleanup_run"]["outcomes"]["removed"] == 3
         assert Path(applied.artifacts["orphan_cleanup_run"]["journal"]).is_file()
+        (part,) = applied.artifacts.pop("orphan_cleanup_journal")
+        assert isinstance(part, str)
         for artifacts in (planned.artifacts, applied.artifacts):
             assert types_of(artifacts) == {
                 "orphan_cleanup_plan": str,
                 "orphan_cleanup_run": {
+                    "versions": dict.fromkeys(("collection", "ansible_core", "openstacksdk"), str),
                     "check_mode": bool,
                     "complete": bool,
                     "verdicts": dict.fromkeys(artifacts["orphan_cleanup_run"]["verdicts"], int),
@@ -162,9 +165,11 @@ def test_job_applies_exactly_what_another_job_planned(
                     "changes": [str] * 3,
                     "outcomes": dict.fromkeys(told["outcomes"], int),
                     "output_dir": str,
+                    "output_lost": str,
                     "journal": str,
                 },
             }
+            assert all(artifacts["orphan_cleanup_run"]["versions"].values())
 
         again = run("apply_approved.yml", {**survey, **planned.artifacts})
 
