@@ -23,7 +23,7 @@ controller := .venv/controller/bin
 lint := .venv/lint/bin
 check := tests/tools/check
 # Some of these tools need ansible-core's commands in PATH; other checks must find their own Python there.
-lint-check := PATH=$(CURDIR)/$(lint):$$PATH $(check)
+lint-check := PATH=$(CURDIR)/$(lint):$$PATH ANSIBLE_COLLECTIONS_PATH=$(CURDIR)/collections $(check)
 matrix := PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m matrix
 
 .PHONY: help

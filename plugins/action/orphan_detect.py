@@ -15,6 +15,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._progress import (
     ProgressActionModule,
     show_progress,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._versions import (
+    explain_other_copy,
+    read_running_version,
+)
 
 # Not in `run`, which is called in the process of one task.
 prepare_to_fork()
@@ -31,6 +35,15 @@ class ActionModule(ProgressActionModule):
     def run(
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
     ) -> dict[str, t.Any]:
+        # A module has no file that it could read its version from.
+        self._task.args = {**self._task.args, "collection_version": read_running_version()}
+        result = self._detect(tmp, task_vars)
+        other_copy = explain_other_copy(self._loader.get_basedir())
+        if other_copy:
+            result["warnings"] = [*result.get("warnings", ()), other_copy]
+        return result
+
+    def _detect(self, tmp: str | None, task_vars: dict[str, t.Any] | None) -> dict[str, t.Any]:
         if not can_run_in_process(self, task_vars):
             return super().run(tmp, task_vars)
         # Not at the top of the file: the main process reads it too, for half a second.

@@ -26,6 +26,7 @@ options:
     choices:
       - detected
       - planned
+      - confirmed
       - remediated
       - reported
     required: true

@@ -11,8 +11,8 @@ version_added: 2.0.0
 description:
   - Returns what a run of the role P(osops.placement.orphan_cleanup#role) hands to the jobs that
     follow it in a workflow, in the form that M(ansible.builtin.set_stats) takes.
-  - The artifacts contain numbers, kinds, UUIDs and paths, and no text that a user of the cloud
-    chose.
+  - The artifacts contain numbers, kinds, UUIDs, versions and paths, and no text that a user of the
+    cloud chose.
 author:
   - osops.placement contributors (@osops)
 options:
@@ -51,9 +51,11 @@ _value:
   type: dict
   contains:
     orphan_cleanup_run:
-      description: The run in numbers, with C(check_mode), C(complete), C(verdicts), C(kinds),
-        C(stranded), C(planned), C(changes), C(outcomes), C(output_dir), C(output_lost) and
-        C(journal). C(changes) lists the ids of the findings that the plan resolves.
+      description: The run in numbers, with C(versions), C(check_mode), C(complete), C(verdicts),
+        C(kinds), C(stranded), C(planned), C(changes), C(outcomes), C(output_dir), C(output_lost)
+        and C(journal). C(changes) lists the ids of the findings that the plan resolves.
+        C(versions) has the texts C(collection), C(ansible_core) and C(openstacksdk), each empty if
+        it is not known.
       returned: always
       type: dict
       sample:

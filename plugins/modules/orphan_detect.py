@@ -95,6 +95,13 @@ options:
     type: str
     default: 1d
     version_added: 2.0.0
+  collection_version:
+    description:
+      - The version of this collection, for RV(versions). Do not set it. The action plugin of the
+        same name sets it, because a module cannot read it.
+    type: str
+    default: ''
+    version_added: 2.0.0
   snapshot_dest:
     description:
       - Path of the file to which the whole reading is written, as JSON with mode 0600.
@@ -167,6 +174,27 @@ dest:
   returned: when O(dest) is given
   type: str
   sample: /var/lib/placement/findings.json
+versions:
+  description: The versions of what detected, which O(dest) has too. Each is an empty text if it is
+    not known.
+  returned: success
+  type: dict
+  contains:
+    collection:
+      description: The version of this collection.
+      returned: success
+      type: str
+      sample: 2.0.0
+    ansible_core:
+      description: The version of ansible-core.
+      returned: success
+      type: str
+      sample: 2.21.5
+    openstacksdk:
+      description: The version of openstacksdk where the module ran.
+      returned: success
+      type: str
+      sample: 4.22.0
 summary:
   description: Numbers of findings, stranded capacity, and how much was read.
   returned: success
@@ -959,6 +987,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
     connection_options,
     run,
 )
+from ansible_collections.osops.placement.plugins.module_utils._clients.session import (
+    get_sdk_version,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.incremental import (
     FullReadingNeeded,
     IncrementalCollector,
@@ -1027,6 +1058,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        VersionsDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.memory import Memory
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
@@ -1058,7 +1092,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     # The index is expensive for a large cloud: it is built once for the rules and the document.
     index = SnapshotIndex(snapshot)
     findings = judge(index, policy)
-    document = build_document(index, findings, selection, history, sighting_policy)
+    versions = _list_versions(module)
+    document = build_document(index, findings, selection, history, sighting_policy, versions)
     # Written in check mode too: detection changes nothing.
     if dest:
         write_json(dest, document)
@@ -1070,12 +1105,23 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     # Most likely a typo in the expression, which would otherwise end in an empty plan.
     if selection and not any(entry["selected"] for entry in document["findings"]):
         module.warn("select returns none of the findings, so nothing may be changed.")
-    result = {"changed": False, "summary": document["summary"]}
+    result = {"changed": False, "versions": versions, "summary": document["summary"]}
     for key in ENTRY_LISTS:
         result[key] = document[key][:MAX_RETURNED]
     if dest:
         result["dest"] = dest
     return result
+
+
+def _list_versions(module: AnsibleModule) -> VersionsDocument:
+    # AnsibleModule gets the attribute from its arguments.
+    core = str(getattr(module, "ansible_version", ""))
+    return {
+        "collection": module.params["collection_version"],
+        # A module that Ansible did not start has this one.
+        "ansible_core": "" if core == "0.0" else core,
+        "openstacksdk": get_sdk_version(),
+    }
 
 
 def _parse_memory_options(options: Mapping[str, t.Any]) -> int:
@@ -1195,6 +1241,7 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "state": {"type": "path"},
         "memory": {"type": "path"},
         "full_every": {"type": "str", "default": "1d"},
+        "collection_version": {"type": "str", "default": ""},
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},
     }

@@ -24,6 +24,7 @@ import typing as t
 
 from ansible.errors import AnsibleError
 from ansible.plugins.loader import filter_loader, test_loader
+from ansible.release import __version__ as ANSIBLE_VERSION
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     PlacementToolsError,
@@ -65,6 +66,7 @@ class LocalModule:
     check_mode: bool
     _diff: bool
     warnings: list[str] = d.field(default_factory=list)
+    ansible_version: str = ANSIBLE_VERSION
 
     def warn(self, warning: str) -> None:
         self.warnings.append(warning)

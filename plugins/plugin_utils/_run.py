@@ -19,6 +19,8 @@ import dataclasses as d
 import typing as t
 from collections.abc import Mapping
 
+from ansible.release import __version__ as ANSIBLE_VERSION
+
 from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
@@ -31,6 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text im
     format_plan_text,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._paths import make_host_key
+from ansible_collections.osops.placement.plugins.plugin_utils._versions import read_running_version
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Sequence
@@ -42,8 +45,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # The keys of each stage's result that later stages use. The rest is in files: copied from task to
 # task, the findings and the records of a large cloud would take seconds and fill the logs.
 _STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
-    "detected": ("dest", "summary"),
+    "detected": ("dest", "summary", "versions"),
     "planned": ("plan", "changes", "compact", "scope", "output_lost"),
+    # The second detection of a run that applies a compact plan.
+    "confirmed": ("versions",),
     "remediated": ("remediation", "journal", "tally"),
     "reported": ("reports",),
 }
@@ -162,8 +167,9 @@ def build_artifacts(
 ) -> dict[str, t.Any]:
     """Return what a run hands to the jobs that follow it, as `set_stats` takes it.
 
-    Numbers, kinds, UUIDs and paths: no text that somebody in the cloud chose. Each field has one
-    type, whatever the run did and whatever the templates of an ansible-core make of numbers.
+    Numbers, kinds, UUIDs, versions and paths: no text that somebody in the cloud chose. Each field
+    has one type, whatever the run did and whatever the templates of an ansible-core make of
+    numbers.
 
     host: the inventory host that the artifacts are for, when there are several; else empty.
     """
@@ -171,6 +177,7 @@ def build_artifacts(
     planned, remediated = run.get("planned", {}), run.get("remediated", {})
     compact = planned.get("compact")
     described: t.Any = {
+        "versions": _list_versions(run),
         "check_mode": bool(check_mode),
         # A run that applies a plan reads only the consumers of that plan.
         "complete": bool(summary.get("coverage", {}).get("complete")),
@@ -190,6 +197,19 @@ def build_artifacts(
         # Only programs read the plan; people read the rest, where the name stays as it is.
         described, plan = {"by_host": {host: described}}, {"by_host": {make_host_key(host): plan}}
     return {"orphan_cleanup_run": described, "orphan_cleanup_plan": plan}
+
+
+def _list_versions(run: Run) -> dict[str, str]:
+    """Return the versions of what ran, each empty where it is not known."""
+    sdk = ""
+    for stage in ("detected", "confirmed"):
+        sdk = run.get(stage, {}).get("versions", {}).get("openstacksdk") or sdk
+    return {
+        "collection": read_running_version(),
+        "ansible_core": ANSIBLE_VERSION,
+        # It need not be installed on the controller, where this code runs.
+        "openstacksdk": str(sdk),
+    }
 
 
 def _convert_counts(counts: Mapping[str, t.Any] | None) -> dict[str, int]:

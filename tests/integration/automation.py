@@ -10,6 +10,7 @@ ansible-core of their execution environment, which need not be the newest.
 
 from __future__ import annotations
 
+import configparser
 import dataclasses as d
 import json
 import os
@@ -25,7 +26,8 @@ if t.TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"
-
+# Within a project.
+PLAYBOOKS = PATTERN.relative_to(ROOT) / "playbooks"
 
 NEWEST, OLDEST = "newest", "2.18"
 
@@ -83,6 +85,24 @@ def dump_extra_variables(
     return "".join(parts)
 
 
+def compute_collections_path(folder: Path, project: Path, image: Path) -> str:
+    """Return the collections path of a job, as AWX computes it.
+
+    First come the collections that the project requires. The whole `collections_path` of the
+    project's own ansible.cfg follows, once for each folder in it that is not among AWX's defaults.
+    Last come these defaults, which are folders of the image.
+
+    folder: the private folder of the job.
+    image: the collections of the image, in place of /usr/share/ansible/collections.
+    """
+    settings = configparser.ConfigParser()
+    settings.read(project / "ansible.cfg")
+    configured = settings.get("defaults", "collections_path", fallback="", raw=True)
+    defaults = ["~/.ansible/collections", str(image)]
+    own = [path for path in configured.split(":") if path and path not in defaults]
+    return ":".join([str(folder / "requirements_collections"), *[configured] * len(own), *defaults])
+
+
 @d.dataclass(frozen=True)
 class Job:
     """A finished job: its status, its output, and the artifacts that AWX would keep."""
@@ -99,11 +119,16 @@ def job(
     variables: dict[str, t.Any],
     check: bool = False,
     core: str = NEWEST,
+    project: Path = ROOT,
+    image: Path = ROOT / "collections",
 ) -> Job:
     """Run a wrapper playbook of the pattern as AWX does, in a folder like a new container.
 
     As in AWX, a check is a job type, surveys and the artifacts of the previous job are extra
     variables, and a job passes on what the last event of the play has of `set_stats`.
+
+    project: the checkout, which is the current directory of the job.
+    image: the folder with the collections of the execution environment.
     """
     runner = program("ansible-runner", core)
     of_template = {"orphan_cleanup_output_dir": str(folder / "out")}
@@ -114,13 +139,16 @@ def job(
         (folder / "env" / "cmdline").write_text("--check")
     (folder / "inventory").mkdir()
     (folder / "inventory" / "hosts").write_text("localhost ansible_connection=local\n")
-    (folder / "project").symlink_to(PATTERN / "playbooks")
+    (folder / "project").symlink_to(project)
     done = subprocess.run(
-        [runner, "run", str(folder), "-p", playbook, "--ident", "1"],
+        [runner, "run", str(folder), "-p", str(PLAYBOOKS / playbook), "--ident", "1"],
         capture_output=True,
         text=True,
         check=False,
-        env=environment(ansible, core),
+        env={
+            **environment(ansible, core),
+            "ANSIBLE_COLLECTIONS_PATH": compute_collections_path(folder, project, image),
+        },
         cwd=folder,
     )
     events = [

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses as d
+import importlib.metadata
 import re
 import typing as t
 
@@ -58,6 +59,14 @@ class Session:
             self.placement.newest,
             self.compute.newest,
         )
+
+
+def get_sdk_version() -> str:
+    """Return the version of openstacksdk, empty where its package does not name it."""
+    try:
+        return importlib.metadata.version("openstacksdk")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def connect(options: t.Mapping[str, t.Any]) -> Session:

@@ -54,6 +54,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         FindingsDocument,
         SightingDocument,
         Summary,
+        VersionsDocument,
     )
     from ansible_collections.osops.placement.plugins.module_utils._findings.selection import (
         Selection,
@@ -74,6 +75,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # Stands for the allocation of a finding that is not about a consumer.
 _NO_ALLOCATION = Allocation("", None, None, None, None, {}, None)
 
+_UNKNOWN_VERSIONS: VersionsDocument = {"collection": "", "ansible_core": "", "openstacksdk": ""}
+
 # Of evidence that is a longer listing only the number of rows is written.
 _MAX_EVIDENCE_ROWS = 10
 
@@ -84,6 +87,7 @@ def build_document(
     selection: Selection | None = None,
     history: History | None = None,
     sighting_policy: SightingPolicy | None = None,
+    versions: VersionsDocument | None = None,
 ) -> FindingsDocument:
     """Return the contents of `findings.json`.
 
@@ -91,6 +95,7 @@ def build_document(
     selection: marks the findings that the user selects; without it all are selected.
     history: what the earlier runs remembered.
     sighting_policy: how often a finding must have been seen before it may be changed.
+    versions: the versions of what made the reading.
     """
     snapshot = index.snapshot
     history = history or History()
@@ -107,6 +112,7 @@ def build_document(
     reported_ids = _list_ids(by_verdict)
     return {
         "format": FORMAT,
+        "versions": versions or _UNKNOWN_VERSIONS,
         "cloud": convert_to_json(snapshot.cloud),
         "scope": convert_to_json(snapshot.scope),
         "started_at": snapshot.started_at,

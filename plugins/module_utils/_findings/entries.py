@@ -214,6 +214,15 @@ class SightingDocument(t.TypedDict):
     generations: list[int | None]
 
 
+class VersionsDocument(t.TypedDict):
+    """The versions of what made a reading, each empty where it is not known."""
+
+    # Of this collection.
+    collection: str
+    ansible_core: str
+    openstacksdk: str
+
+
 class HistoryDocument(t.TypedDict):
     """What a run remembers for the next one, as it is kept in a file of its own."""
 
@@ -228,6 +237,8 @@ class HistoryDocument(t.TypedDict):
 class FindingsDocument(HistoryDocument):
     """The contents of `findings.json`; its `known` has only what this reading does not report."""
 
+    # Files of version 1.0 do not have it.
+    versions: t.NotRequired[VersionsDocument]
     cloud: CloudDocument
     scope: ScopeDocument
     started_at: str

@@ -113,7 +113,7 @@ def format_findings(
             others.append(entry)
     endpoint = make_printable(findings["cloud"]["placement_endpoint"])
     title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
-    lines = ["", *wrap_text(title, width)]
+    lines = ["", *wrap_text(title + _format_version(findings), width)]
     if with_write:
         lines += ["", format_row("KIND", "CONSUMER", "SERVER")]
     for entry in with_write[:MAX_ROWS]:
@@ -139,6 +139,14 @@ def format_findings(
     lines += format_unchanged("Protected, not changed:", findings["protected"], SKIPPED)
     lines += _format_unexplained(correlated["unexplained"], width)
     return [*lines, "", *_format_totals(findings["summary"], width)]
+
+
+def _format_version(findings: FindingsDocument) -> str:
+    """Return the end of the title, which says what found them; nothing for an older file."""
+    version = findings.get("versions", {}).get("collection")
+    if not version:
+        return ""
+    return f", by osops.placement {make_printable(version)}"
 
 
 def _make_sort_key(entry: Entry) -> tuple[str, str, str]:

@@ -139,7 +139,7 @@ def test_names_on_a_page_exist(page: pathlib.Path) -> None:
         )
         for path in ROOT.glob(pattern)
     }
-    named = set(re.findall(r"osops\.placement\.(\w+)", text)) - {"placement"}
+    named = set(re.findall(r"osops\.placement\.(\w+)\b(?!:\d)", text)) - {"placement"}
     variables = set(
         re.findall(r"\b((?:orphan_cleanup|host_decommission|hypervisor_cleanup)_\w+)", text)
     )

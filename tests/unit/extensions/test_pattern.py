@@ -10,15 +10,82 @@ It matches the data for AWX, and nothing in it can write.
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
 
-PATTERN = Path(__file__).parents[3] / "extensions" / "patterns" / "orphan_cleanup"
-# https://github.com/ansible/pattern-service/blob/main/specifications/pattern_specification.json
+ROOT = Path(__file__).parents[3]
+PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"
+
+# What follows is from version 1.0.0 of the specification and of its schema, and from the service
+# that creates the objects: https://github.com/ansible/pattern-service
+
+# The keys that an object must have, and those that the schema knows besides.
+REQUIRED = {
+    "pattern": {
+        "schema_version",
+        "name",
+        "title",
+        "description",
+        "short_description",
+        "aap_resources",
+    },
+    "aap_resources": {"controller_project", "controller_job_templates"},
+    "controller_project": {"name", "description"},
+    "controller_execution_environment": {"name", "description", "image_name"},
+    "job": {"name", "description", "playbook"},
+    "survey": {"name", "description", "spec"},
+}
+OPTIONAL = {
+    "pattern": {"tags"},
+    # The service creates both without asking whether they are there.
+    "aap_resources": {"controller_execution_environment", "controller_labels"},
+    "controller_project": set(),
+    "controller_execution_environment": {"pull"},
+    "job": {
+        "execution_environment",
+        "primary",
+        "ask_credential_on_launch",
+        "ask_inventory_on_launch",
+        "ask_verbosity_on_launch",
+        "labels",
+        "survey",
+        # The schema does not forbid other keys, and the service sends them to the controller.
+        "survey_enabled",
+    },
+    "survey": set(),
+}
 ASKED = ("type", "question_name", "question_description", "variable", "required")
+QUESTION_TYPES = {
+    "text",
+    "textarea",
+    "password",
+    "integer",
+    "float",
+    "multiplechoice",
+    "multiselect",
+}
+MAX_TITLE = MAX_PATTERN_NAME = MAX_VARIABLE = 64
+MAX_NAME = 200
+PULL = {"always", "missing", "never"}
+
+# Variables of the role that are none of the pattern: the survey asks for hosts in another form, and
+# the others are for plans, for restorations and for changes, which a detection does not make.
+NO_INPUT = {
+    "orphan_cleanup_hosts",
+    "orphan_cleanup_plan",
+    "orphan_cleanup_journal",
+    "orphan_cleanup_restore_consumers",
+    "orphan_cleanup_restore_providers",
+    "orphan_cleanup_nova_manage",
+    "orphan_cleanup_nova_manage_host",
+    "orphan_cleanup_max_failures",
+    "orphan_cleanup_require_durable_output",
+}
+OWN_INPUT = {"placement_hosts", "placement_mounted_dir"}
 
 
 @pytest.fixture(name="pattern")
@@ -33,25 +100,101 @@ def _job(pattern: t.Any) -> t.Any:
     return jobs[0]
 
 
-def test_pattern_has_the_name_of_its_folder_and_the_required_parts(pattern: t.Any) -> None:
-    assert pattern["name"] == PATTERN.name
-    assert {"schema_version", "title", "description", "short_description"} <= set(pattern) and len(
-        pattern["title"]
-    ) <= 64
-    assert (PATTERN / "README.md").exists()
-
-
-def test_pattern_describes_the_variables_of_its_survey_as_arguments(job: t.Any) -> None:
+@pytest.fixture(name="options")
+def _options(job: t.Any) -> t.Any:
+    """The arguments that the playbook describes."""
     path = (PATTERN / "playbooks" / job["playbook"]).with_suffix(".meta.yml")
-    options = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["find_orphans"][
+    return yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"][path.stem[:-5]][
         "options"
     ]
 
-    assert job["survey"]["spec"]
+
+def test_pattern_has_the_name_of_its_folder_and_the_required_files(pattern: t.Any) -> None:
+    assert pattern["name"] == PATTERN.name
+    assert re.fullmatch(r"[a-z0-9_]+", PATTERN.name) and len(PATTERN.name) <= MAX_PATTERN_NAME
+    assert PATTERN.parent == ROOT / "extensions" / "patterns"
+    assert [path.name for path in (PATTERN / "meta").iterdir()] == ["pattern.json"]
+    assert (PATTERN / "README.md").exists()
+
+
+def test_pattern_has_the_parts_of_the_schema_and_no_others(pattern: t.Any, job: t.Any) -> None:
+    resources = pattern["aap_resources"]
+    parts = {"pattern": pattern, "aap_resources": resources, "job": job, "survey": job["survey"]}
+    for name in ("controller_project", "controller_execution_environment"):
+        parts[name] = resources[name]
+
+    for name, part in parts.items():
+        assert REQUIRED[name] <= set(part) <= REQUIRED[name] | OPTIONAL[name], name
+
+
+def test_pattern_texts_are_as_short_as_the_schema_wants_them(pattern: t.Any, job: t.Any) -> None:
+    resources = pattern["aap_resources"]
+
+    assert pattern["schema_version"] == "1.0"
+    assert len(pattern["title"]) <= MAX_TITLE
+    assert (
+        not pattern["short_description"].endswith(".") and "\n" not in pattern["short_description"]
+    )
+    for named in (
+        job,
+        resources["controller_project"],
+        resources["controller_execution_environment"],
+    ):
+        assert 0 < len(named["name"]) <= MAX_NAME
+    for tags in (pattern["tags"], resources["controller_labels"], job["labels"]):
+        assert tags and len(set(tags)) == len(tags)
+
+
+def test_pattern_job_uses_only_what_the_pattern_creates(pattern: t.Any, job: t.Any) -> None:
+    resources = pattern["aap_resources"]
+    environment = resources["controller_execution_environment"]
+
+    assert job["execution_environment"] == environment["name"]
+    # The image in the private automation hub, whose host the service puts before it.
+    assert re.fullmatch(r"[a-z0-9_.-]+/[a-z0-9_.-]+", environment["image_name"])
+    assert environment["pull"] in PULL
+    assert set(job["labels"]) <= set(resources["controller_labels"])
+    assert (PATTERN / "playbooks" / job["playbook"]).is_file()
+
+
+def test_pattern_job_asks_for_what_is_no_variable(job: t.Any) -> None:
+    assert job["ask_credential_on_launch"] is True and job["ask_inventory_on_launch"] is True
+
+
+def test_pattern_questions_have_the_form_of_the_schema(job: t.Any) -> None:
+    questions = job["survey"]["spec"]
+
+    assert questions
+    for question in questions:
+        assert set(ASKED) <= set(question) <= {*ASKED, "choices", "default"}
+        assert question["type"] in QUESTION_TYPES and isinstance(question["required"], bool)
+        assert re.fullmatch(r"[a-z0-9_]+", question["variable"])
+        assert len(question["variable"]) <= MAX_VARIABLE
+        assert isinstance(question.get("default", ""), str)
+        assert question["type"] != "multiplechoice" or "choices" in question
+        assert all(isinstance(choice, str) for choice in question.get("choices", ()))
+
+
+def test_pattern_describes_the_variables_of_its_survey_as_arguments(
+    job: t.Any, options: t.Any
+) -> None:
     for question in job["survey"]["spec"]:
         option = options[question["variable"]]
-        assert option["default"] == question["default"]
+        assert option.get("default") == question.get("default")
         assert set(question.get("choices", ())) <= set(option.get("choices", ()))
+
+
+def test_pattern_describes_every_input_variable_as_the_role_does(options: t.Any) -> None:
+    """All required and optional variables must be described, not only those of the survey."""
+    path = ROOT / "roles" / "orphan_cleanup" / "meta" / "argument_specs.yml"
+    role = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["detect"]["options"]
+
+    assert set(options) == (set(role) - NO_INPUT) | OWN_INPUT
+    for name in set(role) - NO_INPUT:
+        described = {key: value for key, value in options[name].items() if key != "description"}
+        keys = ("type", "elements", "choices", "default", "required")
+        assert described == {key: role[name][key] for key in keys if key in role[name]}, name
+    assert all(isinstance(option["description"], str) for option in options.values())
 
 
 def test_pattern_survey_is_enabled(job: t.Any) -> None:
@@ -64,7 +207,7 @@ def test_pattern_job_only_reads(job: t.Any) -> None:
         (PATTERN / "playbooks" / job["playbook"]).read_text(encoding="utf-8")
     )
 
-    assert Path(last["ansible.builtin.import_playbook"]).name == "detect_orphans.yml"
+    assert last["ansible.builtin.import_playbook"] == "osops.placement.detect_orphans"
     tasks = [task["ansible.builtin.import_tasks"] for task in first["tasks"]]
     assert tasks == ["tasks/require_mounted_dir.yml"]
 
@@ -102,7 +245,8 @@ def test_only_questions_without_a_default_must_be_answered() -> None:
             assert question["required"] is without, (path.name, question["variable"])
 
 
-def test_every_playbook_imports_one_of_the_collection() -> None:
+def test_every_playbook_imports_one_of_the_collection_by_its_full_name() -> None:
+    """By a path it would import that of the checkout, and not that of the image."""
     playbooks = [
         path
         for path in (PATTERN / "playbooks").glob("*.yml")
@@ -115,5 +259,6 @@ def test_every_playbook_imports_one_of_the_collection() -> None:
             "ansible.builtin.import_playbook"
         ]
 
-        assert (path.parent / imported).resolve().parent == PATTERN.parents[2] / "playbooks"
-        assert (path.parent / imported).exists()
+        namespace, _dot, name = imported.rpartition(".")
+        assert namespace == "osops.placement"
+        assert (ROOT / "playbooks" / f"{name}.yml").exists()

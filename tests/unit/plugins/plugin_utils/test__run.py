@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+import ansible.release
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
@@ -21,7 +22,13 @@ from ansible_collections.osops.placement.plugins.plugin_utils._run import (
     determine_status,
     record_stage,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._versions import read_running_version
 
+VERSIONS = {
+    "collection": read_running_version(),
+    "ansible_core": ansible.release.__version__,
+    "openstacksdk": "4.22.0",
+}
 FAIL_ON = ("never", "error", "partial", "undecided", "findings")
 COMPACT = {
     "compact": True,
@@ -41,6 +48,7 @@ def _detected(coverage: t.Mapping[str, t.Any] | None = None, **verdicts: int) ->
             "kinds": {"deleted_server": 2},
             "stranded": {"resource_classes": {"VCPU": 3}, "providers": {}},
         },
+        "versions": VERSIONS,
     }
 
 
@@ -144,9 +152,13 @@ def test_a_stage_that_runs_again_replaces_its_result() -> None:
         ((), ""),
         (("detected",), "detected broke."),
         (("planned",), "planned broke."),
+        (("confirmed",), "confirmed broke."),
         (("remediated",), "remediated broke."),
         (("reported",), "reported broke."),
-        (STAGES, "detected broke. planned broke. remediated broke. reported broke."),
+        (
+            STAGES,
+            "detected broke. planned broke. confirmed broke. remediated broke. reported broke.",
+        ),
     ],
 )
 def test_the_failure_has_the_messages_of_all_stages_that_failed(
@@ -265,6 +277,7 @@ def test_without_a_reading_nothing_is_concluded(run: dict[str, t.Any], fail_on: 
 def test_a_run_without_any_result_exports_nothing_that_could_be_applied() -> None:
     assert build_artifacts({"detects": False}, "/out", check_mode=False) == {
         "orphan_cleanup_run": {
+            "versions": {**VERSIONS, "openstacksdk": ""},
             "check_mode": False,
             "complete": False,
             "verdicts": {},
@@ -301,6 +314,7 @@ def test_a_run_exports_numbers_and_its_plan() -> None:
 
     assert artifacts == {
         "orphan_cleanup_run": {
+            "versions": VERSIONS,
             "check_mode": True,
             "complete": True,
             "verdicts": {"orphaned": 2, "drifted": 0, "undecided": 0, "protected": 0},
@@ -315,6 +329,14 @@ def test_a_run_exports_numbers_and_its_plan() -> None:
         },
         "orphan_cleanup_plan": format_plan_text(COMPACT),
     }
+
+
+def test_a_run_that_applies_a_plan_exports_the_versions_of_its_second_detection() -> None:
+    run = {"detects": False, "confirmed": {"failed": False, "versions": VERSIONS}}
+
+    described = build_artifacts(run, "/out", check_mode=False)["orphan_cleanup_run"]
+
+    assert described["versions"] == VERSIONS
 
 
 @pytest.mark.parametrize("compact", [None, "", {"compact": True, "count": 9, "changes": None}])

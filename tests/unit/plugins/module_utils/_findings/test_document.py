@@ -76,6 +76,15 @@ def test_document_has_its_format_cloud_and_time(cloud: Cloud) -> None:
 
     assert (found["format"], found["started_at"], found["finished_at"]) == (FORMAT, NOW, NOW)
     assert found["cloud"]["placement_endpoint"] == "http://placement"
+    assert found["versions"] == {"collection": "", "ansible_core": "", "openstacksdk": ""}
+
+
+def test_document_has_the_versions_of_what_made_it(cloud: Cloud) -> None:
+    versions = {"collection": "2.0.0", "ansible_core": "2.21.5", "openstacksdk": "4.22.0"}
+
+    found = build_findings(cloud.world.snapshot(), NO_MINIMUM_AGE, versions=versions)
+
+    assert found["versions"] == versions
 
 
 def test_every_finding_is_listed_under_its_verdict(cloud: Cloud) -> None:

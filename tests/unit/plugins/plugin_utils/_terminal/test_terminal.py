@@ -76,6 +76,17 @@ def test_output_has_no_terminal_escapes(name: str) -> None:
         line.encode("utf-8")
 
 
+def test_title_names_the_version_that_detected() -> None:
+    found = _found(_orphans(1))
+
+    # A file of version 1.0, and one of a module that Ansible did not start.
+    for versions in ({}, {"versions": {"collection": ""}}):
+        title = _lines({**found, **versions}, width=200)[1]
+        assert title.endswith(found["finished_at"])
+    title = _lines({**found, "versions": {"collection": "2.0.0\x1b"}}, width=200)[1]
+    assert title.endswith(f"{found['finished_at']}, by osops.placement 2.0.0\\x1b")
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_name_adds_no_lines(name: str) -> None:
     """Wrapping adds lines: with enough room the table is that of a harmless name."""
