@@ -26,7 +26,9 @@ PLAYBOOKS = {
 FIND = "Placement: find orphans"
 PLAN = "Placement: plan the cleanup"
 APPLY = "Placement: apply what was approved"
+EXPLAIN = "Placement: explain the outcome"
 DECOMMISSION = "Placement: decommission a host"
+RESTORE = "Placement: restore allocations"
 WORKFLOW = "Placement: clean up after approval"
 NIGHTLY = "Placement: find orphans every night"
 
