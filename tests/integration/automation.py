@@ -99,6 +99,7 @@ def job(
     variables: dict[str, t.Any],
     check: bool = False,
     core: str = NEWEST,
+    host_variables: t.Mapping[str, t.Any] | None = None,
 ) -> Job:
     """Run a wrapper playbook of the pattern as AWX does, in a folder like a new container.
 
@@ -113,7 +114,8 @@ def job(
     if check:
         (folder / "env" / "cmdline").write_text("--check")
     (folder / "inventory").mkdir()
-    (folder / "inventory" / "hosts").write_text("localhost ansible_connection=local\n")
+    inventory = {"localhost": host_variables or {"ansible_connection": "local"}}
+    (folder / "inventory" / "hosts.json").write_text(json.dumps({"all": {"hosts": inventory}}))
     (folder / "project").symlink_to(PATTERN / "playbooks")
     done = subprocess.run(
         [runner, "run", str(folder), "-p", playbook, "--ident", "1"],

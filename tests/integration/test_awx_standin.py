@@ -245,15 +245,19 @@ def test_template_has_one_credential_of_each_type(awx: Awx) -> None:
 
 
 def create_nodes(awx: Awx, *identifiers: str) -> list[int]:
-    workflow = create(
-        awx, "workflow_job_templates", name="workflow", organization=awx.default["id"]
-    )
+    create(awx, "workflow_job_templates", name="workflow", organization=awx.default["id"])
+    return add_nodes(awx, *identifiers)
+
+
+def add_nodes(awx: Awx, *identifiers: str) -> list[int]:
+    """Add nodes to the workflow that `create_nodes` has created."""
+    workflow = awx.named("workflow_job_templates", "workflow")["id"]
     return [
         create(
             awx,
             "workflow_job_template_nodes",
             identifier=identifier,
-            workflow_job_template=workflow["id"],
+            workflow_job_template=workflow,
         )["id"]
         for identifier in identifiers
     ]
@@ -444,7 +448,7 @@ def test_failed_job_ends_the_workflow_unless_an_edge_follows_its_failure(
 def test_approver_sees_the_approval_and_not_the_jobs(awx: Awx, jobs: Jobs) -> None:
     set_up_workflow(awx)
     workflow = awx.named("workflow_job_templates", "workflow")
-    awx.users["approver"] = User(roles=frozenset({(workflow["id"], "approve")}))
+    awx.users["approver"] = User(roles=frozenset({(workflow["id"], "approval")}))
     plan = awx.engine.jobs_of(launch(awx))["plan"]
 
     assert awx.ask("GET", f"jobs/{plan['id']}/stdout/", token="approver")[0] == 403
@@ -476,3 +480,139 @@ def test_objects_have_an_address_with_their_name(awx: Awx, jobs: Jobs) -> None:
     assert [entry["type"] for entry in found] == ["job_template"]
     assert found[0]["summary_fields"]["organization"]["name"] == "Default"
     assert found[0]["related"]["launch"] == f"/api/v2/job_templates/{found[0]['id']}/launch/"
+
+
+@pytest.mark.parametrize("how", ["deny", "cancel"])
+@pytest.mark.parametrize("converge", [False, True])
+def test_denial_follows_the_failure_edge_alone(
+    awx: Awx, jobs: Jobs, how: str, converge: bool
+) -> None:
+    nodes = set_up_workflow(awx)
+    (denied,) = add_nodes(awx, "denied")
+    template = create_template(awx, "explain")["id"]
+    awx.objects["workflow_job_template_nodes"][denied]["unified_job_template"] = template
+    path = f"workflow_job_template_nodes/{nodes['approve']}/failure_nodes/"
+    assert awx.ask("POST", path, {"id": denied})[0] == 204
+    for node in awx.objects["workflow_job_template_nodes"].values():
+        node["all_parents_must_converge"] = converge
+
+    workflow = launch(awx)
+    status = {"deny": "failed", "cancel": "canceled"}[how]
+    awx.engine.decide(awx.engine.jobs_of(workflow)["approve"], status)
+
+    assert "apply.yml" not in jobs.playbooks and "denied" in awx.engine.jobs_of(workflow)
+    # AWX never leaves out a node that waits for all of its parents and whose only one was canceled.
+    waits = converge and how == "cancel"
+    assert workflow["status"] == ("running" if waits else "successful")
+
+
+def test_node_that_needs_all_parents_starts_although_one_was_canceled(awx: Awx, jobs: Jobs) -> None:
+    """AWX compares only parents that succeeded or failed, so a second way in is dangerous."""
+    nodes = set_up_workflow(awx)
+    path = f"workflow_job_template_nodes/{nodes['plan']}/success_nodes/"
+    awx.ask("POST", path, {"id": nodes["apply"]})
+    awx.objects["workflow_job_template_nodes"][nodes["apply"]]["all_parents_must_converge"] = True
+
+    denied = launch(awx)
+    awx.engine.decide(awx.engine.jobs_of(denied)["approve"], "failed")
+    assert jobs.playbooks == ["plan.yml"]
+
+    canceled = launch(awx)
+    awx.engine.decide(awx.engine.jobs_of(canceled)["approve"], "canceled")
+    assert jobs.playbooks == ["plan.yml", "plan.yml", "apply.yml"]
+
+
+def test_credential_of_another_kind_is_refused(awx: Awx) -> None:
+    project = awx.named("projects", "Placement")["id"]
+    fields = {"name": "one", "image": "example.org/one", "organization": awx.default["id"]}
+    openstack = awx.named("credentials", "OpenStack admin")["id"]
+    git = awx.add_credential("git", awx.default, awx.source_control)["id"]
+    registry = awx.add_credential("registry", awx.default, awx.registry)["id"]
+
+    for wrong in (openstack, registry):
+        body = {"credential": ["Credential kind must be 'scm'."]}
+        assert awx.ask("PATCH", f"projects/{project}/", {"credential": wrong}) == (400, body)
+    changed = awx.ask("PATCH", f"projects/{project}/", {"credential": git})
+    assert changed[0] == 200 and changed[1]["status"] == "successful", "this starts no sync"
+    for wrong in (openstack, git):
+        given = {**fields, "credential": wrong}
+        status, body = awx.ask("POST", "execution_environments/", given)
+        assert status == 400 and "Only Container Registry" in body["credential"][0]
+    assert awx.ask("POST", "execution_environments/", {**fields, "credential": registry})[0] == 201
+    found = awx.ask("GET", "credentials/?name=git&credential_type__namespace=scm")[1]["results"]
+    assert [(entry["id"], entry["kind"]) for entry in found] == [(git, "scm")]
+
+
+def test_instance_groups_keep_their_order_and_need_a_role_of_their_own(
+    awx: Awx, tokens: dict[str, str]
+) -> None:
+    template = create_template(awx, "plan")["id"]
+    groups = [awx.store.add("instance_groups", {"name": name})["id"] for name in ("b", "a")]
+    path = f"job_templates/{template}/instance_groups/"
+
+    assert awx.ask("POST", path, {"id": groups[0]}, tokens["organization"])[0] == 403
+    assert awx.ask("GET", "instance_groups/", token=tokens["organization"])[1]["count"] == 0
+    uses = frozenset((key, "use") for key in groups)
+    awx.users["uses"] = User(administers=frozenset({awx.default["id"]}), roles=uses)
+    awx.users["only uses"] = User(roles=uses)
+    assert awx.ask("POST", path, {"id": groups[0]}, "only uses")[0] == 403
+    for key in (*groups, groups[0]):
+        assert awx.ask("POST", path, {"id": key}, "uses") == (204, None)
+    shown = awx.ask("GET", path)[1]["results"]
+    assert [entry["name"] for entry in shown] == ["b", "a"]
+
+
+def test_team_has_the_roles_that_an_administrator_of_the_object_grants(
+    awx: Awx, jobs: Jobs, tokens: dict[str, str]
+) -> None:
+    set_up_workflow(awx)
+    team = awx.store.add("teams", {"name": "approvers", "organization": awx.default["id"]})["id"]
+    awx.users["approver"] = User(teams=frozenset({team}))
+    workflow = awx.named("workflow_job_templates", "workflow")["id"]
+    plan = awx.named("job_templates", "plan")["id"]
+    shown = awx.ask("GET", f"workflow_job_templates/{workflow}/")[1]["summary_fields"]
+    assert set(shown["object_roles"]) == {
+        "admin_role",
+        "execute_role",
+        "approval_role",
+        "read_role",
+    }
+    approve = shown["object_roles"]["approval_role"]["id"]
+    shown = awx.ask("GET", f"job_templates/{plan}/")[1]["summary_fields"]
+    read = shown["object_roles"]["read_role"]["id"]
+    path = f"teams/{team}/roles/"
+
+    assert awx.ask("POST", path, {"id": approve}, tokens["nobody"])[0] == 403
+    assert awx.ask("POST", path, {"id": str(approve)})[0] == 400
+    assert awx.ask("POST", path, {})[0] == 400
+    for role in (approve, approve, read):
+        assert awx.ask("POST", path, {"id": role}, tokens["organization"]) == (204, None)
+    assert awx.ask("GET", f"{path}?id={approve}")[1]["count"] == 1
+    assert awx.ask("GET", path)[1]["count"] == 2
+
+    job = awx.engine.jobs_of(launch(awx))["plan"]
+    assert awx.ask("GET", f"jobs/{job['id']}/stdout/", token="approver")[0] == 200
+    assert awx.ask("POST", f"job_templates/{plan}/launch/", token="approver")[0] == 403
+    assert decide(awx, "approve", "approver") == 204
+
+    awx.ask("DELETE", f"workflow_job_templates/{workflow}/")
+    assert awx.ask("GET", path)[1]["count"] == 1
+
+
+@pytest.mark.parametrize(
+    "rrule",
+    [
+        "DTSTART:20260101T030000 RRULE:FREQ=DAILY;INTERVAL=1",
+        "DTSTART:20260101T030000Z RRULE:FREQ=DAILY",
+        "DTSTART:20260101T030000Z RRULE:FREQ=SECONDLY;INTERVAL=1",
+        "DTSTART:20260101T030000Z RRULE:FREQ=DAILY;INTERVAL=1;COUNT=1;UNTIL=20270101T000000Z",
+        "every night",
+    ],
+)
+def test_schedule_with_another_rule_is_refused(awx: Awx, rrule: str) -> None:
+    template = create_template(awx, "plan")["id"]
+    schedule = {"name": "nightly", "unified_job_template": template}
+
+    assert awx.ask("POST", "schedules/", {**schedule, "rrule": rrule})[0] == 400
+    right = "DTSTART:20260101T030000Z RRULE:FREQ=MINUTELY;INTERVAL=10"
+    assert awx.ask("POST", "schedules/", {**schedule, "rrule": right})[0] == 201

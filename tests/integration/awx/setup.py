@@ -23,6 +23,7 @@ PLAYBOOKS = {
     for path in (PATTERN / "playbooks").glob("*.yml")
     if not path.name.endswith(".meta.yml")
 }
+ADMINISTRATOR = "the token of an organization administrator"
 FIND = "Placement: find orphans"
 PLAN = "Placement: plan the cleanup"
 APPLY = "Placement: apply what was approved"
