@@ -11,7 +11,6 @@ cloud: the jobs before the last one only end in some way.
 from __future__ import annotations
 
 import copy
-import dataclasses as d
 import typing as t
 
 import pytest
@@ -23,6 +22,7 @@ from ansible_collections.osops.placement.tests.integration.automation import (
     job,
 )
 from ansible_collections.osops.placement.tests.integration.awx.api import Awx
+from ansible_collections.osops.placement.tests.integration.awx.prepare import Done
 from ansible_collections.osops.placement.tests.integration.awx.server import served
 from ansible_collections.osops.placement.tests.integration.awx.setup import (
     PLAYBOOKS,
@@ -41,27 +41,20 @@ PLAN, APPLY, EXPLAIN = "clean_up_orphans.yml", "apply_approved.yml", "explain_ou
 RED = ("apply_failed", "plan_failed")
 
 
-@d.dataclass
-class End:
-    status: int = 0
-    output: str = ""
-    artifacts: dict[str, t.Any] = d.field(default_factory=dict)
-
-
 class Jobs:
     """Ends each job as a test wants it, and the last one as it ends in AWX."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
-        self.ends: dict[str, End] = {}
+        self.ends: dict[str, Done] = {}
 
-    def run(self, playbook: str, variables: dict[str, t.Any], check: bool) -> End:
+    def run(self, playbook: str, variables: dict[str, t.Any], check: bool) -> Done:
         if playbook == EXPLAIN:
             outcome = variables["placement_outcome"]
             self.ran.append(outcome)
-            return End(2 if outcome in RED else 0)
+            return Done(2 if outcome in RED else 0)
         self.ran.append(playbook)
-        return self.ends.get(playbook, End())
+        return self.ends.get(playbook, Done())
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +90,7 @@ def decide(awx: Awx, workflow: Entry, status: str, *, timed_out: bool = False) -
 
 
 def test_failed_plan_asks_nobody_and_is_explained(awx: Awx, jobs: Jobs) -> None:
-    jobs.ends[PLAN] = End(2)
+    jobs.ends[PLAN] = Done(2)
 
     workflow = launch(awx)
 
@@ -133,7 +126,7 @@ def test_applied_plan_is_explained(awx: Awx, jobs: Jobs) -> None:
 
 
 def test_failed_application_is_explained_and_fails_the_workflow(awx: Awx, jobs: Jobs) -> None:
-    jobs.ends[APPLY] = End(2)
+    jobs.ends[APPLY] = Done(2)
     workflow = launch(awx)
 
     decide(awx, workflow, "successful")
