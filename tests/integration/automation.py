@@ -121,6 +121,7 @@ def job(
     core: str = NEWEST,
     project: Path = ROOT,
     image: Path = ROOT / "collections",
+    host_variables: t.Mapping[str, t.Any] | None = None,
 ) -> Job:
     """Run a wrapper playbook of the pattern as AWX does, in a folder like a new container.
 
@@ -138,7 +139,8 @@ def job(
     if check:
         (folder / "env" / "cmdline").write_text("--check")
     (folder / "inventory").mkdir()
-    (folder / "inventory" / "hosts").write_text("localhost ansible_connection=local\n")
+    inventory = {"localhost": host_variables or {"ansible_connection": "local"}}
+    (folder / "inventory" / "hosts.json").write_text(json.dumps({"all": {"hosts": inventory}}))
     (folder / "project").symlink_to(project)
     done = subprocess.run(
         [runner, "run", str(folder), "-p", str(PLAYBOOKS / playbook), "--ident", "1"],

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import http.server
+import json
 import threading
 import typing as t
 
@@ -36,3 +37,21 @@ class LocalServer:
     def __exit__(self, *error: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class Webhook(LocalServer):
+    """A server that keeps the requests that it receives, and answers with a given status."""
+
+    def __init__(self) -> None:
+        self.bodies: list[t.Any] = []
+        self.status = 200
+        keep = self
+
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:
+                keep.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(keep.status)
+                self.end_headers()
+
+        super().__init__(Handler)
+        self.url = f"{self.address}/hooks/SECRET-of-the-hook"

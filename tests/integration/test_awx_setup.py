@@ -17,15 +17,19 @@ import pytest
 
 from ansible_collections.osops.placement.tests.integration.automation import ROOT
 from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
+from ansible_collections.osops.placement.tests.integration.awx.projects import VERSION
 from ansible_collections.osops.placement.tests.integration.awx.rights import User
 from ansible_collections.osops.placement.tests.integration.awx.server import served
 from ansible_collections.osops.placement.tests.integration.awx.setup import (
+    ADMINISTRATOR,
     APPLY,
     DECOMMISSION,
+    EXPLAIN,
     FIND,
     NIGHTLY,
     PLAN,
     PLAYBOOKS,
+    RESTORE,
     WORKFLOW,
     Applied,
     Setup,
@@ -38,8 +42,17 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
 
-ADMINISTRATOR = "the token of an organization administrator"
 VARIABLES = {"awx_notification_url": "http://127.0.0.1/hook", "awx_output_dir": "/placement"}
+# Every edge of the workflow: what follows the success of each node, and what follows its failure.
+EDGES = {
+    "plan": ("approve", "plan_failed"),
+    "approve": ("apply", "not_approved"),
+    "apply": ("applied", "apply_failed"),
+    "applied": (),
+    "apply_failed": (),
+    "not_approved": (),
+    "plan_failed": (),
+}
 # Each run makes this request, which changes no object.
 SYNC = "POST /api/v2/projects/{}/update/"
 
@@ -84,23 +97,20 @@ def test_organization_administrator_sets_everything_up(made: tuple[Awx, Applied]
     assert (plan["job_type"], apply["job_type"]) == ("check", "run")
     assert apply["playbook"].endswith("/apply_approved.yml")
     templates = list(awx.objects["job_templates"].values())
-    assert len(templates) == 4
+    assert len(templates) == 6
     for entry in (*templates, workflow):
         assert entry["allow_simultaneous"] is False and entry["survey_enabled"] is True
         asked = {key for key in entry if key.startswith("ask_") and entry[key]}
-        assert asked == ({"ask_job_type_on_launch"} if entry["name"] == DECOMMISSION else set())
+        expected = {"ask_job_type_on_launch"} if entry["name"] in (DECOMMISSION, RESTORE) else set()
+        assert asked == expected
     for entry in templates:
-        assert awx.linked("job_templates", entry["name"], "credentials") == ["OpenStack admin"]
-    edges = {name: awx.store.shown(node(awx, name)["id"]) for name in ("plan", "approve", "apply")}
-    assert edges["plan"]["success_nodes"] == [edges["approve"]["id"]]
-    assert edges["approve"]["success_nodes"] == [edges["apply"]["id"]]
-    assert edges["apply"]["success_nodes"] == []
-    for entry in edges.values():
-        assert entry["workflow_job_template"] == workflow["id"]
-        assert entry["failure_nodes"] == entry["always_nodes"] == []
-    assert edges["plan"]["unified_job_template"] == plan["id"]
-    assert edges["apply"]["unified_job_template"] == apply["id"]
-    approval = edges["approve"]["summary_fields"]["unified_job_template"]
+        credentials = [] if entry["name"] == EXPLAIN else ["OpenStack admin"]
+        assert awx.linked("job_templates", entry["name"], "credentials") == credentials
+    check_graph(awx)
+    assert node(awx, "plan")["unified_job_template"] == plan["id"]
+    assert node(awx, "apply")["unified_job_template"] == apply["id"]
+    shown = awx.store.shown(node(awx, "approve")["id"])
+    approval = shown["summary_fields"]["unified_job_template"]
     assert (approval["unified_job_type"], approval["timeout"]) == ("workflow_approval", 86400)
     assert awx.linked("workflow_job_templates", WORKFLOW, "notification_templates_approvals") == [
         "osops.placement"
@@ -108,6 +118,52 @@ def test_organization_administrator_sets_everything_up(made: tuple[Awx, Applied]
     variables = json.loads(apply["extra_vars"])
     assert variables["orphan_cleanup_output_dir"] == "/placement"
     assert variables["placement_mounted_dir"] == "/placement"
+    assert awx.named("projects", "osops.placement")["scm_branch"] == VERSION
+    timeouts = {entry["name"]: entry["timeout"] for entry in templates}
+    assert timeouts == {
+        **dict.fromkeys((FIND, PLAN, EXPLAIN), 1800),
+        **dict.fromkeys((APPLY, DECOMMISSION, RESTORE), 14400),
+    }
+
+
+def check_graph(awx: Awx) -> None:
+    """Check that the workflow has these nodes and edges, and no others."""
+    workflow = awx.named("workflow_job_templates", WORKFLOW)["id"]
+    explain = awx.named("job_templates", EXPLAIN)["id"]
+    nodes = {
+        entry["identifier"]: awx.store.shown(entry["id"])
+        for entry in awx.objects["workflow_job_template_nodes"].values()
+        if entry["workflow_job_template"] == workflow
+    }
+    assert set(nodes) == set(EDGES)
+    for name, following in EDGES.items():
+        entry, ids = nodes[name], [[nodes[other]["id"]] for other in following]
+        assert [entry["success_nodes"], entry["failure_nodes"]] == (ids or [[], []])
+        assert entry["always_nodes"] == [] and entry["all_parents_must_converge"] is False
+        if not following:
+            assert entry["extra_data"] == {"placement_outcome": name}
+            assert entry["unified_job_template"] == explain
+
+
+def test_address_of_the_webhook_is_where_the_readers_of_jobs_do_not_see_it(
+    made: tuple[Awx, Applied],
+) -> None:
+    awx = made[0]
+
+    host = json.loads(awx.named("hosts", "localhost")["variables"])
+
+    assert host == {
+        "ansible_connection": "local",
+        "orphan_cleanup_notify_url": VARIABLES["awx_notification_url"],
+        "orphan_cleanup_notify_format": "json",
+    }
+    templates = (*awx.objects["job_templates"].values(), awx.surveys)
+    assert VARIABLES["awx_notification_url"] not in json.dumps(templates)
+    # The failures that the last job of a workflow explains have been reported before.
+    link = "notification_templates_error"
+    assert awx.linked("job_templates", EXPLAIN, link) == []
+    assert awx.linked("workflow_job_templates", WORKFLOW, link) == []
+    assert awx.linked("job_templates", APPLY, link) == ["osops.placement"]
 
 
 def test_nightly_schedule_starts_a_detection_although_nobody_answers_its_survey(
@@ -123,7 +179,7 @@ def test_nightly_schedule_starts_a_detection_although_nobody_answers_its_survey(
 
 
 @pytest.mark.parametrize("name", [FIND, PLAN, APPLY, WORKFLOW])
-def test_everything_but_a_decommissioning_starts_without_an_answer(
+def test_what_asks_for_an_approval_or_changes_nothing_starts_without_an_answer(
     made: tuple[Awx, Applied], name: str
 ) -> None:
     awx = copy.deepcopy(made[0])
@@ -132,10 +188,16 @@ def test_everything_but_a_decommissioning_starts_without_an_answer(
     status, body = awx.ask("POST", f"{kind}/{awx.named(kind, name)['id']}/launch/")
 
     assert status == 201, body
-    decommission = awx.named("job_templates", DECOMMISSION)["id"]
-    refused = awx.ask("POST", f"job_templates/{decommission}/launch/")
-    missing = ["'host_decommission_target' value missing"]
-    assert refused == (400, {"variables_needed_to_start": missing})
+    needed = {
+        DECOMMISSION: "host_decommission_target",
+        RESTORE: "orphan_cleanup_journal",
+        EXPLAIN: "placement_outcome",
+    }
+    for template, variable in needed.items():
+        key = awx.named("job_templates", template)["id"]
+        refused = awx.ask("POST", f"job_templates/{key}/launch/")
+        missing = [f"'{variable}' value missing"]
+        assert refused == (400, {"variables_needed_to_start": missing})
 
 
 @pytest.mark.long
@@ -182,6 +244,11 @@ def test_ways_around_the_approval_are_closed_and_other_changes_corrected(ready: 
     approval = awx.objects["workflow_approval_templates"][nodes[approve]["unified_job_template"]]
     approval |= {"name": "Coffee?", "timeout": 1}
     # A launch that brings its own plan, and jobs that do not do what they say.
+    # A job that starts only when all of its parents agree, of which one may be an error.
+    nodes[apply]["all_parents_must_converge"] = True
+    # A denial that leads to the job.
+    denied = awx.store.linked(approve, "failure_nodes")
+    denied.clear()
     workflow |= {"ask_variables_on_launch": True, "limit": "elsewhere", "extra_vars": "x: 1"}
     template |= {"ask_variables_on_launch": True, "limit": "elsewhere", "verbosity": 5}
     template |= {"job_tags": "never", "skip_tags": "always", "extra_vars": "{}"}
@@ -257,7 +324,7 @@ def test_second_organization_gets_its_own_and_leaves_the_first_alone(ready: Setu
     mine, theirs = (
         awx.named("job_templates", FIND, organization) for organization in (awx.default, elsewhere)
     )
-    assert (mine["timeout"], theirs["timeout"]) == (0, 3600)
+    assert (mine["timeout"], theirs["timeout"]) == (1800, 3600)
     credential = awx.named("credentials", "OpenStack admin", elsewhere)["id"]
     assert awx.store.linked(theirs["id"], "credentials") == [credential]
     assert awx.named("schedules", NIGHTLY, elsewhere)["unified_job_template"] == theirs["id"]
@@ -291,7 +358,7 @@ def test_absent_removes_exactly_what_was_created(ready: Setup) -> None:
 @pytest.mark.long
 def test_new_commits_reach_awx_and_a_sync_that_fails_once_is_repeated(ready: Setup) -> None:
     awx = ready.awx
-    awx.projects.repository.branches["main"] = "newer"
+    awx.projects.repository.branches[VERSION] = "newer"
     awx.projects.repository.failures = [{"stdout": "the network is unreachable"}]
     project = awx.named("projects", "osops.placement")
 
@@ -339,5 +406,5 @@ def test_answers_of_awx_are_reported_without_the_token(empty: Setup) -> None:
     assert "You do not have permission to perform this action." in refused.said
     assert unknown.status != 0 and "AWX answered 401 to GET" in unknown.said
     assert "a wrong token" not in unknown.output
-    assert nobody.status != 0 and "AWX has 0 credentials named none such" in nobody.said
+    assert nobody.status != 0 and "AWX has 0 credentials named none such that" in nobody.said
     assert empty.awx.written == []

@@ -2,17 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The stand-in for AWX refuses what a real AWX 24.6 refuses, and runs workflows as it does."""
+"""The stand-in for AWX refuses what a real AWX 24.6 refuses."""
 
 from __future__ import annotations
 
-import dataclasses as d
 import json
 import typing as t
 
 import pytest
 
 from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
+from ansible_collections.osops.placement.tests.integration.awx.prepare import (
+    Jobs,
+    create,
+    create_template,
+    finish,
+    prepare,
+    set_survey,
+)
 from ansible_collections.osops.placement.tests.integration.awx.rights import User
 
 if t.TYPE_CHECKING:
@@ -32,29 +39,6 @@ NUMBER = {**TEXT, "type": "integer", "variable": "count", "default": 1, "min": 1
 RRULE = "DTSTART;TZID=UTC:20260101T030000 RRULE:FREQ=DAILY;INTERVAL=1"
 
 
-@d.dataclass
-class Done:
-    status: int = 0
-    output: str = ""
-    artifacts: dict[str, t.Any] = d.field(default_factory=dict)
-
-
-class Jobs:
-    """Runs jobs for the stand-in, and keeps the playbooks and variables of each."""
-
-    def __init__(self) -> None:
-        self.ran: list[tuple[str, dict[str, t.Any], bool]] = []
-        self.ends: dict[str, Done] = {}
-
-    def run(self, playbook: str, variables: dict[str, t.Any], check: bool) -> Done:
-        self.ran.append((playbook, variables, check))
-        return self.ends.get(playbook, Done())
-
-    @property
-    def playbooks(self) -> list[str]:
-        return [playbook for playbook, _variables, _check in self.ran]
-
-
 @pytest.fixture
 def jobs() -> Jobs:
     return Jobs()
@@ -62,44 +46,19 @@ def jobs() -> Jobs:
 
 @pytest.fixture
 def awx(jobs: Jobs) -> Awx:
-    """An AWX with a project and an inventory."""
-    awx = Awx(["plan.yml", "apply.yml"], jobs.run)
-    create(awx, "projects", name="Placement", scm_type="git", organization=awx.default["id"])
-    create(awx, "inventories", name="Placement", organization=awx.default["id"])
-    finish(awx)
-    return awx
+    return prepare(jobs)
 
 
-def create(awx: Awx, kind: str, **fields: t.Any) -> Entry:
-    status, body = awx.ask("POST", f"{kind}/", fields)
-    assert status == 201, body
-    return t.cast("Entry", body)
-
-
-def finish(awx: Awx) -> str:
-    """Let all syncs finish, and return the status of the project."""
-    project = awx.named("projects", "Placement")
-    for _step in range(3):
-        status = awx.ask("GET", f"projects/{project['id']}/")[1]["status"]
-    return str(status)
-
-
-def create_template(awx: Awx, name: str, playbook: str = "plan.yml", **fields: t.Any) -> Entry:
-    project, inventory = awx.named("projects", "Placement"), awx.named("inventories", "Placement")
-    return create(
-        awx,
-        "job_templates",
-        name=name,
-        playbook=playbook,
-        project=project["id"],
-        inventory=inventory["id"],
-        **fields,
-    )
-
-
-def set_survey(awx: Awx, template: Entry, *questions: Entry) -> tuple[int, t.Any]:
-    spec = {"name": "", "description": "", "spec": list(questions)}
-    return awx.ask("POST", f"job_templates/{template['id']}/survey_spec/", spec)
+@pytest.fixture
+def tokens(awx: Awx) -> dict[str, str]:
+    """Tokens of several users, by what they may do."""
+    users = {
+        "organization": User(administers=frozenset({awx.default["id"]})),
+        "reader": User(system_administrator=True, scope="read"),
+        "nobody": User(),
+    }
+    awx.users |= users
+    return {name: name for name in users}
 
 
 @pytest.mark.parametrize(
@@ -244,47 +203,6 @@ def test_template_has_one_credential_of_each_type(awx: Awx) -> None:
     assert awx.linked("job_templates", "plan", "credentials") == ["secret", "new"]
 
 
-def create_nodes(awx: Awx, *identifiers: str) -> list[int]:
-    workflow = create(
-        awx, "workflow_job_templates", name="workflow", organization=awx.default["id"]
-    )
-    return [
-        create(
-            awx,
-            "workflow_job_template_nodes",
-            identifier=identifier,
-            workflow_job_template=workflow["id"],
-        )["id"]
-        for identifier in identifiers
-    ]
-
-
-def test_edges_of_two_kinds_and_cycles_are_refused_and_an_edge_that_is_there_is_not(
-    awx: Awx,
-) -> None:
-    one, other = create_nodes(awx, "one", "other")
-    path = f"workflow_job_template_nodes/{one}"
-
-    for _time in range(2):
-        assert awx.ask("POST", f"{path}/success_nodes/", {"id": other}) == (204, None)
-    second = awx.ask("POST", f"{path}/always_nodes/", {"id": other})
-    assert second == (400, {"Error": "Relationship not allowed."})
-    back = awx.ask("POST", f"workflow_job_template_nodes/{other}/success_nodes/", {"id": one})
-    assert back == (400, {"Error": "Cycle detected."})
-    assert awx.ask("GET", f"{path}/")[1]["success_nodes"] == [other]
-
-
-def test_prompts_of_a_workflow_change_together_and_not_with_null(awx: Awx) -> None:
-    create_nodes(awx)
-    workflow = awx.named("workflow_job_templates", "workflow")
-    path = f"workflow_job_templates/{workflow['id']}/"
-
-    awx.ask("PATCH", path, {"limit": "some", "job_tags": "never"})
-    assert awx.ask("PATCH", path, {"limit": None})[1]["limit"] == "some"
-    changed = awx.ask("PATCH", path, {"limit": ""})[1]
-    assert (changed["limit"], changed["job_tags"]) == ("", None)
-
-
 def test_webhook_comes_back_with_more_than_was_sent(awx: Awx) -> None:
     sent = {"url": "http://127.0.0.1/", "headers": {}, "http_method": "POST"}
     made = create(
@@ -312,18 +230,6 @@ def test_long_list_comes_in_pages(awx: Awx) -> None:
     assert awx.ask("GET", "inventories/?nme=x")[0] == 400
 
 
-@pytest.fixture
-def tokens(awx: Awx) -> dict[str, str]:
-    """Tokens of several users, by what they may do."""
-    users = {
-        "organization": User(administers=frozenset({awx.default["id"]})),
-        "reader": User(system_administrator=True, scope="read"),
-        "nobody": User(),
-    }
-    awx.users |= users
-    return {name: name for name in users}
-
-
 def test_organization_administrator_needs_an_organization_for_everything(
     awx: Awx, tokens: dict[str, str]
 ) -> None:
@@ -344,129 +250,6 @@ def test_token_that_may_only_read_writes_nothing(awx: Awx, tokens: dict[str, str
     assert awx.ask("GET", "projects/", token="wrong")[0] == 401
 
 
-def set_up_workflow(awx: Awx) -> dict[str, int]:
-    """Create a workflow of a job, an approval and another job; return the ids of its nodes."""
-    nodes = dict(
-        zip(
-            ("plan", "approve", "apply"), create_nodes(awx, "plan", "approve", "apply"), strict=True
-        )
-    )
-    for name in ("plan", "apply"):
-        template = create_template(awx, name, f"{name}.yml")
-        awx.objects["workflow_job_template_nodes"][nodes[name]]["unified_job_template"] = template[
-            "id"
-        ]
-    path = "workflow_job_template_nodes"
-    awx.ask("POST", f"{path}/{nodes['approve']}/create_approval_template/", {"name": "Really?"})
-    awx.ask("POST", f"{path}/{nodes['plan']}/success_nodes/", {"id": nodes["approve"]})
-    awx.ask("POST", f"{path}/{nodes['approve']}/success_nodes/", {"id": nodes["apply"]})
-    return nodes
-
-
-def launch(awx: Awx, **variables: t.Any) -> Entry:
-    workflow = awx.named("workflow_job_templates", "workflow")
-    path = f"workflow_job_templates/{workflow['id']}/launch/"
-    status, body = awx.ask("POST", path, {"extra_vars": variables})
-    assert status == 201, body
-    return awx.objects["workflow_jobs"][body["workflow_job"]]
-
-
-def decide(awx: Awx, how: str, token: str = TOKEN) -> int:
-    (approval,) = awx.ask("GET", "workflow_approvals/?status=pending")[1]["results"]
-    return awx.ask("POST", f"workflow_approvals/{approval['id']}/{how}/", token=token)[0]
-
-
-def test_workflow_waits_for_the_approval_and_hands_on_artifacts(awx: Awx, jobs: Jobs) -> None:
-    set_up_workflow(awx)
-    jobs.ends["plan.yml"] = Done(artifacts={"plan": [1], "own": "by the job"})
-
-    workflow = launch(awx)
-
-    assert (jobs.playbooks, workflow["status"]) == (["plan.yml"], "running")
-    assert decide(awx, "approve") == 204
-    assert jobs.ran[1] == ("apply.yml", {"plan": [1], "own": "by the job"}, False)
-    assert workflow["status"] == "successful"
-
-
-def test_variables_of_a_launch_come_before_artifacts_where_they_are_asked_for(
-    awx: Awx, jobs: Jobs
-) -> None:
-    set_up_workflow(awx)
-    jobs.ends["plan.yml"] = Done(artifacts={"plan": [1]})
-
-    launch(awx, plan=[2])
-    decide(awx, "approve")
-    awx.named("workflow_job_templates", "workflow")["ask_variables_on_launch"] = True
-    launch(awx, plan=[2])
-    decide(awx, "approve")
-
-    applied = [variables for playbook, variables, _check in jobs.ran if playbook == "apply.yml"]
-    assert applied == [{"plan": [1]}, {"plan": [2]}]
-
-
-@pytest.mark.parametrize("how", ["deny", "expire"])
-def test_denied_workflow_starts_nothing_more_unless_another_edge_leads_there(
-    awx: Awx, jobs: Jobs, how: str
-) -> None:
-    nodes = set_up_workflow(awx)
-
-    def refuse(workflow: Entry) -> None:
-        if how == "deny":
-            decide(awx, "deny")
-        else:
-            approval = awx.engine.jobs_of(workflow)["approve"]
-            awx.engine.decide(approval, "failed", timed_out=True)
-
-    denied = launch(awx)
-    refuse(denied)
-    assert (jobs.playbooks, denied["status"]) == (["plan.yml"], "failed")
-
-    path = f"workflow_job_template_nodes/{nodes['plan']}/success_nodes/"
-    awx.ask("POST", path, {"id": nodes["apply"]})
-    refuse(launch(awx))
-    assert jobs.playbooks == ["plan.yml", "plan.yml", "apply.yml"]
-
-
-def test_failed_job_ends_the_workflow_unless_an_edge_follows_its_failure(
-    awx: Awx, jobs: Jobs
-) -> None:
-    nodes = set_up_workflow(awx)
-    jobs.ends["plan.yml"] = Done(status=2)
-
-    assert launch(awx)["status"] == "failed" and jobs.playbooks == ["plan.yml"]
-
-    path = f"workflow_job_template_nodes/{nodes['plan']}/failure_nodes/"
-    awx.ask("POST", path, {"id": nodes["apply"]})
-    assert launch(awx)["status"] == "successful"
-    assert jobs.playbooks == ["plan.yml", "plan.yml", "apply.yml"]
-
-
-def test_approver_sees_the_approval_and_not_the_jobs(awx: Awx, jobs: Jobs) -> None:
-    set_up_workflow(awx)
-    workflow = awx.named("workflow_job_templates", "workflow")
-    awx.users["approver"] = User(roles=frozenset({(workflow["id"], "approve")}))
-    plan = awx.engine.jobs_of(launch(awx))["plan"]
-
-    assert awx.ask("GET", f"jobs/{plan['id']}/stdout/", token="approver")[0] == 403
-    start = f"workflow_job_templates/{workflow['id']}/launch/"
-    assert awx.ask("POST", start, token="approver")[0] == 403
-    assert decide(awx, "approve", "approver") == 204
-    assert jobs.playbooks == ["plan.yml", "apply.yml"]
-
-
-def test_deleted_workflow_takes_its_nodes_and_approvals_with_it(awx: Awx) -> None:
-    set_up_workflow(awx)
-    workflow = awx.named("workflow_job_templates", "workflow")["id"]
-    inventory = awx.named("inventories", "Placement")["id"]
-
-    assert awx.ask("DELETE", f"workflow_job_templates/{workflow}/") == (204, None)
-    assert awx.ask("DELETE", f"inventories/{inventory}/")[0] == 202
-
-    assert not awx.objects["workflow_job_template_nodes"]
-    assert not awx.objects["workflow_approval_templates"]
-    assert awx.named("job_templates", "plan")["inventory"] is None
-
-
 def test_objects_have_an_address_with_their_name(awx: Awx, jobs: Jobs) -> None:
     create_template(awx, "plan: first")
 
@@ -476,3 +259,62 @@ def test_objects_have_an_address_with_their_name(awx: Awx, jobs: Jobs) -> None:
     assert [entry["type"] for entry in found] == ["job_template"]
     assert found[0]["summary_fields"]["organization"]["name"] == "Default"
     assert found[0]["related"]["launch"] == f"/api/v2/job_templates/{found[0]['id']}/launch/"
+
+
+def test_credential_of_another_kind_is_refused(awx: Awx) -> None:
+    project = awx.named("projects", "Placement")["id"]
+    fields = {"name": "one", "image": "example.org/one", "organization": awx.default["id"]}
+    openstack = awx.named("credentials", "OpenStack admin")["id"]
+    git = awx.add_credential("git", awx.default, awx.source_control)["id"]
+    registry = awx.add_credential("registry", awx.default, awx.registry)["id"]
+
+    for wrong in (openstack, registry):
+        body = {"credential": ["Credential kind must be 'scm'."]}
+        assert awx.ask("PATCH", f"projects/{project}/", {"credential": wrong}) == (400, body)
+    changed = awx.ask("PATCH", f"projects/{project}/", {"credential": git})
+    assert changed[0] == 200 and changed[1]["status"] == "successful", "this starts no sync"
+    for wrong in (openstack, git):
+        given = {**fields, "credential": wrong}
+        status, body = awx.ask("POST", "execution_environments/", given)
+        assert status == 400 and "Only Container Registry" in body["credential"][0]
+    assert awx.ask("POST", "execution_environments/", {**fields, "credential": registry})[0] == 201
+    found = awx.ask("GET", "credentials/?name=git&credential_type__namespace=scm")[1]["results"]
+    assert [(entry["id"], entry["kind"]) for entry in found] == [(git, "scm")]
+
+
+def test_instance_groups_keep_their_order_and_need_a_role_of_their_own(
+    awx: Awx, tokens: dict[str, str]
+) -> None:
+    template = create_template(awx, "plan")["id"]
+    groups = [awx.store.add("instance_groups", {"name": name})["id"] for name in ("b", "a")]
+    path = f"job_templates/{template}/instance_groups/"
+
+    assert awx.ask("POST", path, {"id": groups[0]}, tokens["organization"])[0] == 403
+    assert awx.ask("GET", "instance_groups/", token=tokens["organization"])[1]["count"] == 0
+    uses = frozenset((key, "use") for key in groups)
+    awx.users["uses"] = User(administers=frozenset({awx.default["id"]}), roles=uses)
+    awx.users["only uses"] = User(roles=uses)
+    assert awx.ask("POST", path, {"id": groups[0]}, "only uses")[0] == 403
+    for key in (*groups, groups[0]):
+        assert awx.ask("POST", path, {"id": key}, "uses") == (204, None)
+    shown = awx.ask("GET", path)[1]["results"]
+    assert [entry["name"] for entry in shown] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "rrule",
+    [
+        "DTSTART:20260101T030000 RRULE:FREQ=DAILY;INTERVAL=1",
+        "DTSTART:20260101T030000Z RRULE:FREQ=DAILY",
+        "DTSTART:20260101T030000Z RRULE:FREQ=SECONDLY;INTERVAL=1",
+        "DTSTART:20260101T030000Z RRULE:FREQ=DAILY;INTERVAL=1;COUNT=1;UNTIL=20270101T000000Z",
+        "every night",
+    ],
+)
+def test_schedule_with_another_rule_is_refused(awx: Awx, rrule: str) -> None:
+    template = create_template(awx, "plan")["id"]
+    schedule = {"name": "nightly", "unified_job_template": template}
+
+    assert awx.ask("POST", "schedules/", {**schedule, "rrule": rrule})[0] == 400
+    right = "DTSTART:20260101T030000Z RRULE:FREQ=MINUTELY;INTERVAL=10"
+    assert awx.ask("POST", "schedules/", {**schedule, "rrule": right})[0] == 201

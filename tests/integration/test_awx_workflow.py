@@ -21,9 +21,11 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     WORKFLOW,
     Setup,
 )
+from ansible_collections.osops.placement.tests.integration.local_server import Webhook
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM
 
 if t.TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.automation import Job
@@ -38,17 +40,26 @@ ANSWERS = {
 
 
 @pytest.fixture
-def awx(ansible: Ansible, tmp_path: Path) -> Awx:
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as webhook:
+        yield webhook
+
+
+@pytest.fixture
+def awx(ansible: Ansible, tmp_path: Path, webhook: Webhook) -> Awx:
     """An AWX that was set up, and whose jobs run."""
 
     def run(playbook: str, variables: dict[str, t.Any], check: bool) -> Job:
         # What the tests create is young, and no survey asks for this.
         young = {"orphan_cleanup_unknown_min_age": "0", **variables}
-        return job(ansible, tmp_path / str(uuid.uuid4()), playbook, young, check)
+        host = json.loads(awx.named("hosts", "localhost")["variables"])
+        folder = tmp_path / str(uuid.uuid4())
+        return job(ansible, folder, playbook, young, check, host_variables=host)
 
     awx = Awx(PLAYBOOKS, run)
     with served(awx):
-        done = Setup(ansible, awx, awx_cloud="minicloud").apply()
+        variables = {"awx_cloud": "minicloud", "awx_findings_url": webhook.url}
+        done = Setup(ansible, awx, **variables).apply()
     assert done.status == 0, done.output
     return awx
 
@@ -68,16 +79,20 @@ def decide(awx: Awx, workflow: Entry, how: str) -> None:
 
 @pytest.mark.long
 def test_workflow_removes_what_was_approved_and_nothing_when_it_was_denied(
-    awx: Awx, few: Strays, placement: Placement
+    awx: Awx, few: Strays, placement: Placement, webhook: Webhook
 ) -> None:
     few.release()
     few.claim()
     before = placement.everything()
 
     denied = launch(awx)
+    # The address comes with the variables of the host.
+    (body,) = webhook.bodies
+    assert {entry["consumer"] for entry in body["new"]} >= set(few.consumers)
     decide(awx, denied, "deny")
 
-    assert denied["status"] == "failed" and set(awx.engine.jobs_of(denied)) == {"plan", "approve"}
+    ended = {"plan", "approve", "not_approved"}
+    assert denied["status"] == "successful" and set(awx.engine.jobs_of(denied)) == ended
     assert placement.everything() == before
 
     approved = launch(awx)
@@ -88,6 +103,7 @@ def test_workflow_removes_what_was_approved_and_nothing_when_it_was_denied(
 
         jobs = awx.engine.jobs_of(approved)
         assert approved["status"] == "successful", jobs["apply"]["stdout"]
+        assert "has made 3 of 3 changes" in " ".join(jobs["applied"]["stdout"].split())
         assert few.held == []
         assert placement.held(late), "nobody approved that"
         run = jobs["apply"]["artifacts"]["orphan_cleanup_run"]
@@ -100,3 +116,23 @@ def test_workflow_removes_what_was_approved_and_nothing_when_it_was_denied(
     assert nightly["status"] == "successful", nightly["stdout"]
     assert json.loads(nightly["extra_vars"])["orphan_cleanup_fail_on"] == "error"
     assert nightly["artifacts"]["orphan_cleanup_run"]["complete"] is True
+    assert "orphan_cleanup_notify_url" not in nightly["extra_vars"]
+
+
+@pytest.mark.long
+def test_nightly_job_reports_findings_and_is_green_unless_the_schedule_says_otherwise(
+    awx: Awx, few: Strays, webhook: Webhook
+) -> None:
+    few.release()
+    few.claim()
+    try:
+        green = awx.run_schedule(NIGHTLY)
+
+        assert green["status"] == "successful", green["stdout"]
+        (body,) = webhook.bodies
+        assert {entry["consumer"] for entry in body["new"]} >= set(few.consumers)
+
+        awx.named("schedules", NIGHTLY)["extra_data"] = {"orphan_cleanup_fail_on": "findings"}
+        assert awx.run_schedule(NIGHTLY)["status"] == "failed"
+    finally:
+        few.release()

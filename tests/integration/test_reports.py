@@ -24,10 +24,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.osops.placement.tests.integration.local_server import (
-    LocalServer,
-    QuietHandler,
-)
+from ansible_collections.osops.placement.tests.integration.local_server import Webhook
 from ansible_collections.osops.placement.tests.integration.support import (
     assert_nothing_changed,
     long,
@@ -48,24 +45,6 @@ ALL = ["json", "markdown", "csv", "junit", "prometheus"]
 FILES = {"findings.json", "report.md", "findings.csv", "junit.xml", "placement_orphans.prom"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
-
-
-class Webhook(LocalServer):
-    """A server that keeps the requests that it receives, and answers with a given status."""
-
-    def __init__(self) -> None:
-        self.bodies: list[t.Any] = []
-        self.status = 200
-        keep = self
-
-        class Handler(QuietHandler):
-            def do_POST(self) -> None:
-                keep.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                self.send_response(keep.status)
-                self.end_headers()
-
-        super().__init__(Handler)
-        self.url = f"{self.address}/hooks/SECRET-of-the-hook"
 
 
 @pytest.fixture

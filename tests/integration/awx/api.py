@@ -42,10 +42,13 @@ from ansible_collections.osops.placement.tests.integration.awx.workflows import 
 TOKEN = "a token that nobody may see"
 PREFIX = "/api/v2/"
 _PAGE = 25
-# What a client of the API can neither create, change nor delete.
+# What a client of the API can neither create, change nor delete, or at least does not have to.
 _MADE_BY_AWX = (
     "credential_types",
+    "instance_groups",
     "organizations",
+    "roles",
+    "teams",
     "jobs",
     "project_updates",
     "workflow_jobs",
@@ -66,7 +69,9 @@ class Awx:
         self._rules = Rules(self.store, self.projects)
         self.users = {TOKEN: User(system_administrator=True)}
         self.default = self.store.add("organizations", {"name": "Default"})
-        self.openstack = self.store.add("credential_types", {"name": "OpenStack", "kind": "cloud"})
+        self.openstack = self._add_type("OpenStack", "cloud", "openstack")
+        self.source_control = self._add_type("Source Control", "scm", "scm")
+        self.registry = self._add_type("Container Registry", "registry", "registry")
         self.add_credential("OpenStack admin", self.default)
 
     # What tests prepare and examine.
@@ -79,16 +84,22 @@ class Awx:
     def surveys(self) -> dict[int, Entry]:
         return self.store.surveys
 
+    def _add_type(self, name: str, kind: str, namespace: str) -> Entry:
+        fields = {"name": name, "kind": kind, "namespace": namespace}
+        return self.store.add("credential_types", fields)
+
     def add_credential(
         self, name: str, organization: Entry, credential_type: Entry | None = None
     ) -> Entry:
+        of_type = credential_type or self.openstack
         return self.store.add(
             "credentials",
             {
                 "name": name,
                 "organization": organization["id"],
-                "credential_type": (credential_type or self.openstack)["id"],
-                "kind": "openstack",
+                "credential_type": of_type["id"],
+                # None for a type that somebody has added.
+                "kind": of_type["namespace"],
             },
         )
 
@@ -256,7 +267,7 @@ class _Request:
             return 200, self._store.shown(entry["id"])
         if kind in _MADE_BY_AWX or self._method == "POST":
             raise _not_allowed(self._method)
-        if not self._rights.may_change(kind, entry):
+        if not self._rights.may_change(kind, entry) or not self._rights.may_give(kind, self._body):
             raise forbidden()
         if self._method == "DELETE":
             self._store.remove(entry["id"])
@@ -292,9 +303,11 @@ class _Request:
         if self._method == "GET":
             other = KINDS[kind].links[link]
             return self._show_page(f"{kind}/{entry['id']}/{link}", [(other, key) for key in linked])
-        if not self._rights.may_change(kind, entry):
-            raise forbidden()
         key = self._body.get("id")
+        if key and not isinstance(key, int):
+            raise Refused(400, {"msg": '"id" field must be an integer.'})
+        if not self._rights.may_associate(kind, entry, link, key):
+            raise forbidden()
         if "disassociate" in self._body:
             if not key:
                 raise Refused(400, {"msg": '"id" is required to disassociate'})

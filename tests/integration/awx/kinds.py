@@ -73,6 +73,8 @@ class Kind:
     fixed: tuple[str, ...] = ()
     # The references that delete the object together with the other one.
     owners: tuple[str, ...] = ()
+    # The roles that users and teams can have for the object.
+    roles: tuple[str, ...] = ()
 
 
 _ORGANIZATION: dict[str, tuple[str, ...]] = {"organization": ("organizations",)}
@@ -89,7 +91,24 @@ _EDGES = {
 
 KINDS: dict[str, Kind] = {
     "organizations": Kind("organization", "Organization", ("name",), unique=("name",)),
-    "credential_types": Kind("credential_type", "Credential type", ("name",), unique=("name",)),
+    "teams": Kind(
+        "team",
+        "Team",
+        ("name", "organization"),
+        refs=_ORGANIZATION,
+        links={"roles": "roles"},
+    ),
+    "roles": Kind(
+        "role",
+        "Role",
+        refs={"content": ("job_templates", "workflow_job_templates")},
+        owners=("content",),
+    ),
+    # They belong to no organization. Container groups are instance groups too.
+    "instance_groups": Kind("instance_group", "Instance group", ("name",), unique=("name",)),
+    "credential_types": Kind(
+        "credential_type", "Credential type", ("name",), {"namespace": None}, unique=("name",)
+    ),
     "credentials": Kind(
         "credential",
         "Credential",
@@ -173,9 +192,14 @@ KINDS: dict[str, Kind] = {
             "inventory": ("inventories",),
             "execution_environment": ("execution_environments",),
         },
-        links={**_NOTIFICATIONS, "credentials": "credentials"},
+        links={
+            **_NOTIFICATIONS,
+            "credentials": "credentials",
+            "instance_groups": "instance_groups",
+        },
         # It comes from the project.
         read_only=("organization",),
+        roles=("admin_role", "execute_role", "read_role"),
     ),
     "workflow_job_templates": Kind(
         "workflow_job_template",
@@ -192,6 +216,7 @@ KINDS: dict[str, Kind] = {
         },
         refs={**_ORGANIZATION, "inventory": ("inventories",)},
         links={**_NOTIFICATIONS, "notification_templates_approvals": "notification_templates"},
+        roles=("admin_role", "execute_role", "approval_role", "read_role"),
     ),
     "workflow_job_template_nodes": Kind(
         "workflow_job_template_node",

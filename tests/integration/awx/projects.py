@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import dataclasses as d
 
+import yaml
+
+from ansible_collections.osops.placement.tests.integration.automation import ROOT
 from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
 from ansible_collections.osops.placement.tests.integration.awx.store import Store
 
+VERSION = str(yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"])
 # A change of one of these fields syncs the project at once. No other request does.
 SYNCING = ("scm_type", "scm_url", "scm_branch", "scm_refspec")
 FINISHED = ("successful", "failed", "error", "canceled")
@@ -19,13 +23,15 @@ _NEXT = {"pending": "running", "running": "finished"}
 
 @d.dataclass
 class Repository:
-    """What a project is fetched from: the revision of each branch, and the playbooks in it.
+    """What a project is fetched from: the revision of each branch or tag, and the playbooks in it.
 
     Each of `failures` makes one sync fail: its status, and what the update says then.
     """
 
     playbooks: set[str]
-    branches: dict[str, str] = d.field(default_factory=lambda: {"main": "a1b2c3d"})
+    branches: dict[str, str] = d.field(
+        default_factory=lambda: {"main": "a1b2c3d", VERSION: "0e1f2a3"}
+    )
     failures: list[Entry] = d.field(default_factory=list)
 
 

@@ -18,7 +18,16 @@ from ansible_collections.osops.placement.tests.integration.awx.surveys import (
     read_variables,
 )
 
-_RRULE = re.compile(r"DTSTART(;TZID=[\w/]+)?:\d{8}T\d{6}Z? RRULE:FREQ=\w+;INTERVAL=\d+.*")
+# The time needs a zone.
+_DTSTART = re.compile(r"DTSTART(;TZID=[\w/]+:\d{8}T\d{6}|:\d{8}T\d{6}Z) RRULE:FREQ=\w+.*")
+# The kind of credential that an object takes, and the error about any other.
+_CREDENTIALS = {
+    "execution_environments": (
+        "registry",
+        "Only Container Registry credentials can be associated with an Execution Environment",
+    ),
+    "projects": ("scm", "Credential kind must be 'scm'."),
+}
 _WEBHOOK: Entry = {
     "http_method": "POST",
     "disable_ssl_verification": False,
@@ -59,6 +68,8 @@ class Rules:
                 raise Refused(400, {field: [error]})
         if kind == "job_templates":
             self._check_job_template(wanted)
+        if kind in ("execution_environments", "projects") and wanted["credential"] is not None:
+            self._check_kind(kind, wanted["credential"])
         if kind in ("job_templates", "workflow_job_templates"):
             read_variables(wanted["extra_vars"])
         if kind == "notification_templates":
@@ -67,6 +78,11 @@ class Rules:
             self._check_prompts(kind, wanted, given, new=key is None)
         self._check_unique(kind, wanted, key)
         return wanted
+
+    def _check_kind(self, kind: str, credential: int) -> None:
+        expected, error = _CREDENTIALS[kind]
+        if self._store.get(credential)["kind"] != expected:
+            raise Refused(400, {"credential": [error]})
 
     def _check_job_template(self, wanted: Entry) -> None:
         project = self._store.objects["projects"][wanted["project"]]
@@ -84,8 +100,8 @@ class Rules:
 
     def _check_prompts(self, kind: str, wanted: Entry, given: Entry, *, new: bool) -> None:
         """Check what a node or a schedule gives to the template that it starts."""
-        if kind == "schedules" and not _RRULE.fullmatch(wanted["rrule"]):
-            raise Refused(400, {"rrule": ["rrule parsing failed validation."]})
+        if kind == "schedules":
+            _check_rrule(wanted["rrule"])
         if wanted["unified_job_template"] is None:
             return
         if not new and not {"extra_data", "inventory", *PROMPTS} & set(given):
@@ -159,6 +175,19 @@ def _already_exists(kind: str, fields: tuple[str, ...]) -> Entry:
     names = " and ".join(field.replace("_", " ").capitalize() for field in fields)
     error = f"{KINDS[kind].label} with this {names} already exists."
     return {fields[0] if len(fields) == 1 else "__all__": [error]}
+
+
+def _check_rrule(rrule: str) -> None:
+    if not _DTSTART.fullmatch(rrule):
+        raise Refused(400, {"rrule": ["rrule parsing failed validation."]})
+    for rule in re.findall(r"RULE:\S*", rrule):
+        if "INTERVAL" not in rule:
+            raise Refused(400, {"rrule": [f"INTERVAL required in rrule: {rule}"]})
+        if "SECONDLY" in rule:
+            raise Refused(400, {"rrule": [f"SECONDLY is not supported: {rule}"]})
+        if "COUNT" in rule and "UNTIL" in rule:
+            error = f"RRULE may not contain both COUNT and UNTIL: {rule}"
+            raise Refused(400, {"rrule": [error]})
 
 
 def _change_prompts(changes: Entry) -> Entry:

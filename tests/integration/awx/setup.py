@@ -23,10 +23,13 @@ PLAYBOOKS = {
     for path in (PATTERN / "playbooks").glob("*.yml")
     if not path.name.endswith(".meta.yml")
 }
+ADMINISTRATOR = "the token of an organization administrator"
 FIND = "Placement: find orphans"
 PLAN = "Placement: plan the cleanup"
 APPLY = "Placement: apply what was approved"
+EXPLAIN = "Placement: explain the outcome"
 DECOMMISSION = "Placement: decommission a host"
+RESTORE = "Placement: restore allocations"
 WORKFLOW = "Placement: clean up after approval"
 NIGHTLY = "Placement: find orphans every night"
 

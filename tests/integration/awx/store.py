@@ -47,6 +47,9 @@ class Store:
         self._last += 1
         entry = {"id": self._last, "description": "", **KINDS[kind].defaults, **fields}
         self.objects[kind][entry["id"]] = entry
+        for role in KINDS[kind].roles:
+            name = role.removesuffix("_role").capitalize()
+            self.add("roles", {"name": name, "role_field": role, "content": entry["id"]})
         return entry
 
     def kind_of(self, key: int) -> str:
@@ -142,6 +145,12 @@ class Store:
             fields["credentials"] = [
                 self._in_short(key) for key in self.linked(entry["id"], "credentials")
             ]
+        if KINDS[kind].roles:
+            fields["object_roles"] = {
+                role["role_field"]: self._in_short(role["id"])
+                for role in self.objects["roles"].values()
+                if role["content"] == entry["id"]
+            }
         return fields
 
     def _in_short(self, key: int) -> Entry:

@@ -100,8 +100,9 @@ class Engine:
         return workflow
 
     def decide(self, approval: Entry, status: str, *, timed_out: bool = False) -> None:
-        """Approve or deny, and run what follows."""
-        approval |= {"status": status, "failed": status == "failed", "timed_out": timed_out}
+        """Approve (successful), deny (failed) or cancel (canceled), and run what follows."""
+        failed = status != "successful"
+        approval |= {"status": status, "failed": failed, "timed_out": timed_out}
         self._advance(self._store.get(approval["workflow_job"]))
 
     def jobs_of(self, workflow: Entry) -> dict[str, Entry]:
@@ -114,32 +115,78 @@ class Engine:
 
     def _advance(self, workflow: Entry) -> None:
         states = self._nodes[workflow["id"]]
+        self._leave_out(states)
         while ready := self._find_ready(states):
             for state in ready:
                 self._start(workflow, states, state)
+            self._leave_out(states)
         if all(_is_over(state) for state in states.values()):
             workflow["failed"] = any(self._fails_the_workflow(state) for state in states.values())
             workflow["status"] = "failed" if workflow["failed"] else "successful"
 
-    def _find_ready(self, states: dict[int, Entry]) -> list[Entry]:
-        """Return the nodes to start now, after leaving out those that no path leads to."""
-        ready: list[Entry] = []
+    def _leave_out(self, states: dict[int, Entry]) -> None:
+        """Mark the nodes that will never start."""
         again = True
         while again:
-            again, ready = False, []
+            again = False
             for state in states.values():
-                if _is_decided(state):
+                if state["left_out"] or state["job"] or not self._parents(states, state):
                     continue
-                parents = self._parents(states, state)
-                paths = self._paths(parents, state)
-                if parents and not all(_is_over(parent) for parent in parents):
-                    continue
-                wanted = all if state["node"]["all_parents_must_converge"] else any
-                if parents and not wanted(paths):
+                if self._is_to_be_left_out(states, state):
                     state["left_out"] = again = True
-                else:
+
+    def _is_to_be_left_out(self, states: dict[int, Entry], state: Entry) -> bool:
+        parents = self._parents(states, state)
+        if state["node"]["all_parents_must_converge"]:
+            if any(parent["left_out"] for parent in parents):
+                return True
+            return not self._all_agree(parents, state)
+        if not all(_is_decided(parent) for parent in parents):
+            return False
+        return not any(self._leads_to(parent, state) for parent in parents)
+
+    def _leads_to(self, parent: Entry, state: Entry) -> bool:
+        """Return whether a node leads to a child, or still may."""
+        if parent["left_out"]:
+            return False
+        job = parent["job"]
+        if job is not None and job["status"] not in FINISHED:
+            return True
+        return state["node"]["id"] in self._children(parent, ("always_nodes", _edge_of(job)))
+
+    def _all_agree(self, parents: list[Entry], state: Entry) -> bool:
+        """Return whether all parents lead to a child that needs all of them.
+
+        AWX does not look at those that were canceled or ended with an error.
+        """
+        ended = ("successful", "failed")
+        relevant = [one for one in parents if one["job"] and one["job"]["status"] in ended]
+        return all(self._leads_to(parent, state) for parent in relevant)
+
+    def _find_ready(self, states: dict[int, Entry]) -> list[Entry]:
+        """Return the nodes to start now: those that a path of finished nodes leads to."""
+        ready: list[Entry] = []
+        todo = [state for state in states.values() if not self._parents(states, state)]
+        seen: set[int] = set()
+        for state in todo:
+            key = state["node"]["id"]
+            if key in seen or state["left_out"]:
+                continue
+            seen.add(key)
+            if state["job"] is None and state["node"]["unified_job_template"] is not None:
+                if self._is_ready(states, state):
                     ready.append(state)
+            elif _is_over(state):
+                edges = ("always_nodes", _edge_of(state["job"]))
+                todo += [states[child] for child in sorted(self._children(state, edges))]
         return ready
+
+    def _is_ready(self, states: dict[int, Entry], state: Entry) -> bool:
+        parents = self._parents(states, state)
+        if not all(_is_over(parent) for parent in parents):
+            return False
+        converges = state["node"]["all_parents_must_converge"]
+        return not converges or self._all_agree(parents, state)
 
     def _parents(self, states: dict[int, Entry], state: Entry) -> list[Entry]:
         key = state["node"]["id"]
@@ -148,17 +195,6 @@ class Engine:
     def _children(self, state: Entry, edges: t.Iterable[str]) -> set[int]:
         key = state["node"]["id"]
         return {child for edge in edges for child in self._store.linked(key, edge)}
-
-    def _paths(self, parents: list[Entry], state: Entry) -> list[bool]:
-        """Return for each parent whether its end leads to this node."""
-        key = state["node"]["id"]
-        found = []
-        for parent in parents:
-            edges: tuple[str, ...] = ()
-            if not parent["left_out"]:
-                edges = ("always_nodes", _edge_of(parent["job"]))
-            found.append(key in self._children(parent, edges))
-        return found
 
     def _start(self, workflow: Entry, states: dict[int, Entry], state: Entry) -> None:
         node = state["node"]
@@ -193,7 +229,7 @@ class Engine:
         )
 
     def _fails_the_workflow(self, state: Entry) -> bool:
-        """Whether a node failed and nothing follows its failure."""
+        """Return whether a node failed and nothing follows its failure."""
         if state["left_out"]:
             return False
         if state["job"] and state["job"]["status"] == "successful":
@@ -209,11 +245,14 @@ def _edge_of(job: Entry | None) -> str:
 
 
 def _is_decided(state: Entry) -> bool:
+    """Return whether a node was left out, has started, or has nothing to start."""
     started = state["job"] is not None
     return bool(state["left_out"] or started or state["node"]["unified_job_template"] is None)
 
 
 def _is_over(state: Entry) -> bool:
-    if state["left_out"] or state["node"]["unified_job_template"] is None:
+    if state["left_out"]:
         return True
-    return state["job"] is not None and state["job"]["status"] in FINISHED
+    if state["job"] is None:
+        return state["node"]["unified_job_template"] is None
+    return state["job"]["status"] in FINISHED

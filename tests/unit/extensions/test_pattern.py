@@ -88,6 +88,10 @@ NO_INPUT = {
 OWN_INPUT = {"placement_hosts", "placement_mounted_dir"}
 
 
+def read(path: Path) -> t.Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
 @pytest.fixture(name="pattern")
 def _pattern() -> t.Any:
     return json.loads((PATTERN / "meta" / "pattern.json").read_text(encoding="utf-8"))
@@ -240,9 +244,72 @@ def test_only_questions_without_a_default_must_be_answered() -> None:
 
     assert surveys
     for path in surveys:
-        for question in yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]:
-            without = question["default"] == "" and question["min"] == 1
-            assert question["required"] is without, (path.name, question["variable"])
+        for question in read(path)["spec"]:
+            without = question["default"] == "" and (question["min"] == 1 or question["choices"])
+            assert question["required"] is bool(without), (path.name, question["variable"])
+
+
+def test_questions_about_hosts_say_how_to_type_a_name_that_is_no_text_to_yaml() -> None:
+    hosts = ("placement_hosts", "host_decommission_target")
+    asked = [
+        question["question_description"]
+        for path in (PATTERN / "template_surveys").glob("*.yml")
+        for question in read(path)["spec"]
+        if question["variable"] in hosts
+    ]
+
+    assert len(asked) == 3
+    for description in asked:
+        assert description.endswith("Put a name such as 12345 or no in quotes.")
+
+
+def test_each_node_answers_with_a_choice_of_its_survey_and_each_choice_is_explained() -> None:
+    (question,) = read(PATTERN / "template_surveys" / "explain_outcome.yml")["spec"]
+    answers = []
+    for entry in read(PATTERN / "setup.yml")["awx_objects"]:
+        answer = entry.get("fields", {})
+        if entry["in"] == "workflow_job_template_nodes" and answer["extra_data"]:
+            answers.append(answer["extra_data"][question["variable"]])
+    (play,) = read(PATTERN / "playbooks" / "explain_outcome.yml")
+
+    assert sorted(answers) == sorted(question["choices"])
+    assert sorted(play["vars"]["_placement_messages"]) == sorted(question["choices"])
+
+
+def test_every_way_into_a_node_of_the_workflow_is_a_single_one() -> None:
+    """A second way in could lead around the approval."""
+    ways: list[str] = []
+    for entry in read(PATTERN / "setup.yml")["awx_objects"]:
+        if entry["in"] == "workflow_job_template_nodes":
+            assert entry["fields"]["all_parents_must_converge"] is False
+            for following in entry["edges"].values():
+                ways += following
+
+    assert len(ways) == len(set(ways)) == 6
+    assert ways.count("workflow_job_template_nodes/apply") == 1
+
+
+def test_no_team_may_launch_what_was_approved() -> None:
+    templates = {
+        entry["name"]: entry.get("roles", {})
+        for entry in read(PATTERN / "setup.yml")["awx_objects"]
+        if entry["in"] in ("job_templates", "workflow_job_templates")
+    }
+
+    assert set(templates["Placement: apply what was approved"]) == {"read_role"}
+    launched = [name for name, roles in templates.items() if "execute_role" in roles]
+    assert sorted(launched) == ["Placement: clean up after approval", "Placement: find orphans"]
+    assert not any("admin_role" in roles for roles in templates.values())
+
+
+def test_project_is_fetched_at_the_tag_of_the_version() -> None:
+    """A collection that was installed has no galaxy.yml, and MANIFEST.json instead."""
+    (play,) = read(PATTERN / "apply.yml")
+    variables = play["vars"]
+
+    assert variables["awx_scm_branch"] == "{{ awx_version }}"
+    assert "/galaxy.yml" in variables["awx_manifest"]
+    assert "/MANIFEST.json" in variables["awx_manifest"]
 
 
 def test_every_playbook_imports_one_of_the_collection_by_its_full_name() -> None:
@@ -254,6 +321,8 @@ def test_every_playbook_imports_one_of_the_collection_by_its_full_name() -> None
     ]
 
     assert playbooks
+    # This one only speaks about the jobs before it.
+    playbooks.remove(PATTERN / "playbooks" / "explain_outcome.yml")
     for path in playbooks:
         imported = yaml.safe_load(path.read_text(encoding="utf-8"))[-1][
             "ansible.builtin.import_playbook"
