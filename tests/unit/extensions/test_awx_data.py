@@ -1,0 +1,268 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The generated data for infra.aap_configuration and awx.awx.
+
+It is current, it sets up exactly what `setup.yml` describes, and the modules and roles accept it.
+`awx_modules.json` contains what they accept; `tools/awx_data/read_awx_modules.py` has read it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from ansible_collections.osops.placement.tools.awx_data.files import build_files
+from ansible_collections.osops.placement.tools.awx_data.variables import trust
+
+PATTERN = Path(__file__).parents[3] / "extensions" / "patterns" / "orphan_cleanup"
+FACTS = json.loads(Path(__file__).with_name("awx_modules.json").read_text(encoding="utf-8"))
+MODULES = FACTS["awx.awx"]["modules"]
+ROLES = FACTS["infra.aap_configuration"]["roles"]
+
+NODES = "simplified_workflow_nodes"
+NODE_LIST = "workflow_job_template_nodes"
+EDGES = ("always_nodes", "failure_nodes", "success_nodes")
+# Each list of the REST API: the role, and the module that the role uses.
+KINDS = {
+    "execution_environments": ("controller_execution_environments", "execution_environment"),
+    "notification_templates": ("controller_notification_templates", "notification_template"),
+    "projects": ("controller_projects", "project"),
+    "inventories": ("controller_inventories", "inventory"),
+    "hosts": ("controller_hosts", "host"),
+    "job_templates": ("controller_job_templates", "job_template"),
+    "workflow_job_templates": ("controller_workflow_job_templates", "workflow_job_template"),
+    NODE_LIST: ("controller_workflow_job_templates", "workflow_job_template_node"),
+    "schedules": ("controller_schedules", "schedule"),
+}
+# What the modules need besides the fields in setup.yml.
+BESIDES = {
+    "projects": {"update_project": True},
+    "hosts": {"enabled": True},
+    "workflow_job_templates": {"destroy_current_nodes": True},
+}
+ORGANIZATION_OF_REFS = {NODE_LIST: "lookup_organization", "schedules": "organization"}
+
+SETTINGS: t.Mapping[str, dict[str, t.Any]] = {
+    "defaults": {},
+    "all": {
+        "awx_organization": "Infrastructure",
+        "awx_image": "registry.example.org/ee:2.0.0",
+        "awx_credential": "OpenStack of the region",
+        "awx_cloud": "region-one",
+        "awx_scm_url": "https://git.example.org/placement.git",
+        "awx_scm_branch": "2.0.0",
+        "awx_playbooks": "playbooks",
+        "awx_output_dir": "/placement",
+        "awx_timeout": 600,
+        "awx_approval_timeout": 3600,
+        "awx_schedule": "DTSTART;TZID=UTC:20270101T030000 RRULE:FREQ=HOURLY;INTERVAL=1",
+        "awx_notification_url": "https://chat.example.org/hooks/x",
+    },
+}
+
+Entry = dict[str, t.Any]
+
+
+def _load(name: str) -> t.Any:
+    return yaml.safe_load((PATTERN / name).read_text(encoding="utf-8"))
+
+
+def _resolve(variables: Entry, names: t.Iterable[str]) -> Entry:
+    """Return some of the variables as Ansible resolves them."""
+    trusted = trust({**variables, "playbook_dir": str(PATTERN)})
+    templar = Templar(DataLoader(), variables=trusted)
+    return {name: templar.template(trusted[name]) for name in names}
+
+
+def _resolve_data(settings: Entry) -> Entry:
+    data = _load("aap_configuration.yml")
+    variables = {known["variable"] for known in ROLES.values()} & set(data)
+    return _resolve({**data, **settings}, variables)
+
+
+def _find_entries(data: Entry) -> dict[str, list[Entry]]:
+    """Return the entries of each kind; each node names its workflow."""
+    entries: dict[str, list[Entry]] = {}
+    for kind, (role, _module) in KINDS.items():
+        if kind != NODE_LIST:
+            entries[kind] = copy.deepcopy(data.get(ROLES[role]["variable"], []))
+    entries[NODE_LIST] = []
+    for workflow in entries["workflow_job_templates"]:
+        for node in workflow.pop(NODES, ()):
+            entries[NODE_LIST].append({**node, "workflow_job_template": workflow["name"]})
+    return entries
+
+
+def _resolve_objects(settings: Entry) -> tuple[list[Entry], Entry]:
+    """Return the objects that apply.yml would create, and the variables."""
+    (play,) = _load("apply.yml")
+    variables = {**play["vars"], **_load("setup.yml"), **settings}
+    names = ("awx_objects", "awx_organization", "awx_credential")
+    resolved = _resolve(variables, names)
+    objects = [known for known in resolved["awx_objects"] if known.get("when", True)]
+    return objects, resolved
+
+
+def _expect_entry(known: Entry, variables: Entry, labels: set[str]) -> Entry:
+    """Return the entry that says the same as an object of setup.yml."""
+    kind = known["in"]
+    organization = variables["awx_organization"]
+    entry = {known.get("by", "name"): known["name"], **BESIDES.get(kind, {})}
+    named = {**known.get("within", {}), **known.get("refs", {})}
+    if "within" not in known:
+        entry["organization"] = organization
+    for field, label in named.items():
+        entry[field] = label.partition("/")[2]
+        if kind in ORGANIZATION_OF_REFS and field == "unified_job_template":
+            entry[ORGANIZATION_OF_REFS[kind]] = organization
+    for field, value in known.get("fields", {}).items():
+        if field in ("extra_vars", "variables"):
+            value = json.loads(value or "{}")
+        # No module can empty this field of a workflow.
+        if (kind, field, value) != ("workflow_job_templates", "inventory", None):
+            entry[field] = value
+    if "survey" in known:
+        entry["survey_spec"] = _load(f"template_surveys/{known['survey']}")
+    if known.get("credential"):
+        entry["credentials"] = [variables["awx_credential"]]
+    for field, label in known.get("links", {}).items():
+        entry[field] = [label.partition("/")[2]] if label in labels else []
+    if "approval" in known:
+        entry["approval_node"] = known["approval"]
+    for edge in EDGES:
+        if "edges" in known:
+            entry[edge] = [label.partition("/")[2] for label in known["edges"].get(edge, ())]
+    return entry
+
+
+def _find_errors(module: str, entry: Entry) -> list[str]:
+    """Return why a module would refuse an entry."""
+    facts = MODULES[module]
+    rules = {name: rule for name, rule in facts.items() if name != "options"}
+    errors = ArgumentSpecValidator(facts["options"], **rules).validate(entry).error_messages
+    for name, value in entry.items():
+        kind = facts["options"].get(name, {}).get("type", "str")
+        # Ansible would make a text of it.
+        if kind == "str" and isinstance(value, (dict, list)):
+            errors.append(f"{name} is no text")
+    return list(errors)
+
+
+@pytest.fixture(name="entries", params=SETTINGS)
+def _entries(request: pytest.FixtureRequest) -> dict[str, list[Entry]]:
+    return _find_entries(_resolve_data(SETTINGS[request.param]))
+
+
+@pytest.mark.parametrize("name", ["aap_configuration.yml", "awx_modules.yml"])
+def test_file_is_current(name: str) -> None:
+    (text,) = (text for path, text in build_files().items() if path.name == name)
+
+    assert (PATTERN / name).read_text(encoding="utf-8") == text, "run make pages"
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=list(SETTINGS))
+def test_data_says_the_same_as_the_setup(settings: Entry) -> None:
+    entries = _find_entries(_resolve_data(settings))
+    objects, variables = _resolve_objects(settings)
+    labels = {f"{known['in']}/{known['name']}" for known in objects}
+
+    expected: dict[str, list[Entry]] = {kind: [] for kind in KINDS}
+    for known in objects:
+        expected[known["in"]].append(_expect_entry(known, variables, labels))
+
+    assert entries == expected
+
+
+def test_settings_of_the_test_change_every_variable() -> None:
+    """Otherwise a variable could be lost on the way without a failure."""
+    data = _load("aap_configuration.yml")
+    without = {name for name in data if name.startswith(("controller_", "awx_survey_"))}
+    settable = set(data) - without - {"awx_notification_templates", "awx_execution_environment"}
+
+    assert settable == set(SETTINGS["all"])
+
+
+def test_data_has_no_other_defaults_than_apply() -> None:
+    (play,) = _load("apply.yml")
+    data = _load("aap_configuration.yml")
+    names = set(play["vars"]) & set(data)
+
+    assert _resolve(data, names) == _resolve(play["vars"], names)
+
+
+def test_modules_accept_every_entry(entries: dict[str, list[Entry]]) -> None:
+    for kind, (_role, module) in KINDS.items():
+        for entry in entries[kind]:
+            assert _find_errors(module, entry) == [], (kind, entry)
+
+
+def test_roles_pass_every_key_to_their_module(entries: dict[str, list[Entry]]) -> None:
+    for kind, (role, module) in KINDS.items():
+        for entry in entries[kind]:
+            assert set(entry) - set(ROLES[role]["passes"][module]) == set(), kind
+
+
+def test_playbook_sets_every_option_of_every_entry(entries: dict[str, list[Entry]]) -> None:
+    (play,) = _load("awx_modules.yml")
+    options = {}
+    for task in play["tasks"]:
+        (action,) = (name for name in task if name.startswith("awx.awx."))
+        options[action.removeprefix("awx.awx.")] = task[action]
+
+    for kind, (_role, module) in KINDS.items():
+        for entry in entries[kind]:
+            assert set(entry) - set(options[module]) == set(), kind
+        assert set(options[module]) <= set(MODULES[module]["options"])
+
+
+def test_tasks_come_in_the_order_of_the_roles() -> None:
+    (play,) = _load("awx_modules.yml")
+    used = {module: role for role, module in KINDS.values()}
+    actions = [name for task in play["tasks"] for name in task if name.startswith("awx.awx.")]
+    roles = [used[action.removeprefix("awx.awx.")] for action in actions]
+
+    assert list(dict.fromkeys(roles)) == [role for role in ROLES if role in roles]
+
+
+WRONG: t.Mapping[str, tuple[Entry, str]] = {
+    "misspelt": ({"survey_enable": True}, "survey_enable"),
+    "type": ({"timeout": "soon"}, "timeout"),
+    "list for a text": ({"limit": ["all"]}, "limit"),
+    "text for a mapping": ({"extra_vars": "all"}, "extra_vars"),
+    "choice": ({"job_type": "scan"}, "job_type"),
+    "number out of the choices": ({"verbosity": 6}, "verbosity"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "named"), WRONG.values(), ids=list(WRONG))
+def test_check_finds_a_wrong_option(wrong: Entry, named: str) -> None:
+    entry = _find_entries(_resolve_data({}))["job_templates"][0]
+
+    errors = _find_errors("job_template", {**entry, **wrong})
+
+    assert len(errors) == 1 and named in errors[0]
+
+
+def test_check_finds_a_missing_option() -> None:
+    (entry,) = _find_entries(_resolve_data({}))["hosts"]
+    del entry["inventory"]
+
+    assert _find_errors("host", entry) == ["missing required arguments: inventory"]
+
+
+def test_check_finds_a_node_with_a_job_and_an_approval() -> None:
+    node = _find_entries(_resolve_data({}))[NODE_LIST][0]
+
+    (error,) = _find_errors("workflow_job_template_node", {**node, "approval_node": {"name": "x"}})
+
+    assert "mutually exclusive" in error
