@@ -16,6 +16,8 @@ import typing as t
 from ansible_collections.osops.placement.tools.awx_data.expressions import (
     compute_mapping,
     join_lines,
+    name_optional,
+    omit_empty,
     parse_json_text,
     to_expression,
 )
@@ -23,8 +25,11 @@ from ansible_collections.osops.placement.tools.awx_data.kinds import (
     EDGES,
     JSON_TEXTS,
     KINDS,
+    LOOPS,
     NODES,
     NOT_EMPTIED,
+    ROLE_OPTIONS,
+    ROLES,
     WORKFLOWS,
     Kind,
     SetupError,
@@ -34,26 +39,31 @@ ORGANIZATION = "{{ awx_organization }}"
 # The entry of the workflow that contains a node names it.
 IN_WORKFLOW = "workflow_job_template"
 
-# These must exist, and setup.yml does not create them.
-OF_THE_USER = ("credentials", "instance_groups", "teams")
+CONDITIONS = ("when", "each")
 FIRST_FIELDS = ("description", "job_type", "playbook")
 
 Entry = dict[str, t.Any]
+Object = t.Mapping[str, t.Any]
 Setup = t.Mapping[str, t.Any]
 
 
 class EntryBuilder:
-    """Builds the entries of all objects, in their order."""
+    """Builds the entries of all objects, in their order.
+
+    Besides the options of its module, an entry can have `when`, which is its condition, and `each`,
+    which is the list of which each item becomes an entry.
+    """
 
     def __init__(self, setup: Setup, user: t.Mapping[str, t.Any]) -> None:
         self._known = {**setup, **user}
-        self._objects: list[t.Mapping[str, t.Any]] = setup["awx_objects"]
-        self._whens: dict[str, t.Any] = {
-            _label(known): known["when"] for known in self._objects if "when" in known
-        }
+        self._objects: list[Object] = [*setup["awx_objects"], *_find_looped(setup)]
+        self._labels = {_label(known) for known in self._objects}
+        self._whens = {_label(known): known["when"] for known in self._objects if "when" in known}
+        # These must exist. setup.yml does not create them.
+        self._lists_of_the_user = {f"{need['as']}/" for need in setup.get("awx_needed", ())}
 
     def build(self) -> dict[str, list[Entry]]:
-        """Return the entries of each kind, with the condition of an entry as its `when`."""
+        """Return the entries of each kind."""
         entries: dict[str, list[Entry]] = {name: [] for name in KINDS}
         for known in self._objects:
             entry = self._build_entry(known)
@@ -61,24 +71,26 @@ class EntryBuilder:
                 _add_node(entries[WORKFLOWS], known, entry)
             else:
                 entries[known["in"]].append(entry)
+            entries[ROLES].extend(_grant_roles(known))
         del entries[NODES]
         return entries
 
-    def _build_entry(self, known: t.Mapping[str, t.Any]) -> Entry:
+    def _build_entry(self, known: Object) -> Entry:
         kind = _find_kind(known)
         entry: Entry = {known.get("by", "name"): known["name"]}
-        parts: t.Mapping[str, t.Callable[[Kind, t.Mapping[str, t.Any]], Entry]] = {
+        parts: t.Mapping[str, t.Callable[[Kind, Object], Entry]] = {
             "within": self._place,
             "refs": self._name_refs,
             "fields": self._convert_fields,
             "survey": self._name_survey,
             "credential": self._name_credential,
+            "instance_groups": self._name_instance_groups,
             "links": self._name_links,
             "approval": self._describe_approval,
             "edges": self._name_edges,
         }
         # The modules always set a mapping as a whole, as `exact` asks for.
-        unknown = set(known) - {"in", "name", "by", "when", "exact", *parts}
+        unknown = set(known) - {"in", "name", "by", "when", "each", "exact", "roles", *parts}
         if unknown:
             raise SetupError(
                 f"setup.yml: the generator does not know {sorted(unknown)} of {_label(known)}"
@@ -87,13 +99,12 @@ class EntryBuilder:
             if part in known or part == "within":
                 _add(entry, build(kind, known), _label(known))
         entry = {**entry, **{name: kind.extra[name] for name in kind.extra if name not in entry}}
-        if "when" in known and known["in"] == NODES:
+        conditions = {name: known[name] for name in CONDITIONS if name in known}
+        if conditions and known["in"] == NODES:
             raise SetupError(f"setup.yml: {_label(known)} cannot have a condition")
-        if "when" in known:
-            entry["when"] = known["when"]
-        return entry
+        return {**entry, **conditions}
 
-    def _place(self, kind: Kind, known: t.Mapping[str, t.Any]) -> Entry:
+    def _place(self, kind: Kind, known: Object) -> Entry:
         """Return where the object is looked up: in its organization, or in another object."""
         if "within" not in known:
             return {"organization": ORGANIZATION}
@@ -102,7 +113,7 @@ class EntryBuilder:
             return {}
         return self._name_object(kind, field, label)
 
-    def _convert_fields(self, _kind: Kind, known: t.Mapping[str, t.Any]) -> Entry:
+    def _convert_fields(self, _kind: Kind, known: Object) -> Entry:
         fields = known["fields"]
         if isinstance(fields, str):
             fields = compute_mapping(fields, self._known)
@@ -112,7 +123,7 @@ class EntryBuilder:
             if not _stays_empty(known, name, value)
         }
 
-    def _name_refs(self, kind: Kind, known: t.Mapping[str, t.Any]) -> Entry:
+    def _name_refs(self, kind: Kind, known: Object) -> Entry:
         entry: Entry = {}
         for field, label in known["refs"].items():
             entry.update(self._name_object(kind, field, label))
@@ -125,15 +136,19 @@ class EntryBuilder:
             named[kind.organization_of_refs] = ORGANIZATION
         return named
 
-    def _name_survey(self, _kind: Kind, known: t.Mapping[str, t.Any]) -> Entry:
+    def _name_survey(self, _kind: Kind, known: Object) -> Entry:
         return {"survey_spec": f"{{{{ {name_survey(known['survey'])} }}}}"}
 
-    def _name_credential(self, _kind: Kind, known: t.Mapping[str, t.Any]) -> Entry:
-        if known["credential"] is not True:
-            raise SetupError(f"setup.yml: the credential of {_label(known)} is not `true`")
-        return {"credentials": ["{{ awx_credential }}"]}
+    def _name_credential(self, _kind: Kind, known: Object) -> Entry:
+        label = known["credential"]
+        if label is True:
+            return {"credentials": ["{{ awx_credential }}"]}
+        return {"credentials": [self._find_name(label)]}
 
-    def _name_links(self, _kind: Kind, known: t.Mapping[str, t.Any]) -> Entry:
+    def _name_instance_groups(self, _kind: Kind, known: Object) -> Entry:
+        return {"instance_groups": omit_empty(known["instance_groups"])}
+
+    def _name_links(self, _kind: Kind, known: Object) -> Entry:
         return {name: self._name_link(label) for name, label in known["links"].items()}
 
     def _name_link(self, label: str) -> t.Any:
@@ -144,10 +159,10 @@ class EntryBuilder:
         when = to_expression(self._whens[label])
         return f"{{{{ [{to_expression(name)}] if {when} else [] }}}}"
 
-    def _describe_approval(self, _kind: Kind, known: t.Mapping[str, t.Any]) -> Entry:
+    def _describe_approval(self, _kind: Kind, known: Object) -> Entry:
         return {"approval_node": dict(known["approval"])}
 
-    def _name_edges(self, _kind: Kind, known: t.Mapping[str, t.Any]) -> Entry:
+    def _name_edges(self, _kind: Kind, known: Object) -> Entry:
         unknown = set(known["edges"]) - set(EDGES)
         if unknown:
             raise SetupError(f"setup.yml: {sorted(unknown)} of {_label(known)} are no edges")
@@ -158,10 +173,45 @@ class EntryBuilder:
 
     def _find_name(self, label: str) -> str:
         """Return the name of an object from LIST/NAME."""
-        kind, _slash, name = label.partition("/")
-        if kind not in OF_THE_USER and not any(_label(known) == label for known in self._objects):
+        if label in self._labels:
+            return label.partition("/")[2]
+        if label.startswith("{{"):
+            list_of_the_user, name = name_optional(label)
+        else:
+            name = label.partition("/")[2]
+            list_of_the_user = label.removesuffix(name)
+        if list_of_the_user not in self._lists_of_the_user:
             raise SetupError(f"setup.yml: there is no {label}")
         return name
+
+
+def _find_looped(setup: Setup) -> list[Object]:
+    """Return the objects of which there is one for each item of a list of the user."""
+    for name, value in setup.items():
+        # Other mappings are parts of objects, which the objects contain.
+        if name not in {"awx_objects", "awx_needed", *LOOPS} and (
+            isinstance(value, list) or "in" in value
+        ):
+            raise SetupError(f"setup.yml: the generator does not know {name}")
+    return [{**setup[name], "each": each} for name, each in LOOPS.items() if name in setup]
+
+
+def _grant_roles(known: Object) -> list[Entry]:
+    """Return the roles of teams for an object, one entry for each role."""
+    entries = []
+    for role, teams in known.get("roles", {}).items():
+        if known["in"] not in ROLE_OPTIONS or "each" in known:
+            raise SetupError(f"setup.yml: no team can have a role for {_label(known)}")
+        entry = {
+            "role": role.removesuffix("_role"),
+            "teams": teams,
+            ROLE_OPTIONS[known["in"]]: [known["name"]],
+            "lookup_organization": ORGANIZATION,
+        }
+        if "when" in known:
+            entry["when"] = known["when"]
+        entries.append(entry)
+    return entries
 
 
 def name_survey(file: str) -> str:
@@ -178,12 +228,12 @@ def split_when(entries: t.Sequence[Entry]) -> list[Entry]:
     return conditional
 
 
-def _label(known: t.Mapping[str, t.Any]) -> str:
+def _label(known: Object) -> str:
     return f"{known['in']}/{known['name']}"
 
 
-def _find_kind(known: t.Mapping[str, t.Any]) -> Kind:
-    if known["in"] not in KINDS:
+def _find_kind(known: Object) -> Kind:
+    if known["in"] not in KINDS or known["in"] == ROLES:
         raise SetupError(f"setup.yml: the generator does not know {_label(known)}")
     return KINDS[known["in"]]
 
@@ -213,11 +263,11 @@ def _convert_field(name: str, value: t.Any) -> t.Any:
     return copy.deepcopy(value)
 
 
-def _stays_empty(known: t.Mapping[str, t.Any], name: str, value: t.Any) -> bool:
+def _stays_empty(known: Object, name: str, value: t.Any) -> bool:
     return value is None and (known["in"], name) in NOT_EMPTIED
 
 
-def _add_node(workflows: t.Sequence[Entry], known: t.Mapping[str, t.Any], node: Entry) -> None:
+def _add_node(workflows: t.Sequence[Entry], known: Object, node: Entry) -> None:
     """Add a node to the entry of its workflow."""
     name = known["within"][IN_WORKFLOW].partition("/")[2]
     (workflow,) = (entry for entry in workflows if entry["name"] == name)

@@ -11,6 +11,7 @@ stays a template.
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 
@@ -22,6 +23,9 @@ TEMPLATE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 ONE_TEMPLATE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 TO_JSON = re.compile(r"\|\s*to_json\s*$")
 QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'")
+# `'LIST/' ~ awx_name if awx_name else ''`: another object, unless the user names none.
+OPTIONAL_REF = re.compile(r"\s*'(\w+/)' ~ (awx_\w+) if \2 else ''\s*")
+STATEMENT = re.compile(r"\{%(.*?)%\}", re.DOTALL)
 VARIABLE = re.compile(r"\bawx_\w+")
 
 
@@ -109,11 +113,58 @@ def to_expression(text: str) -> str:
     return " ~ ".join(parts) or "''"
 
 
+def omit_empty(text: str) -> str:
+    """Return an expression that leaves its option out if its value is empty."""
+    found = ONE_TEMPLATE.fullmatch(text)
+    if found is None:
+        raise SetupError(f"setup.yml: {text!r} is not one expression")
+    expression = found[1].strip()
+    # The filter would apply to the last part alone.
+    if " " in expression:
+        expression = f"({expression})"
+    return f"{{{{ {expression} | default(omit, true) }}}}"
+
+
+def name_optional(text: str) -> tuple[str, str]:
+    """Return the list of an object that the user may name, and the option with its name."""
+    found = ONE_TEMPLATE.fullmatch(text)
+    optional = OPTIONAL_REF.fullmatch(found[1]) if found else None
+    if optional is None:
+        raise SetupError(f"setup.yml: the generator does not know how to name {text!r}")
+    return optional[1], omit_empty(f"{{{{ {optional[2]} }}}}")
+
+
+def build_loop(entry: t.Any, items: str, item: str) -> str:
+    """Return a template with one entry for each item of a list of the user."""
+    statements = (
+        "set entries = []",
+        f"for {item} in {items}",
+        f"set _ = entries.append({_write_value(entry)})",
+        "endfor",
+    )
+    # Without any text around the list, so that it does not become a text itself.
+    return "".join(f"{{%- {statement} -%}} " for statement in statements) + "{{ entries }}"
+
+
+def _write_value(value: t.Any) -> str:
+    """Return a value with templates as an expression."""
+    if isinstance(value, dict):
+        parts = [f"'{name}': {_write_value(part)}" for name, part in value.items()]
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_write_value, value)) + "]"
+    if isinstance(value, str):
+        return to_expression(value)
+    if value is None:
+        return "none"
+    return json.dumps(value)
+
+
 def find_variables(value: t.Any) -> set[str]:
     """Return the variables in the templates of a value."""
     if isinstance(value, str):
-        named = (VARIABLE.findall(part) for part in TEMPLATE.findall(value))
-        return {name for names in named for name in names}
+        parts = TEMPLATE.findall(value) + STATEMENT.findall(value)
+        return set(VARIABLE.findall(" ".join(parts)))
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list):

@@ -18,13 +18,16 @@ from ansible_collections.osops.placement.tools.awx_data.entries import (
     name_survey,
     split_when,
 )
-from ansible_collections.osops.placement.tools.awx_data.expressions import UserVariable
-from ansible_collections.osops.placement.tools.awx_data.kinds import KINDS
+from ansible_collections.osops.placement.tools.awx_data.expressions import (
+    UserVariable,
+    build_loop,
+    find_variables,
+)
+from ansible_collections.osops.placement.tools.awx_data.kinds import KINDS, LOOPS, SetupError
 from ansible_collections.osops.placement.tools.awx_data.playbook import build_play
 from ansible_collections.osops.placement.tools.awx_data.variables import (
     Variable,
     read_variables,
-    resolve_default,
     select_variables,
 )
 
@@ -88,7 +91,9 @@ def build_files() -> dict[pathlib.Path, str]:
     user = {name: UserVariable(name) for name in variables}
     entries = EntryBuilder(setup, user).build()
     data = {**_read_surveys(setup), **_build_data(entries)}
-    needed = [resolve_default(known, PATTERN) for known in select_variables(variables, data)]
+    # The data also names parts of itself.
+    own = {*data, *(item for name, (_items, item) in LOOPS.items() if name in setup)}
+    needed = select_variables(variables, find_variables(data) - own)
     return {
         PATTERN / DATA_FILE: HEADER + ABOUT_DATA + _write_variables(needed) + _write_data(data),
         PATTERN / PLAYBOOK_FILE: HEADER
@@ -114,7 +119,10 @@ def _build_data(entries: t.Mapping[str, list[Entry]]) -> Entry:
     for name, kind in KINDS.items():
         if not kind.variable:
             continue
-        if any("when" in entry for entry in entries[name]):
+        looped = [entry for entry in entries[name] if "each" in entry]
+        if looped:
+            data[kind.variable] = _build_looped(entries[name])
+        elif any("when" in entry for entry in entries[name]):
             data[f"awx_{name}"] = split_when(entries[name])
             data[kind.variable] = (
                 f"{{{{ awx_{name} | selectattr('when') | map(attribute='entry') | list }}}}"
@@ -122,6 +130,13 @@ def _build_data(entries: t.Mapping[str, list[Entry]]) -> Entry:
         elif entries[name]:
             data[kind.variable] = entries[name]
     return data
+
+
+def _build_looped(entries: t.Sequence[Entry]) -> str:
+    if len(entries) > 1:
+        raise SetupError(f"setup.yml: a list of the user cannot add to {entries[0]['name']}")
+    entry = dict(entries[0])
+    return build_loop(entry, *entry.pop("each"))
 
 
 def _write_variables(variables: t.Sequence[Variable]) -> str:

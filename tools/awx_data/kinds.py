@@ -10,6 +10,8 @@ import dataclasses as d
 import typing as t
 
 NODES = "workflow_job_template_nodes"
+# No list of the API: what the `roles` of the other objects become.
+ROLES = "roles"
 WORKFLOWS = "workflow_job_templates"
 EDGES = ("always_nodes", "failure_nodes", "success_nodes")
 
@@ -80,7 +82,13 @@ KINDS: t.Mapping[str, Kind] = {
         "controller_schedules",
         organization_of_refs="organization",
     ),
+    ROLES: Kind("Give the teams their roles", "role", "controller_roles"),
 }
+
+# The objects that teams can have a role for, and the option of the module that names them.
+ROLE_OPTIONS = {"job_templates": "job_templates", WORKFLOWS: "workflows"}
+# Descriptions of several objects: the list of the user with one item for each, and an item's name.
+LOOPS = {"awx_schedule_object": ("awx_schedules", "awx_schedule")}
 
 # The API takes these fields as JSON text, and the modules take them as mappings.
 JSON_TEXTS = ("extra_vars", "variables")

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.tools.awx_data.entries import Entry
-from ansible_collections.osops.placement.tools.awx_data.kinds import KINDS, NODES, WORKFLOWS, Kind
+from ansible_collections.osops.placement.tools.awx_data.entries import CONDITIONS, Entry
+from ansible_collections.osops.placement.tools.awx_data.kinds import (
+    KINDS,
+    NODES,
+    ROLES,
+    WORKFLOWS,
+    Kind,
+)
 
 NODES_OF_WORKFLOW = "simplified_workflow_nodes"
 
@@ -35,8 +41,11 @@ def build_play(data_file: str, entries: t.Mapping[str, t.Sequence[Entry]]) -> En
 
 def _build_task(kind: Kind, entries: t.Sequence[Entry]) -> Entry:
     # The role creates the nodes in a second step, and so does this playbook.
-    options = _build_options("awx_entry", entries, {"when", NODES_OF_WORKFLOW})
-    return _build_loop(kind, options, f"{{{{ {kind.variable} }}}}", "awx_entry.name")
+    options = _build_options("awx_entry", entries, {*CONDITIONS, NODES_OF_WORKFLOW})
+    label = "awx_entry.name"
+    if kind is KINDS[ROLES]:
+        label = "awx_entry.role"
+    return _build_loop(kind, options, f"{{{{ {kind.variable} }}}}", label)
 
 
 def _build_nodes_task(kind: Kind, workflows: t.Sequence[Entry]) -> Entry:
@@ -51,13 +60,14 @@ def _build_nodes_task(kind: Kind, workflows: t.Sequence[Entry]) -> Entry:
 
 
 def _build_options(item: str, entries: t.Sequence[Entry], without: set[str]) -> Entry:
-    """Return each option that an entry has. Some entries can lack it."""
+    """Return each option that an entry has. Some entries can lack it, or omit it."""
     options = {}
     for entry in entries:
         for name in entry:
             options[name] = f"{{{{ {item}.{name} | default(omit) }}}}"
     for name in options:
-        if all(name in entry for entry in entries):
+        values = [entry.get(name, "omit") for entry in entries]
+        if not any("omit" in str(value) for value in values):
             options[name] = f"{{{{ {item}.{name} }}}}"
     return {name: value for name, value in options.items() if name not in without}
 

@@ -12,17 +12,18 @@ import re
 import typing as t
 
 import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
 from ansible_collections.osops.placement.tools.awx_data.expressions import find_variables
 from ansible_collections.osops.placement.tools.awx_data.kinds import SetupError
 
+GALAXY = pathlib.Path(__file__).parents[2] / "galaxy.yml"
+# The variable of apply.yml with the version of the collection.
+VERSION = "awx_version"
 # `    name: value`, in the play of apply.yml.
 VARIABLE_LINE = re.compile(r"    (\w+):")
 COMMENT_LINE = re.compile(r"    # ")
 # In another folder, these defaults would read other files.
-READS_FILES = re.compile(r"\bplaybook_dir\b|\blookup\(")
+READS_FILES = re.compile(r"\bplaybook_dir\b")
 
 
 @d.dataclass(frozen=True)
@@ -39,7 +40,15 @@ def read_variables(path: pathlib.Path) -> dict[str, Variable]:
     text = path.read_text(encoding="utf-8")
     (play,) = yaml.safe_load(text)
     comments = _read_comments(text)
-    return {name: Variable(name, default, comments[name]) for name, default in play["vars"].items()}
+    defaults = {**play["vars"], **_read_version(play["vars"])}
+    return {name: Variable(name, default, comments[name]) for name, default in defaults.items()}
+
+
+def _read_version(variables: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """Return the version of this collection, which the data cannot read in another folder."""
+    if VERSION not in variables:
+        return {}
+    return {VERSION: yaml.safe_load(GALAXY.read_text(encoding="utf-8"))["version"]}
 
 
 def _read_comments(text: str) -> dict[str, str]:
@@ -57,38 +66,18 @@ def _read_comments(text: str) -> dict[str, str]:
     return comments
 
 
-def select_variables(variables: t.Mapping[str, Variable], data: dict[str, t.Any]) -> list[Variable]:
-    """Return the variables that the data contains, and those that their defaults contain."""
+def select_variables(variables: t.Mapping[str, Variable], named: set[str]) -> list[Variable]:
+    """Return the variables that the data names, and those that their defaults name."""
     needed: set[str] = set()
-    # The data can also name another part of itself.
-    found = find_variables(data) - set(data)
+    found = named
     while found - needed:
         needed |= found
         unknown = found - set(variables)
         if unknown:
             raise SetupError(f"apply.yml has no variables {sorted(unknown)}")
         found = find_variables([variables[name].default for name in found])
-    return [known for name, known in variables.items() if name in needed]
-
-
-def resolve_default(variable: Variable, folder: pathlib.Path) -> Variable:
-    """Return a variable whose default no longer reads the files of this collection."""
-    if not isinstance(variable.default, str) or not READS_FILES.search(variable.default):
-        return variable
-    templar = Templar(DataLoader(), variables={"playbook_dir": str(folder)})
-    return d.replace(variable, default=templar.template(trust(variable.default)))
-
-
-def trust(value: t.Any) -> t.Any:
-    """Return a value whose templates Ansible resolves, also from ansible-core 2.19 on."""
-    try:
-        from ansible.template import trust_as_template
-    except ImportError:
-        return value
-    if isinstance(value, str):
-        return trust_as_template(value)
-    if isinstance(value, dict):
-        return {name: trust(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [trust(part) for part in value]
-    return value
+    selected = [known for name, known in variables.items() if name in needed]
+    for known in selected:
+        if READS_FILES.search(str(known.default)):
+            raise SetupError(f"apply.yml: {known.name} reads the files of this collection")
+    return selected

@@ -22,7 +22,6 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.osops.placement.tools.awx_data.files import build_files
-from ansible_collections.osops.placement.tools.awx_data.variables import trust
 
 PATTERN = Path(__file__).parents[3] / "extensions" / "patterns" / "orphan_cleanup"
 FACTS = json.loads(Path(__file__).with_name("awx_modules.json").read_text(encoding="utf-8"))
@@ -43,6 +42,8 @@ KINDS = {
     "workflow_job_templates": ("controller_workflow_job_templates", "workflow_job_template"),
     NODE_LIST: ("controller_workflow_job_templates", "workflow_job_template_node"),
     "schedules": ("controller_schedules", "schedule"),
+    # No list of the API: what the `roles` of the other objects become.
+    "roles": ("controller_roles", "role"),
 }
 # What the modules need besides the fields in setup.yml.
 BESIDES = {
@@ -50,25 +51,10 @@ BESIDES = {
     "hosts": {"enabled": True},
     "workflow_job_templates": {"destroy_current_nodes": True},
 }
+ROLE_OPTIONS = {"job_templates": "job_templates", "workflow_job_templates": "workflows"}
 ORGANIZATION_OF_REFS = {NODE_LIST: "lookup_organization", "schedules": "organization"}
 
-SETTINGS: t.Mapping[str, dict[str, t.Any]] = {
-    "defaults": {},
-    "all": {
-        "awx_organization": "Infrastructure",
-        "awx_image": "registry.example.org/ee:2.0.0",
-        "awx_credential": "OpenStack of the region",
-        "awx_cloud": "region-one",
-        "awx_scm_url": "https://git.example.org/placement.git",
-        "awx_scm_branch": "2.0.0",
-        "awx_playbooks": "playbooks",
-        "awx_output_dir": "/placement",
-        "awx_timeout": 600,
-        "awx_approval_timeout": 3600,
-        "awx_schedule": "DTSTART;TZID=UTC:20270101T030000 RRULE:FREQ=HOURLY;INTERVAL=1",
-        "awx_notification_url": "https://chat.example.org/hooks/x",
-    },
-}
+OMIT = "this option is omitted"
 
 Entry = dict[str, t.Any]
 
@@ -77,11 +63,61 @@ def _load(name: str) -> t.Any:
     return yaml.safe_load((PATTERN / name).read_text(encoding="utf-8"))
 
 
+def _load_variables() -> Entry:
+    """Return the variables of apply.yml."""
+    (play,) = _load("apply.yml")
+    galaxy = yaml.safe_load((PATTERN / ".." / ".." / ".." / "galaxy.yml").read_text("utf-8"))
+    # apply.yml reads the version from galaxy.yml, and the data contains it.
+    return {**play["vars"], "awx_version": galaxy["version"]}
+
+
+def _set_everything() -> Entry:
+    """Return other values for all variables of the data, so that none can get lost on the way."""
+    names = set(_load("aap_configuration.yml")) & set(_load_variables())
+    return {name: _set_other(name, _load_variables()[name]) for name in sorted(names)}
+
+
+def _set_other(name: str, default: t.Any) -> t.Any:
+    if isinstance(default, str):
+        return f"set {name}"
+    if isinstance(default, int):
+        return default + 7
+    if not default:
+        return [f"set {name}", f"set {name} too", f"set {name}"]
+    return [{**item, "name": f"{name} {number}"} for item in default for number in range(2)]
+
+
+SETTINGS: t.Mapping[str, Entry] = {"defaults": {}, "all": _set_everything()}
+
+
+def trust(value: t.Any) -> t.Any:
+    """Return a value whose templates Ansible resolves, also from ansible-core 2.19 on."""
+    try:
+        from ansible.template import trust_as_template
+    except ImportError:
+        return value
+    if isinstance(value, str):
+        return trust_as_template(value)
+    if isinstance(value, dict):
+        return {name: trust(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [trust(part) for part in value]
+    return value
+
+
 def _resolve(variables: Entry, names: t.Iterable[str]) -> Entry:
     """Return some of the variables as Ansible resolves them."""
-    trusted = trust({**variables, "playbook_dir": str(PATTERN)})
-    templar = Templar(DataLoader(), variables=trusted)
-    return {name: templar.template(trusted[name]) for name in names}
+    trusted = trust(variables)
+    templar = Templar(DataLoader(), variables={"omit": OMIT, **trusted})
+    return {name: _drop_omitted(templar.template(trusted[name])) for name in names}
+
+
+def _drop_omitted(value: t.Any) -> t.Any:
+    if isinstance(value, dict):
+        return {name: _drop_omitted(part) for name, part in value.items() if part != OMIT}
+    if isinstance(value, list):
+        return [_drop_omitted(part) for part in value]
+    return value
 
 
 def _resolve_data(settings: Entry) -> Entry:
@@ -105,12 +141,26 @@ def _find_entries(data: Entry) -> dict[str, list[Entry]]:
 
 def _resolve_objects(settings: Entry) -> tuple[list[Entry], Entry]:
     """Return the objects that apply.yml would create, and the variables."""
-    (play,) = _load("apply.yml")
-    variables = {**play["vars"], **_load("setup.yml"), **settings}
-    names = ("awx_objects", "awx_organization", "awx_credential")
-    resolved = _resolve(variables, names)
+    variables = {**_load_variables(), **_load("setup.yml"), **settings}
+    resolved = _resolve(variables, ("awx_objects", "awx_organization", "awx_credential"))
     objects = [known for known in resolved["awx_objects"] if known.get("when", True)]
+    for awx_schedule in variables.get("awx_schedules", ()):
+        name = "awx_schedule_object"
+        objects.append(_resolve({**variables, "awx_schedule": awx_schedule}, [name])[name])
     return objects, resolved
+
+
+def _expect_roles(known: Entry, organization: str) -> list[Entry]:
+    """Return the entries that give teams the roles for an object of setup.yml."""
+    return [
+        {
+            "role": role.removesuffix("_role"),
+            "teams": teams,
+            ROLE_OPTIONS[known["in"]]: [known["name"]],
+            "lookup_organization": organization,
+        }
+        for role, teams in known.get("roles", {}).items()
+    ]
 
 
 def _expect_entry(known: Entry, variables: Entry, labels: set[str]) -> Entry:
@@ -122,7 +172,9 @@ def _expect_entry(known: Entry, variables: Entry, labels: set[str]) -> Entry:
     if "within" not in known:
         entry["organization"] = organization
     for field, label in named.items():
-        entry[field] = label.partition("/")[2]
+        # Without a name, the field is left alone.
+        if label:
+            entry[field] = label.partition("/")[2]
         if kind in ORGANIZATION_OF_REFS and field == "unified_job_template":
             entry[ORGANIZATION_OF_REFS[kind]] = organization
     for field, value in known.get("fields", {}).items():
@@ -135,6 +187,8 @@ def _expect_entry(known: Entry, variables: Entry, labels: set[str]) -> Entry:
         entry["survey_spec"] = _load(f"template_surveys/{known['survey']}")
     if known.get("credential"):
         entry["credentials"] = [variables["awx_credential"]]
+    if known.get("instance_groups"):
+        entry["instance_groups"] = known["instance_groups"]
     for field, label in known.get("links", {}).items():
         entry[field] = [label.partition("/")[2]] if label in labels else []
     if "approval" in known:
@@ -179,25 +233,17 @@ def test_data_says_the_same_as_the_setup(settings: Entry) -> None:
     expected: dict[str, list[Entry]] = {kind: [] for kind in KINDS}
     for known in objects:
         expected[known["in"]].append(_expect_entry(known, variables, labels))
+        expected["roles"].extend(_expect_roles(known, variables["awx_organization"]))
 
     assert entries == expected
 
 
-def test_settings_of_the_test_change_every_variable() -> None:
-    """Otherwise a variable could be lost on the way without a failure."""
-    data = _load("aap_configuration.yml")
-    without = {name for name in data if name.startswith(("controller_", "awx_survey_"))}
-    settable = set(data) - without - {"awx_notification_templates", "awx_execution_environment"}
+def test_data_has_the_defaults_of_apply() -> None:
+    data, variables = _load("aap_configuration.yml"), _load_variables()
+    names = set(variables) & set(data)
 
-    assert settable == set(SETTINGS["all"])
-
-
-def test_data_has_no_other_defaults_than_apply() -> None:
-    (play,) = _load("apply.yml")
-    data = _load("aap_configuration.yml")
-    names = set(play["vars"]) & set(data)
-
-    assert _resolve(data, names) == _resolve(play["vars"], names)
+    assert {"awx_organization", "awx_image", "awx_credential"} <= names
+    assert _resolve(data, names) == _resolve(variables, names)
 
 
 def test_modules_accept_every_entry(entries: dict[str, list[Entry]]) -> None:

@@ -13,7 +13,9 @@ import pytest
 from ansible_collections.osops.placement.tools.awx_data.entries import Entry, EntryBuilder
 from ansible_collections.osops.placement.tools.awx_data.expressions import (
     UserVariable,
+    build_loop,
     compute_mapping,
+    find_variables,
     join_lines,
     parse_json_text,
     to_expression,
@@ -41,7 +43,7 @@ UNKNOWN: t.Mapping[str, tuple[list[Entry], str]] = {
     "key": ([{**PROJECT, "teams": []}], "teams"),
     "object": ([{**PROJECT, "refs": {"default_environment": "execution_environments/x"}}], "x"),
     "link": ([{**PROJECT, "links": {"notification_templates_error": "labels/x"}}], "labels/x"),
-    "credential": ([{**PROJECT, "credential": "x"}], "credential"),
+    "credential": ([{**PROJECT, "credential": "keys/x"}], "keys/x"),
     "null": ([{**PROJECT, "fields": {"scm_branch": None}}], "scm_branch"),
     "field twice": ([{**PROJECT, "fields": {"organization": "x"}}], "organization"),
     "edge": ([WORKFLOW, {**NODE, "edges": {"denied_nodes": []}}], "denied_nodes"),
@@ -54,6 +56,10 @@ UNKNOWN: t.Mapping[str, tuple[list[Entry], str]] = {
         "last",
     ),
     "condition of a node": ([WORKFLOW, {**NODE, "when": "{{ awx_x }}"}], "condition"),
+    "object of the user": ([{**PROJECT, "refs": {"credential": "credentials/x"}}], "credentials/x"),
+    "optional object": ([{**PROJECT, "refs": {"credential": "{{ awx_x }}"}}], "awx_x"),
+    "role": ([{**PROJECT, "roles": {"use_role": ["x"]}}], "role for projects/code"),
+    "instance groups": ([{**PROJECT, "instance_groups": "x {{ awx_x }}"}], "one expression"),
     "filter": ([{**PROJECT, "fields": "{{ {} | dict2items }}"}], "dict2items"),
     "variable": ([{**PROJECT, "fields": "{{ awx_nothing }}"}], "awx_nothing"),
     "not one expression": ([{**PROJECT, "fields": "{{ {} }}{{ {} }}"}], "one expression"),
@@ -108,10 +114,58 @@ def test_link_depends_on_the_condition_of_its_object() -> None:
     assert built["notification_templates"][0]["when"] == "{{ awx_y }}"
 
 
-def test_objects_of_the_user_need_not_be_in_the_setup() -> None:
-    (entry,) = _build({**PROJECT, "refs": {"credential": "credentials/{{ awx_x }}"}})["projects"]
+def test_generator_fails_for_a_description_that_it_does_not_know() -> None:
+    with pytest.raises(SetupError, match="awx_label_object"):
+        _build(awx_label_object={"in": "labels", "name": "x"})
+    with pytest.raises(SetupError, match="awx_more_objects"):
+        _build(awx_more_objects=[])
 
-    assert entry["credential"] == "{{ awx_x }}"
+
+@pytest.mark.parametrize(
+    ("label", "option"),
+    [
+        ("keys/{{ awx_x }}", "{{ awx_x }}"),
+        # The module would look for a credential without a name.
+        ("{{ 'keys/' ~ awx_x if awx_x else '' }}", "{{ awx_x | default(omit, true) }}"),
+    ],
+)
+def test_object_of_the_user_is_named(label: str, option: str) -> None:
+    needed = [{"in": "credentials", "as": "keys"}]
+
+    built = _build({**PROJECT, "refs": {"credential": label}}, awx_needed=needed)
+
+    assert built["projects"][0]["credential"] == option
+
+
+def test_no_instance_groups_are_omitted() -> None:
+    (entry,) = _build({**PROJECT, "instance_groups": "{{ awx_x | unique }}"})["projects"]
+
+    assert entry["instance_groups"] == "{{ (awx_x | unique) | default(omit, true) }}"
+
+
+def test_roles_become_entries_of_their_own() -> None:
+    workflow = {**WORKFLOW, "when": "{{ awx_y }}", "roles": {"execute_role": "{{ awx_x }}"}}
+
+    assert _build(workflow)["roles"] == [
+        {
+            "role": "execute",
+            "teams": "{{ awx_x }}",
+            "workflows": ["flow"],
+            "lookup_organization": "{{ awx_organization }}",
+            "when": "{{ awx_y }}",
+        }
+    ]
+
+
+def test_list_of_the_user_becomes_entries() -> None:
+    entry = {"name": "{{ awx_item.name }}", "extra_data": {}, "enabled": True, "forks": None}
+
+    assert build_loop(entry, "awx_items", "awx_item") == (
+        "{%- set entries = [] -%} {%- for awx_item in awx_items -%} "
+        "{%- set _ = entries.append({'name': (awx_item.name), 'extra_data': {}, 'enabled': true,"
+        " 'forks': none}) -%} {%- endfor -%} {{ entries }}"
+    )
+    assert find_variables(build_loop(entry, "awx_items", "awx_item")) == {"awx_items", "awx_item"}
 
 
 def test_expression_comes_on_one_line() -> None:
