@@ -91,11 +91,11 @@ def test_playbook_lets_nothing_around_the_approval(tmp_path: Path, collections: 
     given = run(tmp_path, collections, {"awx_notification_url": "https://chat.example.org/x"})
 
     workflow = dict(given)["workflow_job_template"]
-    nodes = {
-        options["identifier"]: options
-        for module, options in given
-        if module == "workflow_job_template_node"
-    }
+    nodes: dict[str, t.Any] = {}
+    for module, options in given:
+        if module == "workflow_job_template_node":
+            node = nodes.setdefault(options["identifier"], {})
+            node.update(options)
     assert workflow["destroy_current_nodes"] is True
     assert workflow["notification_templates_approvals"] == ["osops.placement"]
     assert nodes["approve"]["approval_node"]["timeout"] == 86400

@@ -10,6 +10,7 @@ import typing as t
 
 from ansible_collections.osops.placement.tools.awx_data.entries import CONDITIONS, Entry
 from ansible_collections.osops.placement.tools.awx_data.kinds import (
+    EDGES,
     KINDS,
     NODES,
     ROLES,
@@ -25,7 +26,7 @@ def build_play(data_file: str, entries: t.Mapping[str, t.Sequence[Entry]]) -> En
     tasks = []
     for name, kind in KINDS.items():
         if name == NODES:
-            tasks.append(_build_nodes_task(kind, entries[WORKFLOWS]))
+            tasks.extend(_build_nodes_tasks(kind, entries[WORKFLOWS]))
         elif entries[name]:
             tasks.append(_build_task(kind, entries[name]))
     return {
@@ -48,15 +49,28 @@ def _build_task(kind: Kind, entries: t.Sequence[Entry]) -> Entry:
     return _build_loop(kind, options, f"{{{{ {kind.variable} }}}}", label)
 
 
-def _build_nodes_task(kind: Kind, workflows: t.Sequence[Entry]) -> Entry:
+def _build_nodes_tasks(kind: Kind, workflows: t.Sequence[Entry]) -> list[Entry]:
+    """Return a task for the nodes, and one for their edges.
+
+    With both in one task, the module would look for the edges of an approval in the approval.
+    """
     nodes = [node for workflow in workflows for node in workflow[NODES_OF_WORKFLOW]]
-    options = {
+    place = {
         "workflow_job_template": "{{ awx_entry.0.name }}",
         "organization": "{{ awx_entry.0.organization }}",
-        **_build_options("awx_entry.1", nodes, set()),
+        "identifier": "{{ awx_entry.1.identifier }}",
     }
+    options = _build_options("awx_entry.1", nodes, {*EDGES, "identifier"})
+    edges = _build_options("awx_entry.1", nodes, set(options) | {"identifier"})
     loop = f"{{{{ {KINDS[WORKFLOWS].variable} | subelements('{NODES_OF_WORKFLOW}') }}}}"
-    return _build_loop(kind, options, loop, "awx_entry.1.identifier")
+    label = "awx_entry.1.identifier"
+    return [
+        _build_loop(kind, {**place, **options}, loop, label),
+        {
+            **_build_loop(kind, {**place, **edges}, loop, label),
+            "name": "Set up the edges of the nodes",
+        },
+    ]
 
 
 def _build_options(item: str, entries: t.Sequence[Entry], without: set[str]) -> Entry:

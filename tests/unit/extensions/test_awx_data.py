@@ -260,16 +260,30 @@ def test_roles_pass_every_key_to_their_module(entries: dict[str, list[Entry]]) -
 
 def test_playbook_sets_every_option_of_every_entry(entries: dict[str, list[Entry]]) -> None:
     (play,) = _load("awx_modules.yml")
-    options = {}
+    options: dict[str, set[str]] = {}
     for task in play["tasks"]:
         (action,) = (name for name in task if name.startswith("awx.awx."))
-        options[action.removeprefix("awx.awx.")] = task[action]
+        options.setdefault(action.removeprefix("awx.awx."), set()).update(task[action])
 
     for kind, (_role, module) in KINDS.items():
-        used = set(options.get(module, ()))
+        used = options.get(module, set())
         for entry in entries[kind]:
             assert set(entry) - used == set(), kind
         assert used <= set(MODULES[module]["options"])
+
+
+def test_playbook_never_sets_an_approval_and_edges_at_once() -> None:
+    """The module would look for the edges in the approval, and fail."""
+    (play,) = _load("awx_modules.yml")
+    (nodes, edges) = (
+        set(task[action])
+        for task in play["tasks"]
+        for action in task
+        if action == "awx.awx.workflow_job_template_node"
+    )
+
+    assert "approval_node" in nodes and not nodes & set(EDGES)
+    assert edges >= set(EDGES) and "approval_node" not in edges
 
 
 def test_tasks_come_in_the_order_of_the_roles() -> None:
