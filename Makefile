@@ -89,8 +89,9 @@ figures: ## print figures about the style of the code: files, comprehensions, co
 	@python3 tools/figures.py
 
 .PHONY: pages
-pages: venv-controller ## write the sections of docs/ that come from the code
+pages: venv-controller ## write the sections of docs/ that come from the code, and the other forms of the set-up of AWX
 	@PYTHONPATH=collections $(controller)/python -m ansible_collections.osops.placement.tools.pages
+	@PYTHONPATH=collections $(controller)/python -m ansible_collections.osops.placement.tools.awx_data
 
 .PHONY: checks
 checks: venv-controller venv-lint ## run all checks that are not tests, two at a time; each is a target too
