@@ -108,6 +108,13 @@ class SnapshotIndex(ListingsIndex):
         """
         if self._listing_doubt:
             return self._listing_doubt
+        # Before the lookups: beside another Nova no host is looked up.
+        regions = self.snapshot.cloud.other_novas
+        if regions:
+            return (
+                f"region {', '.join(regions)} has its own Nova that uses this Placement, "
+                "and it may be one of the hosts there"
+            )
         lookup_doubt = self.find_doubtful_lookup(root)
         if lookup_doubt:
             return lookup_doubt
@@ -117,12 +124,6 @@ class SnapshotIndex(ListingsIndex):
             return (
                 "its name is a UUID, like that of a bare metal node, so its host cannot be "
                 "looked up by name"
-            )
-        regions = self.snapshot.cloud.other_novas
-        if regions:
-            return (
-                f"region {', '.join(regions)} has its own Nova that uses this Placement, "
-                "and it may be one of the hosts there"
             )
         return self._find_possible_service(name)
 
