@@ -35,9 +35,14 @@ class ActionModule(ProgressActionModule):
     def run(
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
     ) -> dict[str, t.Any]:
+        options = self._task.args
         # A module has no file that it could read its version from.
-        self._task.args = {**self._task.args, "collection_version": read_running_version()}
-        result = self._detect(tmp, task_vars)
+        self._task.args = {**options, "collection_version": read_running_version()}
+        try:
+            result = self._detect(tmp, task_vars)
+        finally:
+            # The same task may be tried again.
+            self._task.args = options
         other_copy = explain_other_copy(self._loader.get_basedir())
         if other_copy:
             result["warnings"] = [*result.get("warnings", ()), other_copy]

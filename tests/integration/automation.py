@@ -132,7 +132,11 @@ def job(
     image: the folder with the collections of the execution environment.
     """
     runner = program("ansible-runner", core)
-    of_template = {"orphan_cleanup_output_dir": str(folder / "out")}
+    # The current directory is the checkout, in which no test may write.
+    of_template = {
+        f"{role}_output_dir": str(folder / "out")
+        for role in ("orphan_cleanup", "host_decommission")
+    }
     (folder / "env").mkdir(parents=True)
     (folder / "env" / "extravars").write_text(dump_extra_variables(variables, of_template))
     (folder / "env" / "settings").write_text(json.dumps({"suppress_env_files": True}))

@@ -336,7 +336,7 @@ def test_job_refuses_the_whole_plan_when_any_part_differs_from_the_approved(
             "of another cloud",
             resigned({**approved, "placement_endpoint": "http://elsewhere/"}),
             {},
-            "for another cloud: placement_endpoint",
+            "for another cloud: its placement_endpoint",
         ),
         (
             "a kind that is not allowed here",

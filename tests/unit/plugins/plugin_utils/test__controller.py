@@ -185,6 +185,7 @@ def test_filters_import_little_because_each_task_reads_them() -> None:
         "plugin_utils._answers",
         "plugin_utils._paths",
         "plugin_utils._run",
+        "plugin_utils._versions",
     ]
 
 

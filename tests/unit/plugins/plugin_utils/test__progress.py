@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._progress import (
     follow_progress,
     read_progress,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._versions import read_running_version
 
 
 def make_stage(
@@ -192,7 +193,7 @@ def make_action(
         connection=connection,
         # With become, detection runs as a module too, and not in the process of the task.
         play_context=types.SimpleNamespace(check_mode=False, become=True),
-        loader=None,
+        loader=types.SimpleNamespace(get_basedir=str),
         templar=None,
         shared_loader_obj=None,
     )
@@ -212,7 +213,7 @@ def test_line_names_the_module_and_the_host(
 
     module = action.__name__.rpartition(".")[2]
     assert lines == [(f"{module} [north]: allocations 1/1000 providers", True)]
-    assert fake.options.keys() == {*options, "progress_path"}
+    assert fake.options.keys() - {"collection_version"} == {*options, "progress_path"}
     # The task can be tried again.
     assert plugin._task.args == options
     assert list(tmp_path.iterdir()) == []
@@ -253,5 +254,6 @@ def test_module_runs_as_without_an_action_plugin(
     fake: FakeModule, lines: list[tuple[str, bool]], silent: dict[str, t.Any]
 ) -> None:
     assert make_action(**silent).run(task_vars=HOST)["changed"] is False
-    assert fake.options == silent.get("options", {})
+    version = {"collection_version": read_running_version()}
+    assert fake.options == {**silent.get("options", {}), **version}
     assert lines == []
