@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 import uuid
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import job
+from ansible_collections.osops.placement.tests.integration.automation import ROOT, job
 from ansible_collections.osops.placement.tests.integration.awx.api import Awx
 from ansible_collections.osops.placement.tests.integration.awx.server import served
 from ansible_collections.osops.placement.tests.integration.awx.setup import (
@@ -33,6 +34,16 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
 
+PAGE = (ROOT / "docs" / "awx.md").read_text(encoding="utf-8")
+# The page shows the output of these jobs in parts, with dots between them.
+SCREENS = dict(re.findall(r"<!-- screen (\w+) -->\n```text\n(.*?)```", PAGE, re.DOTALL))
+VARYING = {
+    "ADDRESS": r"https?://\S+/",
+    "JOURNAL": r"/\S+/journal-\S+?\.jsonl",
+    "TIME": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
+    "UUID": r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    "VERSION": r"(?<=osops\.placement )\d+\.\d+\.\d+",
+}
 ANSWERS = {
     "orphan_cleanup_min_age": "0",
     "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
@@ -77,6 +88,22 @@ def decide(awx: Awx, workflow: Entry, how: str) -> None:
     assert awx.ask("POST", f"workflow_approvals/{approval['id']}/{how}/") == (204, None)
 
 
+def normalize(text: str) -> str:
+    """Return an output in one line, without what differs from run to run."""
+    for name, pattern in VARYING.items():
+        text = re.sub(pattern, name, text)
+    return " ".join(text.split())
+
+
+def check_screen(name: str, output: str) -> None:
+    """Fail unless the page shows what this job prints."""
+    rest = normalize(output)
+    for part in SCREENS[name].split("…"):
+        shown = normalize(part)
+        assert shown in rest, f"the page shows {shown}, and the job printed {rest}"
+        rest = rest.split(shown, 1)[1]
+
+
 @pytest.mark.long
 def test_workflow_removes_what_was_approved_and_nothing_when_it_was_denied(
     awx: Awx, few: Strays, placement: Placement, webhook: Webhook
@@ -104,6 +131,9 @@ def test_workflow_removes_what_was_approved_and_nothing_when_it_was_denied(
         jobs = awx.engine.jobs_of(approved)
         assert approved["status"] == "successful", jobs["apply"]["stdout"]
         assert "has made 3 of 3 changes" in " ".join(jobs["applied"]["stdout"].split())
+        assert set(SCREENS) == {"plan", "apply", "applied"}
+        for name in SCREENS:
+            check_screen(name, jobs[name]["stdout"])
         assert few.held == []
         assert placement.held(late), "nobody approved that"
         run = jobs["apply"]["artifacts"]["orphan_cleanup_run"]

@@ -48,7 +48,7 @@ HEADER = """\
 """
 ABOUT_DATA = """\
 # The same objects as data for the roles of infra.aap_configuration. awx_modules.yml uses it too.
-# docs/awx.md says what the roles and modules cannot do.
+# docs/awx-reference.md says what the roles and modules cannot do.
 
 # The variables of apply.yml, with their defaults. Set them with -e, or change a copy of this file.
 

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The kinds with their proofs, the protections and the soundness checks, as Markdown.
+"""The kinds with their proofs, the protections, the soundness checks and the screens of AWX, as
+Markdown.
 
 In a page, a section is between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
@@ -30,12 +31,13 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.microver
     REQUIREMENTS,
     format_version,
 )
+from ansible_collections.osops.placement.tools.pages.screens import draw_approval, draw_survey
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.kinds import Kind
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-PAGES = (DOCS / "kinds.md", DOCS / "safety.md")
+PAGES = (DOCS / "awx.md", DOCS / "kinds.md", DOCS / "safety.md")
 DEFAULTS = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
 CHECK_ANNOTATIONS = {"listings": "Listings", "return": "str | None"}
 SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -129,4 +131,6 @@ PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "soundness": _format_soundness_checks,
     "agreement": _format_agreement_checks,
     "requirements": _format_requirements,
+    "survey": draw_survey,
+    "approval": draw_approval,
 }
