@@ -505,6 +505,7 @@ def test_awx_lists_only_the_playbooks_of_the_pattern() -> None:
             if not path.name.endswith(".meta.yml")
         ),
         Path("apply.yml"),
+        Path("awx_modules.yml"),
     }
     assert {path.name for path in (PATTERN / "playbooks").iterdir()} >= {
         "find_orphans.yml",
@@ -514,7 +515,8 @@ def test_awx_lists_only_the_playbooks_of_the_pattern() -> None:
 
 
 def test_surveys_ask_for_existing_variables() -> None:
-    known = {"placement_hosts"}
+    # The playbooks of the pattern read these two.
+    known = {"placement_hosts", "placement_outcome"}
     for role in ("orphan_cleanup", "host_decommission"):
         known |= set(
             yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())[
