@@ -140,10 +140,7 @@ class EntryBuilder:
         return {"survey_spec": f"{{{{ {name_survey(known['survey'])} }}}}"}
 
     def _name_credential(self, _kind: Kind, known: Object) -> Entry:
-        label = known["credential"]
-        if label is True:
-            return {"credentials": ["{{ awx_credential }}"]}
-        return {"credentials": [self._find_name(label)]}
+        return {"credentials": [self._find_name(known["credential"])]}
 
     def _name_instance_groups(self, _kind: Kind, known: Object) -> Entry:
         return {"instance_groups": omit_empty(known["instance_groups"])}
