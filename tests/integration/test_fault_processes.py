@@ -265,7 +265,7 @@ def test_two_runs_on_two_machines_change_each_consumer_once(
 
 
 @pytest.mark.parametrize(
-    "how", ["SIGTERM", long("SIGINT"), long("SIGHUP"), "SIGKILL", long("SIGINT to the group")]
+    "how", [long("SIGTERM"), long("SIGINT"), long("SIGHUP"), "SIGKILL", long("SIGINT to the group")]
 )
 def test_stopped_ansible_lets_the_current_write_finish(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, how: str

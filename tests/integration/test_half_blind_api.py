@@ -207,7 +207,8 @@ def test_hypervisors_without_a_service_fail_the_soundness_check(
     assert any(f"{CELL}-" in sentence for sentence in coverage["failed_checks"]), coverage
 
 
-@pytest.mark.parametrize("answering", [long(OLD), PRIMED])
+@pytest.mark.long
+@pytest.mark.parametrize("answering", [OLD, PRIMED])
 def test_run_stays_safe_with_every_kind_opted_in(
     ansible: Ansible,
     before: dict[str, t.Any],
@@ -235,7 +236,7 @@ def test_run_stays_safe_with_every_kind_opted_in(
 # Workers that disagree ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hypervisors", [OLD, NEW])
+@pytest.mark.parametrize("hypervisors", [OLD, long(NEW)])
 def test_run_stays_safe_with_the_worst_balancing(
     before: dict[str, t.Any],
     placement: Placement,

@@ -136,6 +136,7 @@ def test_orphan_of_a_deleted_server_is_found(
     placement.put(server, {**body, "allocations": {}, "consumer_generation": 1})
 
 
+@pytest.mark.long
 def test_new_host_is_read_with_everything_else(reader: Reader, minicloud: Minicloud) -> None:
     minicloud.run("scenario", "--again", "deleted_server")
     result = reader.read()
@@ -165,7 +166,11 @@ def test_removed_orphan_is_forgotten(
 
 @pytest.mark.parametrize(
     ("contents", "why"),
-    [("", "is not JSON"), ("{}", "cut short"), ('{"format": 99}', "has format 99")],
+    [
+        pytest.param("", "is not JSON", marks=pytest.mark.long),
+        pytest.param("{}", "cut short", marks=pytest.mark.long),
+        ('{"format": 99}', "has format 99"),
+    ],
 )
 def test_memory_that_cannot_be_used_is_replaced(reader: Reader, contents: str, why: str) -> None:
     reader.memory.write_text(contents)
