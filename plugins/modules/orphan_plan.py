@@ -314,186 +314,20 @@ claims:
   returned: success, when O(heal) is false; not of a compact O(plan) without O(findings)
   type: dict
   sample: {}
-records:
+journal_parts:
   description:
-    - The records with which M(osops.placement.orphan_restore) can restore each change, as its
-      O(osops.placement.orphan_restore#module:journal). They have the format of the journal, so
-      that the log of a job has them even if its machine is lost.
-    - There is one record for each change, so at most O(max_changes). A compact plan without
-      O(findings) has none.
+    - A journal of all changes as texts without spaces, with which
+      M(osops.placement.orphan_restore) can restore them, as its
+      O(osops.placement.orphan_restore#module:journal). The log of a job has these texts even if
+      its machine is lost during the changes. They do not say what a deleted tree had.
+    - Each text has at most 100 200 characters. There are none if there is nothing to change, if all
+      of them would have more than about 400 000 characters, and for a compact plan without
+      O(findings).
   returned: success, when O(heal) is false
   type: list
-  elements: dict
-  contains:
-    format:
-      description: Version of the format of the record.
-      returned: success
-      type: int
-      sample: 1
-    at:
-      description: When the record was made, in UTC.
-      returned: success
-      type: str
-      sample: '2026-11-20T03:04:05Z'
-    event:
-      description: Always V(planned).
-      returned: success
-      type: str
-      sample: planned
-    placement_endpoint:
-      description: The Placement service that the change is for.
-      returned: success
-      type: str
-      sample: http://203.0.113.10/placement
-    finding:
-      description: Id of the finding.
-      returned: success
-      type: str
-      sample: deleted_server/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
-    kind:
-      description: Kind of the finding.
-      returned: success
-      type: str
-      sample: deleted_server
-    action:
-      description: V(remove) if all allocations of the consumer are removed, V(reduce) if some of
-        them stay, V(rewrite) if they are replaced, V(create) if the consumer had none, or
-        V(delete_providers) for a tree of providers, which has C(providers) and none of the
-        following fields.
-      returned: success
-      type: str
-      sample: remove
-    consumer:
-      description: UUID of the consumer.
-      returned: success
-      type: str
-      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
-    generation:
-      description: Generation of the consumer at detection; V(null) for a consumer without
-        allocations.
-      returned: success
-      type: int
-      sample: 2
-    before:
-      description: The allocations of the consumer before the change, in the format of C(PUT
-        /allocations/{consumer}).
-      returned: success
-      type: dict
-      sample:
-        consumer_generation: 2
-        allocations: {}
-        project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
-        user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
-      contains:
-        allocations:
-          description: The amounts by provider UUID, each as C(resources) with the amounts by
-            resource class.
-          returned: success
-          type: dict
-          sample: {}
-        consumer_generation:
-          description: Generation of the consumer at detection; V(null) for a consumer without
-            allocations.
-          returned: success
-          type: int
-          sample: 2
-        project_id:
-          description: UUID of the project.
-          returned: success
-          type: str
-          sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
-        user_id:
-          description: UUID of the user.
-          returned: success
-          type: str
-          sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
-        consumer_type:
-          description: Type of the consumer. It is missing for a consumer without a type.
-          returned: success
-          type: str
-          sample: INSTANCE
-    after:
-      description: The allocations of the consumer after the change, in the same format.
-      returned: success
-      type: dict
-      sample:
-        consumer_generation: 2
-        allocations: {}
-        project_id: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
-        user_id: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
-      contains:
-        allocations:
-          description: The amounts by provider UUID, each as C(resources) with the amounts by
-            resource class.
-          returned: success
-          type: dict
-          sample: {}
-        consumer_generation:
-          description: Generation of the consumer at detection; V(null) for a consumer without
-            allocations.
-          returned: success
-          type: int
-          sample: 2
-        project_id:
-          description: UUID of the project.
-          returned: success
-          type: str
-          sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
-        user_id:
-          description: UUID of the user.
-          returned: success
-          type: str
-          sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
-        consumer_type:
-          description: Type of the consumer. It is missing for a consumer without a type.
-          returned: success
-          type: str
-          sample: INSTANCE
-    partner:
-      description: The change of another consumer that must be made in the same request, with the
-        fields of a change; otherwise V(null).
-      returned: success
-      type: dict
-      sample: null
-    frees:
-      description: The amounts that the change frees, by provider UUID and resource class.
-      returned: success
-      type: dict
-      sample:
-        f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08:
-          VCPU: 2
-    claims:
-      description: The amounts that the change allocates, by provider UUID and resource class.
-      returned: success
-      type: dict
-      sample: {}
-    providers:
-      description: The providers to delete, children first. Only an action V(delete_providers) has
-        them.
-      returned: success
-      type: list
-      elements: dict
-      contains:
-        uuid:
-          description: UUID of the provider.
-          returned: success
-          type: str
-          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
-        name:
-          description: Name of the provider.
-          returned: success
-          type: str
-          sample: compute-17
-        generation:
-          description: Generation of the provider at detection.
-          returned: success
-          type: int
-          sample: 54
-        parent:
-          description: UUID of its parent provider; V(null) for the root.
-          returned: success
-          type: str
-      sample: []
+  elements: str
+  sample:
+    - osops.placement.journal:1:1/1:9f86d081…:eNrT0yMAAGTvBe8
 output_lost:
   description: A sentence that says why O(output_dir) does not outlive this job, and what to do.
     Empty if it does, and if there is nothing to change.
@@ -545,6 +379,10 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.durab
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
     PLANNED,
     build_record,
+    format_records,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
+    split_journal,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -641,7 +479,7 @@ def _use_compact_plan(module: AnsibleModule, document: Unchecked) -> dict[str, t
         "plan": None,
         "changes": approval.count,
         "actions": {},
-        "records": [],
+        "journal_parts": [],
         "compact": document,
         "scope": approval.scope,
         "gone": [],
@@ -679,7 +517,8 @@ def _return_plan(
         freed += change.frees.values()
         taken += change.allocates.values()
     result["actions"] = dict(collections.Counter(change.action for change in changes))
-    result["records"] = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
+    records = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
+    result["journal_parts"] = split_journal(format_records(records)) if records else []
     result["frees"] = sum_amounts(freed)
     result["claims"] = sum_amounts(taken)
     if module._diff:

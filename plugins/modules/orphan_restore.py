@@ -50,11 +50,10 @@ attributes:
 options:
   journal:
     description:
-      - 'The journal: its path, or its records, such as the
-        RV(osops.placement.orphan_plan#module:records) that M(osops.placement.orphan_plan)
-        returned.'
-      - 'It can also be the parts of a journal, as M(osops.placement.orphan_remediate) returns them
-        in RV(osops.placement.orphan_remediate#module:journal_parts): as a list, or as one text
+      - 'The journal: its path, or a list of its records.'
+      - 'It can also be the parts of a journal, as M(osops.placement.orphan_remediate) and
+        M(osops.placement.orphan_plan) return them in
+        RV(osops.placement.orphan_remediate#module:journal_parts): as a list, or as one text
         with spaces or line breaks between them. A part that is missing, edited or in another place
         is an error, and nothing is restored.'
       - An incomplete last line, for example after a power failure, is ignored, because its change

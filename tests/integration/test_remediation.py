@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    read_journal,
+)
 from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
@@ -104,8 +107,9 @@ def test_remediation_plans_removes_reads_back_and_journals(
     assert [(record["event"], record["consumer"]) for record in journal] == [
         (event, consumer) for event in ("before", "after") for consumer in orphans
     ]
+    records, _torn = read_journal(planned["journal_parts"])
     assert [_timeless(record) for record in journal[:3]] == [
-        _timeless(record) for record in planned["records"]
+        _timeless(dict(record)) for record in records
     ]
 
     again = ansible.module("orphan_remediate", plan=path, output_dir=str(tmp_path), **NO_AGE)
@@ -121,7 +125,7 @@ def test_remediation_plans_removes_reads_back_and_journals(
     }
 
     restored = ansible.module(
-        "orphan_restore", journal=planned["records"], output_dir=str(tmp_path)
+        "orphan_restore", journal=planned["journal_parts"], output_dir=str(tmp_path)
     )
 
     assert restored["tally"] == {"restored": 3, "skipped": 0, "failed": 0}

@@ -117,7 +117,7 @@ class Journal:
         )
 
     def _append(self, records: Iterable[JournalRecord]) -> None:
-        lines = "".join(json.dumps(record, sort_keys=True) + "\n" for record in records)
+        lines = format_records(records)
         if self.broken:
             raise JournalError(
                 f"The journal {self.path} could not be written before, "
@@ -126,7 +126,7 @@ class Journal:
         try:
             if self._file is None:
                 self._file = self._create()
-            _write_all(self._file, lines.encode())
+            _write_all(self._file, lines)
             os.fsync(self._file)
         except OSError as error:
             # The last record may be on disk in part; the next one would become a part of its line.
@@ -147,6 +147,11 @@ class Journal:
         finally:
             os.close(folder)
         return created
+
+
+def format_records(records: Iterable[JournalRecord]) -> bytes:
+    """Return the records as the lines of a journal."""
+    return "".join(json.dumps(record, sort_keys=True) + "\n" for record in records).encode()
 
 
 def build_record(event: str, step: RecordableStep, placement_endpoint: str) -> JournalRecord:

@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text im
     format_plan_text,
     is_plan_text,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    read_journal,
+)
 from ansible_collections.osops.placement.plugins.modules import orphan_plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,
@@ -72,6 +75,13 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     return run_module
 
 
+def read_records(result: dict[str, t.Any]) -> list[t.Any]:
+    """Return the records of the journal that the plan would leave."""
+    records, torn = read_journal(result["journal_parts"])
+    assert not torn
+    return list(records)
+
+
 def edit(path: Path, **changes: t.Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
@@ -82,7 +92,7 @@ def test_findings_become_a_plan_in_a_file(folder: Path, run: Run) -> None:
 
     assert result["changed"] is False
     assert result["plan"] == str(folder / "plan.json")
-    assert result["changes"] == len(plan["changes"]) == len(result["records"]) == 9
+    assert result["changes"] == len(plan["changes"]) == len(read_records(result)) == 9
     assert result["actions"] == {
         "remove": 2,
         "reduce": 1,
@@ -98,7 +108,7 @@ def test_without_kinds_only_those_of_the_default_are_planned(folder: Path, run: 
     result = run(findings="findings.json")
 
     assert result["plan"] is None
-    assert {record["kind"] for record in result["records"]} == {
+    assert {record["kind"] for record in read_records(result)} == {
         "deleted_server",
         "extra_host",
         "unreverted_allocation",
@@ -118,7 +128,7 @@ def test_a_plan_is_read_back_as_it_was_written(folder: Path, run: Run) -> None:
 
 def test_the_diff_shows_the_documents_of_each_consumer(folder: Path, run: Run) -> None:
     result = run(findings="findings.json", _ansible_diff=True)
-    consumers = {record["consumer"] for record in result["records"]}
+    consumers = {record["consumer"] for record in read_records(result)}
 
     assert consumers <= set(result["diff"]["before"])
     assert set(result["diff"]["before"]) == set(result["diff"]["after"])
@@ -129,7 +139,7 @@ def test_a_compact_plan_is_rebuilt_from_findings(folder: Path, run: Run) -> None
     without = run(plan=compact, kinds=KINDS)
     rebuilt = run(plan=compact, findings="findings.json", kinds=KINDS, dest="plan.json")
 
-    assert (without["changes"], without["plan"], without["records"]) == (9, None, [])
+    assert (without["changes"], without["plan"], without["journal_parts"]) == (9, None, [])
     assert rebuilt["gone"] == []
     assert rebuilt["scope"] == without["scope"]
     assert rebuilt["compact"] == compact
