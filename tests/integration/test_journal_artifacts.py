@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.strays import Strays
+from ansible_collections.osops.placement.tests.integration.strays import CLAIM, OWNER, Strays
 from ansible_collections.osops.placement.tests.integration.support import (
     ROOT,
     Ansible,
@@ -307,41 +307,65 @@ def test_run_that_requires_a_durable_folder_refuses_to_write(
 # A large cloud
 
 
+@pytest.fixture
+def thousand(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
+    """A thousand orphans on one host."""
+    placement.needs("1.38", "unknown consumers can be proven")
+    # An unknown consumer is only proven if Nova shows a live server.
+    minicloud.scenario("healthy")
+    host = placement.providers()["compute-1"]
+    consumers = [str(uuid.uuid4()) for _number in range(1000)]
+    allocation = {host: {"resources": CLAIM}}
+    try:
+        for consumer in consumers:
+            placement.put(consumer, _document(allocation, None))
+        yield consumers
+    finally:
+        for consumer, claims in placement.everything().items():
+            if consumer in consumers:
+                generation = claims[host]["consumer_generation"]
+                placement.put(consumer, _document({}, generation))
+
+
+def _document(allocations: dict[str, t.Any], generation: int | None) -> dict[str, t.Any]:
+    return {"allocations": allocations, "consumer_generation": generation, **OWNER}
+
+
+def _list_amounts(placement: Placement) -> dict[str, t.Any]:
+    """Return the amounts of each consumer by provider, without generations."""
+    return {
+        consumer: {provider: claim["resources"] for provider, claim in claims.items()}
+        for consumer, claims in placement.everything().items()
+    }
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("core", CORES)
 def test_a_thousand_changes_are_restored_from_the_artifacts_alone(
-    minicloud: Minicloud,
-    placement: Placement,
-    tmp_path: Path,
-    core: str,
+    ansible: Ansible, placement: Placement, thousand: list[str], tmp_path: Path, core: str
 ) -> None:
-    placement.needs("1.38", "unknown consumers can be proven")
-    ansible = Ansible(ROOT, tmp_path, minicloud.environment)
-    strays = Strays(ansible, placement, 1000)
+    before = _list_amounts(placement)
     jobs = Jobs(ansible, tmp_path, core)
-    limits = {"orphan_cleanup_max_changes": 1000, "orphan_cleanup_consumers": strays.consumers}
-    try:
-        removed = jobs.run("cleanup_orphans", **limits)
+    limits = {"orphan_cleanup_max_changes": 1000, "orphan_cleanup_consumers": thousand}
 
-        assert removed.status == 0 and strays.held == [], removed.output
-        parts = removed.artifacts["orphan_cleanup_journal"]
-        sizes = [len(part) for part in parts]
-        print(f"{len(parts)} parts with {sizes} characters")
-        # AWX drops results with more than 700 000 characters from the log of a job.
-        assert max(sizes) <= 100_200 and sum(sizes) < 250_000
-        assert len(json.dumps(removed.artifacts)) < 700_000
+    removed = jobs.run("cleanup_orphans", **limits)
 
-        incomplete = jobs.run(
-            "restore_allocations", artifacts={"orphan_cleanup_journal": parts[:-1]}
-        )
+    assert removed.status == 0 and "Outcome: 1000 removed." in removed.told, removed.output
+    emptied = _list_amounts(placement)
+    assert not emptied.keys() & set(thousand)
+    parts = removed.artifacts["orphan_cleanup_journal"]
+    sizes = [len(part) for part in parts]
+    print(f"{len(parts)} parts with {sizes} characters")
+    # AWX drops results with more than 700 000 characters from the log of a job.
+    assert max(sizes) <= 100_200 and sum(sizes) < 250_000
+    assert len(json.dumps(removed.artifacts)) < 700_000
 
-        assert incomplete.status != 0 and "is missing: pass all parts" in incomplete.told
-        assert strays.held == []
+    incomplete = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": parts[:-1]})
 
-        restored = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": parts})
+    assert incomplete.status != 0 and "is missing: pass all parts" in incomplete.told
+    assert _list_amounts(placement) == emptied
 
-        assert restored.status == 0 and "Outcome: 1000 restored." in restored.told
-        assert strays.held == strays.consumers
-        strays.others_are_unchanged()
-    finally:
-        strays.release()
+    restored = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": parts})
+
+    assert restored.status == 0 and "Outcome: 1000 restored." in restored.told, restored.output
+    assert _list_amounts(placement) == before
