@@ -54,8 +54,8 @@ options:
       - 'It can also be the parts of a journal, as M(osops.placement.orphan_remediate) and
         M(osops.placement.orphan_plan) return them in
         RV(osops.placement.orphan_remediate#module:journal_parts): as a list, or as one text
-        with spaces or line breaks between them. A part that is missing, edited or in another place
-        is an error, and nothing is restored.'
+        with spaces or line breaks between them, or with all artifacts of a job of AWX. A part that
+        is missing, edited or in another place is an error, and nothing is restored.'
       - An incomplete last line, for example after a power failure, is ignored, because its change
         was never sent to Placement.
     type: raw

@@ -95,7 +95,8 @@ def choose_document(document: t.Any, host: str) -> t.Any:
         return _choose_document_of(document["by_host"], host)
     if not isinstance(document, str) or is_plan_text(document) or is_journal_text(document):
         return document
-    return build_host_path(document)
+    # An answer in several lines often ends with a line break.
+    return build_host_path(document.strip())
 
 
 def _choose_document_of(by_host: t.Any, host: str) -> t.Any:

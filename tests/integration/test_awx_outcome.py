@@ -139,7 +139,11 @@ PLANNED |= {"output_dir": "/placement", "journal": ""}
 DONE = {**PLANNED, "check_mode": False, "journal": "/placement/journal-1.jsonl"}
 SOME = {**DONE, "outcomes": {"removed": 2, "skipped": 1, "failed": 0}}
 FAILED = {**DONE, "outcomes": {"removed": 1, "skipped": 1, "failed": 1}}
-RESTORE = 'To undo them, launch "Placement: restore allocations" with the journal'
+LOST = {"output_lost": "The journal in /runner is lost after this job."}
+RESTORED_FROM = 'To undo them, launch "Placement: restore allocations" with'
+RESTORE = f"{RESTORED_FROM} the journal"
+# Only its path is known.
+LONG = "/runner/journal-of-many-changes.jsonl"
 AGAIN = 'Launch "Placement: clean up after approval" again for a new plan.'
 
 
@@ -153,6 +157,10 @@ AGAIN = 'Launch "Placement: clean up after approval" again for a new plan.'
         ("plan_failed", None, ['changed: the job "Placement: plan the cleanup" failed', AGAIN]),
         ("apply_failed", FAILED, ["It had made 1 changes.", RESTORE, AGAIN]),
         ("apply_failed", PLANNED, ["look for its journal in /placement.", AGAIN]),
+        # Nobody can use the path of a file that is deleted with its container.
+        ("applied", {**DONE, **LOST}, [f"{RESTORED_FROM} the artifact orphan_cleanup_journal"]),
+        ("apply_failed", {**FAILED, **LOST, "journal": LONG}, ["cannot be undone from a journal"]),
+        ("apply_failed", {**PLANNED, **LOST}, ["its journal is deleted with its container", AGAIN]),
     ],
 )
 def test_last_job_says_what_happened_and_what_to_do_next(
@@ -161,6 +169,8 @@ def test_last_job_says_what_happened_and_what_to_do_next(
     variables: dict[str, t.Any] = {"placement_outcome": outcome}
     if run is not None:
         variables["orphan_cleanup_run"] = run
+        if run["journal"] not in ("", LONG):
+            variables["orphan_cleanup_journal"] = ["osops.placement.journal:1:1/1:00:ab"]
 
     done: Job = job(Ansible(ROOT, tmp_path, {}), tmp_path / "job", EXPLAIN, variables, core=core)
 

@@ -32,6 +32,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _PREFIX = "osops.placement.journal:"
 # The version of this form; the records inside have a format of their own.
 _VERSION = "1"
+# A part in a text with other things, such as all artifacts of a job. It is not the end of a path.
+_PART_IN_TEXT = re.compile(rf"(?<![/\w.]){re.escape(_PREFIX)}[A-Za-z0-9_:/-]*")
 _FORM = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3}):([0-9a-f]{64}):([A-Za-z0-9_-]+)")
 
 # In characters. AWX drops the result of a task from the log of a job above 700 000 characters. The
@@ -74,7 +76,7 @@ def split_journal(lines: bytes) -> list[str]:
 
 def is_journal_text(text: str) -> bool:
     """Return whether a text is meant as parts of a journal, and not as a path."""
-    return text.lstrip('[" \t\r\n').startswith(_PREFIX)
+    return _PART_IN_TEXT.search(text) is not None
 
 
 def find_journal_parts(value: t.Any) -> list[t.Any] | None:
@@ -82,15 +84,22 @@ def find_journal_parts(value: t.Any) -> list[t.Any] | None:
 
     Raises InvalidInput for a text that begins with parts and cannot be read.
 
-    value: a list, or a text with the same list as JSON or with spaces between the parts.
+    value: a list; or a text with the same list as JSON, with spaces between the parts, or with
+    other things around them, such as all artifacts of a job as AWX shows them.
     """
     if isinstance(value, list):
         return value if any(map(_is_part, value)) else None
+    # With ansible-core 2.18, a text with the JSON of a mapping arrives as a mapping.
+    if isinstance(value, dict):
+        value = json.dumps(value, default=str)
     if not isinstance(value, str) or not is_journal_text(value):
         return None
-    # JSON that was pasted, or given on the command line as `-e NAME=[…]`.
-    if not value.lstrip().startswith(("[", '"')):
+    start = value.lstrip()
+    if start.startswith(_PREFIX):
         return value.split()
+    if not start.startswith(("[", '"')):
+        return _PART_IN_TEXT.findall(value)
+    # JSON that was pasted, or given on the command line as `-e NAME=[…]`.
     try:
         parsed = json.loads(value)
     except (ValueError, RecursionError) as error:

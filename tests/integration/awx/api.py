@@ -264,14 +264,17 @@ class _Request:
         if self._method == "GET":
             if kind in ("projects", "project_updates"):
                 self._awx.projects.look_at(kind, entry)
+            if entry.get("pending_deletion"):
+                # A background task removes it. Here that ends when somebody looks.
+                self._store.remove(entry["id"])
+                raise not_found()
             return 200, self._store.shown(entry["id"])
         if kind in _MADE_BY_AWX or self._method == "POST":
             raise _not_allowed(self._method)
         if not self._rights.may_change(kind, entry):
             raise forbidden()
         if self._method == "DELETE":
-            self._store.remove(entry["id"])
-            return (202, {}) if kind == "inventories" else (204, None)
+            return self._delete(kind, entry)
         if not self._rights.may_give(kind, self._body):
             raise forbidden()
         changes = self._awx._rules.correct(kind, entry, self._body)
@@ -279,6 +282,15 @@ class _Request:
         if kind == "projects" and set(SYNCING) & set(changes):
             self._awx.projects.sync(entry)
         return 200, self._store.shown(entry["id"])
+
+    def _delete(self, kind: str, entry: Entry) -> Answer:
+        if kind != "inventories":
+            self._store.remove(entry["id"])
+            return 204, None
+        if entry["pending_deletion"]:
+            raise Refused(400, {"error": "Inventory is already pending deletion."})
+        entry["pending_deletion"] = True
+        return 202, {}
 
     def _answer_survey(self, kind: str, entry: Entry) -> Answer:
         if self._method == "GET":

@@ -143,7 +143,11 @@ KINDS: dict[str, Kind] = {
         read_only=("status", "scm_revision", "last_job", "current_job", "last_job_failed"),
     ),
     "inventories": Kind(
-        "inventory", "Inventory", ("name", "organization"), {"variables": ""}, refs=_ORGANIZATION
+        "inventory",
+        "Inventory",
+        ("name", "organization"),
+        {"variables": "", "pending_deletion": False},
+        refs=_ORGANIZATION,
     ),
     "hosts": Kind(
         "host",

@@ -34,7 +34,8 @@ def served(awx: Awx) -> Iterator[Awx]:
             given = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
             query = dict(urllib.parse.parse_qsl(there.query))
-            body = json.loads(given or "{}")
+            # The uri module sends null where a request has no body, which AWX accepts.
+            body = json.loads(given or "{}") or {}
             self._send(*awx.answer(token, self.command, there.path, query, body))
 
         def _send(self, status: int, body: t.Any) -> None:

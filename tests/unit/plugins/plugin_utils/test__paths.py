@@ -103,6 +103,8 @@ def test_a_link_is_resolved(tmp_path: Path) -> None:
         ("plan.json", "HERE/plan.json"),
         ("~/plan.json", "/home/operator/plan.json"),
         ("/plan.json", "/plan.json"),
+        (" /plan.json\n", "/plan.json"),
+        ("\n", ""),
         ("", ""),
         (None, ""),
         (0, 0),

@@ -153,6 +153,12 @@ def _hand_on(value: t.Any) -> t.Any:
         lambda value: json.dumps(value, indent=2),
         lambda value: "\n".join(value),
         lambda value: " ".join(value) + "\n",
+        # As AWX shows the artifacts of a job.
+        lambda value: json.dumps({"orphan_cleanup_run": {}, "orphan_cleanup_journal": value}),
+        lambda value: {"orphan_cleanup_run": {}, "orphan_cleanup_journal": value},
+        lambda value: json.dumps({"by_host": {"host north": value}}, indent=4),
+        lambda value: yaml.safe_dump({"a_plan": "osops.placement.plan:1:x", "journal": value}),
+        lambda value: "".join(f"- {part}\n" for part in value),
         lambda value: [f" {part}\n" for part in value],
     ],
 )
