@@ -290,6 +290,10 @@ class _Request:
         if entry["pending_deletion"]:
             raise Refused(400, {"error": "Inventory is already pending deletion."})
         entry["pending_deletion"] = True
+        # AWX does this at once, and the rest in the background.
+        for template in self._store.objects["job_templates"].values():
+            if template["inventory"] == entry["id"]:
+                template["inventory"] = None
         return 202, {}
 
     def _answer_survey(self, kind: str, entry: Entry) -> Answer:
