@@ -15,7 +15,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import ROOT
+from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
+    ROOT,
+)
 from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
 from ansible_collections.osops.placement.tests.integration.awx.projects import VERSION
 from ansible_collections.osops.placement.tests.integration.awx.rights import User
@@ -34,7 +38,7 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     Applied,
     Setup,
 )
-from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.support import Ansible, long
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,30 +61,36 @@ EDGES = {
 SYNC = "POST /api/v2/projects/{}/update/"
 
 
+@pytest.fixture(scope="module", params=[NEWEST, long(OLDEST)])
+def core(request: pytest.FixtureRequest) -> str:
+    """The ansible-core that runs `apply.yml`."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Awx, Applied]:
+def made(tmp_path_factory: pytest.TempPathFactory, core: str) -> tuple[Awx, Applied]:
     """An AWX that an organization administrator has set up, and what that run did."""
     awx = Awx(PLAYBOOKS)
     awx.users[ADMINISTRATOR] = User(administers=frozenset({awx.default["id"]}))
     with served(awx):
         ansible = Ansible(ROOT, tmp_path_factory.mktemp("awx"), {})
-        applied = Setup(ansible, awx, **VARIABLES).apply(token=ADMINISTRATOR)
+        applied = Setup(ansible, awx, core=core, **VARIABLES).apply(token=ADMINISTRATOR)
     assert applied.status == 0, applied.output
     return awx, applied
 
 
 @pytest.fixture
-def ready(made: tuple[Awx, Applied], tmp_path: Path) -> Iterator[Setup]:
+def ready(made: tuple[Awx, Applied], tmp_path: Path, core: str) -> Iterator[Setup]:
     """A copy of that AWX for one test."""
     with served(copy.deepcopy(made[0])) as awx:
-        yield Setup(Ansible(ROOT, tmp_path, {}), awx, **VARIABLES)
+        yield Setup(Ansible(ROOT, tmp_path, {}), awx, core=core, **VARIABLES)
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Setup]:
+def empty(tmp_path: Path, core: str) -> Iterator[Setup]:
     """An AWX in which nothing is set up."""
     with served(Awx(PLAYBOOKS)) as awx:
-        yield Setup(Ansible(ROOT, tmp_path, {}), awx, **VARIABLES)
+        yield Setup(Ansible(ROOT, tmp_path, {}), awx, core=core, **VARIABLES)
 
 
 def node(awx: Awx, name: str) -> Entry:
