@@ -151,7 +151,7 @@ def _hand_on(value: t.Any) -> t.Any:
         lambda value: DataLoader().load("".join(f"- !unsafe {part}\n" for part in value)),
         lambda value: json.loads(json.dumps(value, indent=2)),
         lambda value: json.dumps(value, indent=2),
-        lambda value: "\n".join(value),
+        "\n".join,
         lambda value: " ".join(value) + "\n",
         lambda value: [f" {part}\n" for part in value],
     ],
