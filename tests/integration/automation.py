@@ -50,6 +50,14 @@ def program(name: str, core: str = NEWEST) -> str:
     return str(path)
 
 
+def find_ansible_playbook(ansible: Ansible, core: str) -> str:
+    """Return the path of an ansible-playbook with this ansible-core."""
+    # The environment of the tests has the newest too, and is always there.
+    if core == NEWEST:
+        return ansible.program("ansible-playbook")
+    return program("ansible-playbook", core)
+
+
 def environment(ansible: Ansible, core: str = NEWEST) -> dict[str, str]:
     """Return the variables of a job, whose Ansible comes first in PATH."""
     folder = str(Path(program("ansible-playbook", core)).parent)

@@ -16,8 +16,14 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.automation import PATTERN, ROOT
-from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
+    PATTERN,
+    ROOT,
+    find_ansible_playbook,
+)
+from ansible_collections.osops.placement.tests.integration.support import Ansible, long
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -51,12 +57,14 @@ def _collections(tmp_path: Path) -> Path:
     return folder
 
 
-def run(folder: Path, collections: Path, variables: dict[str, t.Any]) -> list[tuple[str, t.Any]]:
+def run(
+    folder: Path, collections: Path, variables: dict[str, t.Any], core: str = NEWEST
+) -> list[tuple[str, t.Any]]:
     """Return the modules that the playbook ran, with the options that it gave them."""
     ansible = Ansible(ROOT, folder, {})
     playbook = str(PATTERN / "awx_modules.yml")
     done = subprocess.run(
-        [ansible.program("ansible-playbook"), playbook, "-e", json.dumps(variables)],
+        [find_ansible_playbook(ansible, core), playbook, "-e", json.dumps(variables)],
         capture_output=True,
         text=True,
         check=False,
@@ -68,9 +76,12 @@ def run(folder: Path, collections: Path, variables: dict[str, t.Any]) -> list[tu
     return [tuple(json.loads(line)) for line in lines]
 
 
-def test_playbook_gives_the_modules_what_the_data_says(tmp_path: Path, collections: Path) -> None:
+@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
+def test_playbook_gives_the_modules_what_the_data_says(
+    tmp_path: Path, collections: Path, core: str
+) -> None:
     variables = {"awx_organization": "Infrastructure", "awx_output_dir": "/placement"}
-    given = run(tmp_path, collections, variables)
+    given = run(tmp_path, collections, variables, core)
 
     objects = yaml.safe_load((PATTERN / "setup.yml").read_text(encoding="utf-8"))["awx_objects"]
     names = [known["name"] for known in objects if known["in"] == "job_templates"]

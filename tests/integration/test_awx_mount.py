@@ -12,7 +12,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import PATTERN, ROOT
+from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
+    PATTERN,
+    ROOT,
+    find_ansible_playbook,
+)
 from ansible_collections.osops.placement.tests.integration.support import Ansible, long
 
 if t.TYPE_CHECKING:
@@ -23,11 +29,13 @@ PLAYBOOKS = PATTERN / "playbooks"
 MISSING = "/a directory that no node has/placement"
 
 
-def run(folder: Path, playbook: Path, variables: dict[str, t.Any]) -> tuple[int, str]:
+def run(
+    folder: Path, playbook: Path, variables: dict[str, t.Any], core: str = NEWEST
+) -> tuple[int, str]:
     """Return the status and the output of a playbook, which reaches no cloud."""
     ansible = Ansible(ROOT, folder, {"OS_CLIENT_CONFIG_FILE": "/dev/null"})
     done = subprocess.run(
-        [ansible.program("ansible-playbook"), str(playbook), "-e", json.dumps(variables)],
+        [find_ansible_playbook(ansible, core), str(playbook), "-e", json.dumps(variables)],
         capture_output=True,
         text=True,
         check=False,
@@ -38,27 +46,30 @@ def run(folder: Path, playbook: Path, variables: dict[str, t.Any]) -> tuple[int,
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "core"),
     [
-        "find_orphans",
-        "apply_approved",
-        long("clean_up_orphans"),
-        long("decommission_host"),
-        long("restore_allocations"),
+        ("find_orphans", NEWEST),
+        ("find_orphans", OLDEST),
+        ("apply_approved", NEWEST),
+        ("apply_approved", OLDEST),
+        long("clean_up_orphans", NEWEST),
+        long("decommission_host", NEWEST),
+        long("restore_allocations", NEWEST),
     ],
 )
 def test_job_without_its_mounted_directory_fails_before_it_reads_anything(
-    tmp_path: Path, name: str
+    tmp_path: Path, name: str, core: str
 ) -> None:
     variables = {"placement_mounted_dir": MISSING, "orphan_cleanup_plan": {"count": 0}}
 
-    status, said = run(tmp_path, PLAYBOOKS / f"{name}.yml", variables)
+    status, said = run(tmp_path, PLAYBOOKS / f"{name}.yml", variables, core)
 
     assert status != 0 and f"{MISSING} is not mounted into the container of this job" in said
     assert "skipped=0" in said and said.count("PLAY [") == 1
 
 
-def test_mount_and_directories_in_it_are_accepted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("core", [NEWEST, OLDEST])
+def test_mount_and_directories_in_it_are_accepted(tmp_path: Path, core: str) -> None:
     tasks = {"ansible.builtin.import_tasks": str(PLAYBOOKS / "tasks" / "require_mounted_dir.yml")}
     play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [tasks]}
     plays = [
@@ -67,6 +78,6 @@ def test_mount_and_directories_in_it_are_accepted(tmp_path: Path) -> None:
     ]
     (tmp_path / "play.json").write_text(json.dumps(plays))
 
-    status, said = run(tmp_path, tmp_path / "play.json", {})
+    status, said = run(tmp_path, tmp_path / "play.json", {}, core)
 
     assert status == 0 and "ok=3" in said, said

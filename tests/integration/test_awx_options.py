@@ -15,7 +15,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import ROOT
+from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
+    ROOT,
+)
 from ansible_collections.osops.placement.tests.integration.awx.api import Awx
 from ansible_collections.osops.placement.tests.integration.awx.rights import User
 from ansible_collections.osops.placement.tests.integration.awx.server import served
@@ -48,8 +52,14 @@ INCREMENTAL = {"orphan_cleanup_mode": "incremental", "orphan_cleanup_full_every"
 NO_MODE = {"orphan_cleanup_mode": "none"}
 
 
+@pytest.fixture(params=[NEWEST, OLDEST])
+def core(request: pytest.FixtureRequest) -> str:
+    """The ansible-core that runs `apply.yml`."""
+    return str(request.param)
+
+
 @pytest.fixture
-def rich(tmp_path: Path) -> Iterator[Setup]:
+def rich(tmp_path: Path, core: str) -> Iterator[Setup]:
     """An AWX with teams, credentials and instance groups, and variables that name all of them."""
     awx = Awx(PLAYBOOKS)
     for name in ("operators", "auditors", "approvers"):
@@ -74,7 +84,8 @@ def rich(tmp_path: Path) -> Iterator[Setup]:
         ],
     }
     with served(awx):
-        yield Setup(Ansible(ROOT, tmp_path, {}), awx, awx_output_dir="/placement", **options)
+        ansible = Ansible(ROOT, tmp_path, {})
+        yield Setup(ansible, awx, core=core, awx_output_dir="/placement", **options)
 
 
 def roles_of(awx: Awx, team: str) -> set[tuple[str, str]]:

@@ -4,7 +4,8 @@
 
 """`apply.yml` sets up AWX, corrects what others have changed, and removes it again.
 
-Nothing here needs a cloud: the stand-in for AWX runs no jobs of ours.
+Nothing here needs a cloud: the stand-in for AWX runs no jobs of ours. The ways through the workflow
+are in this file too, because a set-up takes almost a minute.
 """
 
 from __future__ import annotations
@@ -15,8 +16,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import ROOT
+from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
+    ROOT,
+)
 from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
+from ansible_collections.osops.placement.tests.integration.awx.prepare import Done
 from ansible_collections.osops.placement.tests.integration.awx.projects import VERSION
 from ansible_collections.osops.placement.tests.integration.awx.rights import User
 from ansible_collections.osops.placement.tests.integration.awx.server import served
@@ -34,7 +40,7 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     Applied,
     Setup,
 )
-from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.support import Ansible, long
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,30 +63,36 @@ EDGES = {
 SYNC = "POST /api/v2/projects/{}/update/"
 
 
+@pytest.fixture(scope="module", params=[NEWEST, long(OLDEST)])
+def core(request: pytest.FixtureRequest) -> str:
+    """The ansible-core that runs `apply.yml`."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Awx, Applied]:
+def made(tmp_path_factory: pytest.TempPathFactory, core: str) -> tuple[Awx, Applied]:
     """An AWX that an organization administrator has set up, and what that run did."""
     awx = Awx(PLAYBOOKS)
     awx.users[ADMINISTRATOR] = User(administers=frozenset({awx.default["id"]}))
     with served(awx):
         ansible = Ansible(ROOT, tmp_path_factory.mktemp("awx"), {})
-        applied = Setup(ansible, awx, **VARIABLES).apply(token=ADMINISTRATOR)
+        applied = Setup(ansible, awx, core=core, **VARIABLES).apply(token=ADMINISTRATOR)
     assert applied.status == 0, applied.output
     return awx, applied
 
 
 @pytest.fixture
-def ready(made: tuple[Awx, Applied], tmp_path: Path) -> Iterator[Setup]:
+def ready(made: tuple[Awx, Applied], tmp_path: Path, core: str) -> Iterator[Setup]:
     """A copy of that AWX for one test."""
     with served(copy.deepcopy(made[0])) as awx:
-        yield Setup(Ansible(ROOT, tmp_path, {}), awx, **VARIABLES)
+        yield Setup(Ansible(ROOT, tmp_path, {}), awx, core=core, **VARIABLES)
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Setup]:
+def empty(tmp_path: Path, core: str) -> Iterator[Setup]:
     """An AWX in which nothing is set up."""
     with served(Awx(PLAYBOOKS)) as awx:
-        yield Setup(Ansible(ROOT, tmp_path, {}), awx, **VARIABLES)
+        yield Setup(Ansible(ROOT, tmp_path, {}), awx, core=core, **VARIABLES)
 
 
 def node(awx: Awx, name: str) -> Entry:
@@ -408,3 +420,96 @@ def test_answers_of_awx_are_reported_without_the_token(empty: Setup) -> None:
     assert "a wrong token" not in unknown.output
     assert nobody.status != 0 and "AWX has 0 credentials named none such that" in nobody.said
     assert empty.awx.written == []
+
+
+# Each way through the workflow ends with a job that says what happened. The workflow is red where
+# something failed, and green where somebody denied.
+
+PLANNING, APPLYING = "clean_up_orphans.yml", "apply_approved.yml"
+EXPLAINING = "explain_outcome.yml"
+RED = ("apply_failed", "plan_failed")
+
+
+class Jobs:
+    """Ends each job as a test wants it, and the last one as it ends in AWX."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.ends: dict[str, Done] = {}
+
+    def run(self, playbook: str, variables: dict[str, t.Any], check: bool) -> Done:
+        if playbook == EXPLAINING:
+            outcome = variables["placement_outcome"]
+            self.ran.append(outcome)
+            return Done(2 if outcome in RED else 0)
+        self.ran.append(playbook)
+        return self.ends.get(playbook, Done())
+
+
+@pytest.fixture
+def jobs() -> Jobs:
+    return Jobs()
+
+
+@pytest.fixture
+def awx(made: tuple[Awx, Applied], jobs: Jobs) -> Awx:
+    """A copy of the AWX that was set up, whose jobs only end in some way."""
+    awx = copy.deepcopy(made[0])
+    awx.engine.runner = jobs.run
+    return awx
+
+
+def launch(awx: Awx) -> Entry:
+    workflow = awx.named("workflow_job_templates", WORKFLOW)["id"]
+    status, body = awx.ask("POST", f"workflow_job_templates/{workflow}/launch/")
+    assert status == 201, body
+    return awx.objects["workflow_jobs"][body["id"]]
+
+
+def decide(awx: Awx, workflow: Entry, status: str, *, timed_out: bool = False) -> None:
+    awx.engine.decide(awx.engine.jobs_of(workflow)["approve"], status, timed_out=timed_out)
+
+
+def test_failed_plan_asks_nobody_and_is_explained(awx: Awx, jobs: Jobs) -> None:
+    jobs.ends[PLANNING] = Done(2)
+
+    workflow = launch(awx)
+
+    assert (jobs.ran, workflow["status"]) == ([PLANNING, "plan_failed"], "failed")
+    assert "approve" not in awx.engine.jobs_of(workflow)
+
+
+@pytest.mark.parametrize("changed", ["", "plan", "approve", "apply", "not_approved"])
+@pytest.mark.parametrize("how", ["deny", "expire", "cancel"])
+def test_denial_never_reaches_the_job_that_applies(
+    awx: Awx, jobs: Jobs, how: str, changed: str
+) -> None:
+    """Not even if somebody lets a node wait for all of its parents."""
+    if changed:
+        node = awx.named("workflow_job_template_nodes", changed)
+        node["all_parents_must_converge"] = True
+    workflow = launch(awx)
+
+    status = "canceled" if how == "cancel" else "failed"
+    decide(awx, workflow, status, timed_out=how == "expire")
+
+    assert jobs.ran == [PLANNING, "not_approved"]
+    waits = how == "cancel" and changed == "apply"
+    assert workflow["status"] == ("running" if waits else "successful")
+
+
+def test_applied_plan_is_explained(awx: Awx, jobs: Jobs) -> None:
+    workflow = launch(awx)
+
+    decide(awx, workflow, "successful")
+
+    assert (jobs.ran, workflow["status"]) == ([PLANNING, APPLYING, "applied"], "successful")
+
+
+def test_failed_application_is_explained_and_fails_the_workflow(awx: Awx, jobs: Jobs) -> None:
+    jobs.ends[APPLYING] = Done(2)
+    workflow = launch(awx)
+
+    decide(awx, workflow, "successful")
+
+    assert (jobs.ran, workflow["status"]) == ([PLANNING, APPLYING, "apply_failed"], "failed")

@@ -250,6 +250,14 @@ def test_token_that_may_only_read_writes_nothing(awx: Awx, tokens: dict[str, str
     assert awx.ask("GET", "projects/", token="wrong")[0] == 401
 
 
+def test_deletion_may_have_the_body_null(awx: Awx) -> None:
+    """Ansible's uri module sends it where a task names no body."""
+    path = f"/api/v2/projects/{awx.named('projects', 'Placement')['id']}/"
+
+    assert awx.answer(TOKEN, "DELETE", path, {}, None) == (204, None)
+    assert not awx.objects["projects"]
+
+
 def test_objects_have_an_address_with_their_name(awx: Awx, jobs: Jobs) -> None:
     create_template(awx, "plan: first")
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The workflow as `apply.yml` sets it up, with jobs that really run against the small OpenStack."""
+"""The workflow as `apply.yml` sets it up, with jobs that really run against the small OpenStack.
+
+Each test runs with the oldest and with the newest ansible-core, both `apply.yml` and the jobs.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,18 @@ import uuid
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import ROOT, job
+from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
+    ROOT,
+    job,
+)
 from ansible_collections.osops.placement.tests.integration.awx.api import Awx
 from ansible_collections.osops.placement.tests.integration.awx.server import served
 from ansible_collections.osops.placement.tests.integration.awx.setup import (
     NIGHTLY,
     PLAYBOOKS,
+    RESTORE,
     WORKFLOW,
     Setup,
 )
@@ -57,21 +66,30 @@ def webhook() -> Iterator[Webhook]:
         yield webhook
 
 
+@pytest.fixture(params=[NEWEST, OLDEST])
+def core(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def awx(ansible: Ansible, tmp_path: Path, webhook: Webhook) -> Awx:
+def awx(ansible: Ansible, tmp_path: Path, webhook: Webhook, core: str) -> Awx:
     """An AWX that was set up, and whose jobs run."""
 
     def run(playbook: str, variables: dict[str, t.Any], check: bool) -> Job:
-        # What the tests create is young, and no survey asks for this.
-        young = {"orphan_cleanup_unknown_min_age": "0", **variables}
+        # What the tests create is young, and not every survey asks for both ages.
+        ages = ("orphan_cleanup_min_age", "orphan_cleanup_unknown_min_age")
+        young = {**dict.fromkeys(ages, "0"), **variables}
         host = json.loads(awx.named("hosts", "localhost")["variables"])
         folder = tmp_path / str(uuid.uuid4())
-        return job(ansible, folder, playbook, young, check, host_variables=host)
+        done = job(ansible, folder, playbook, young, check, core, host_variables=host)
+        if ran := done.artifacts.get("orphan_cleanup_run"):
+            assert ran["versions"]["ansible_core"].startswith("2.18.") is (core == OLDEST)
+        return done
 
     awx = Awx(PLAYBOOKS, run)
     with served(awx):
         variables = {"awx_cloud": "minicloud", "awx_findings_url": webhook.url}
-        done = Setup(ansible, awx, **variables).apply()
+        done = Setup(ansible, awx, core=core, **variables).apply()
     assert done.status == 0, done.output
     return awx
 
@@ -143,12 +161,33 @@ def test_workflow_removes_what_was_approved_and_nothing_when_it_was_denied(
     finally:
         few.put(late, {}, 1)
 
+    check_nightly_without_findings(awx)
+
+    restored = restore(awx, jobs["apply"]["artifacts"]["orphan_cleanup_journal"])
+
+    assert restored["status"] == "successful", restored["stdout"]
+    assert few.held == few.consumers
+    few.others_are_unchanged()
+    few.release()
+
+
+def check_nightly_without_findings(awx: Awx) -> None:
     nightly = awx.run_schedule(NIGHTLY)
 
     assert nightly["status"] == "successful", nightly["stdout"]
     assert json.loads(nightly["extra_vars"])["orphan_cleanup_fail_on"] == "error"
-    assert nightly["artifacts"]["orphan_cleanup_run"]["complete"] is True
+    run = nightly["artifacts"]["orphan_cleanup_run"]
+    assert run["complete"] is True and run["verdicts"]["orphaned"] == 0
     assert "orphan_cleanup_notify_url" not in nightly["extra_vars"]
+
+
+def restore(awx: Awx, parts: list[str]) -> Entry:
+    """Launch the job that restores, with all that is left of the job that made the changes."""
+    template = awx.named("job_templates", RESTORE)["id"]
+    answers = {"extra_vars": {"orphan_cleanup_journal": "\n".join(parts)}}
+    status, body = awx.ask("POST", f"job_templates/{template}/launch/", answers)
+    assert status == 201, body
+    return awx.objects["jobs"][body["id"]]
 
 
 @pytest.mark.long

@@ -75,8 +75,13 @@ class _Mount:
     fstype: str
 
 
-def read_surroundings(environment: Mapping[str, str] = os.environ) -> Surroundings:
-    """Return the surroundings of this process."""
+def read_surroundings(environment: Mapping[str, str] | None = None) -> Surroundings:
+    """Return the surroundings of this process.
+
+    environment: its environment variables, None to read them now.
+    """
+    if environment is None:
+        environment = os.environ
     mountinfo = b""
     # There is no /proc on macOS, for example.
     with contextlib.suppress(OSError), open(MOUNTINFO, "rb") as stream:

@@ -273,6 +273,7 @@ class _Request:
             raise _not_allowed(self._method)
         if not self._rights.may_change(kind, entry):
             raise forbidden()
+        # A DELETE may have the body null.
         if self._method == "DELETE":
             return self._delete(kind, entry)
         if not self._rights.may_give(kind, self._body):

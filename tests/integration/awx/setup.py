@@ -12,7 +12,12 @@ import re
 import subprocess
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.automation import PATTERN, ROOT
+from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    PATTERN,
+    ROOT,
+    find_ansible_playbook,
+)
 from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
 
 if t.TYPE_CHECKING:
@@ -54,17 +59,19 @@ class Applied:
 
 
 class Setup:
-    """Sets up one stand-in, with variables that each run can change."""
+    """Sets up one stand-in with one ansible-core, and with variables that each run can change."""
 
-    def __init__(self, ansible: Ansible, awx: Awx, **variables: t.Any) -> None:
-        self._ansible, self.awx = ansible, awx
+    def __init__(
+        self, ansible: Ansible, awx: Awx, *, core: str = NEWEST, **variables: t.Any
+    ) -> None:
+        self._ansible, self.awx, self._core = ansible, awx, core
         self.variables = {"awx_url": awx.url, "awx_delay": 0, **variables}
 
     def apply(self, *arguments: str, token: str = TOKEN, **variables: t.Any) -> Applied:
         done_before = len(self.awx.written)
         done = subprocess.run(
             [
-                self._ansible.program("ansible-playbook"),
+                find_ansible_playbook(self._ansible, self._core),
                 str(PATTERN / "apply.yml"),
                 "-e",
                 json.dumps({**self.variables, **variables}),

@@ -106,7 +106,8 @@ def _wrong_answer(question: Entry, answers: Entry, required: bool) -> str:
 
 def _wrong_size(question: Entry, answer: t.Any, wanted: type[str] | type[int], name: str) -> str:
     variable, least, most = question["variable"], question.get("min"), question.get("max")
-    if type(answer) is not wanted:
+    # True is an int to Python, and not to AWX.
+    if not isinstance(answer, wanted) or isinstance(answer, bool):
         return f"Value {answer} for '{variable}' expected to be {name}."
     size: int = len(answer) if isinstance(answer, str) else answer
     if least not in ("", None) and size < int(least):

@@ -151,7 +151,7 @@ def _hand_on(value: t.Any) -> t.Any:
         lambda value: DataLoader().load("".join(f"- !unsafe {part}\n" for part in value)),
         lambda value: json.loads(json.dumps(value, indent=2)),
         lambda value: json.dumps(value, indent=2),
-        lambda value: "\n".join(value),
+        "\n".join,
         lambda value: " ".join(value) + "\n",
         # As AWX shows the artifacts of a job.
         lambda value: json.dumps({"orphan_cleanup_run": {}, "orphan_cleanup_journal": value}),
