@@ -23,22 +23,26 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
     PATTERN,
     ROOT,
     environment,
+    job,
     program,
 )
 from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN as AWX_TOKEN
 from ansible_collections.osops.placement.tests.integration.awx.api import Awx
 from ansible_collections.osops.placement.tests.integration.awx.server import served
-from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ansible_collections.osops.placement.tests.integration.automation import Job
     from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Placement
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
 
 RULEBOOKS = ROOT / "extensions" / "eda" / "rulebooks"
 TOKEN = "only-for-those-who-may-ask"
@@ -82,9 +86,17 @@ class Rulebook:
 
 @contextlib.contextmanager
 def started(
-    name: str, ansible: Ansible, folder: Path, given: dict[str, str], *arguments: str
+    name: str,
+    ansible: Ansible,
+    folder: Path,
+    given: dict[str, str],
+    *arguments: str,
+    core: str = NEWEST,
 ) -> Iterator[Rulebook]:
-    """Run one of the rulebooks with these variables of its first lines."""
+    """Run one of the rulebooks with these variables of its first lines.
+
+    core: the ansible-core of the playbooks that it runs itself, which come from PATH.
+    """
     if not shutil.which("java"):
         pytest.skip(
             "Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: "
@@ -117,7 +129,7 @@ def started(
             stderr=subprocess.STDOUT,
             text=True,
             cwd=folder,
-            env={**environment(ansible), **given},
+            env={**environment(ansible, core), **given},
         )
         try:
             running = Rulebook(process, port, log, folder / "out")
@@ -129,16 +141,27 @@ def started(
 
 
 @pytest.fixture
-def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
+def rulebook(ansible: Ansible, tmp_path: Path, core: str) -> Iterator[Rulebook]:
     """The rulebook, run as its first lines say."""
-    with started("orphan_alert", ansible, tmp_path, {}) as running:
+    with started("orphan_alert", ansible, tmp_path, {}, core=core) as running:
         yield running
 
 
 @pytest.mark.long
-def test_alert_starts_the_job_template_of_its_organization(tmp_path: Path) -> None:
-    """Run by ansible-rulebook itself, against the stand-in for AWX."""
-    awx = Awx(["find_orphans.yml"])
+@pytest.mark.parametrize("core", [NEWEST, OLDEST])
+def test_alert_starts_the_job_template_of_its_organization(
+    ansible: Ansible, few: Strays, placement: Placement, tmp_path: Path, core: str
+) -> None:
+    """Run by ansible-rulebook itself, against the stand-in for AWX, whose job really runs."""
+    few.claim()
+    before = placement.everything()
+
+    def run(playbook: str, variables: dict[str, t.Any], check: bool) -> Job:
+        # What the tests create is young, and no survey asks for this.
+        young = dict.fromkeys(("orphan_cleanup_min_age", "orphan_cleanup_unknown_min_age"), "0")
+        return job(ansible, tmp_path / "job", playbook, {**young, **variables}, check, core)
+
+    awx = Awx(["find_orphans.yml"], run)
     elsewhere = awx.store.add("organizations", {"name": "Elsewhere"})
     spec = yaml.safe_load((PATTERN / "template_surveys" / "find_orphans.yml").read_text())
     for organization in (awx.default, elsewhere):
@@ -154,21 +177,32 @@ def test_alert_starts_the_job_template_of_its_organization(tmp_path: Path) -> No
 
     with served(awx):
         controller = (f"--controller-url={awx.url}", f"--controller-token={AWX_TOKEN}")
-        ansible = Ansible(ROOT, tmp_path, {})
         with started("orphan_alert_awx", ansible, tmp_path, given, *controller) as running:
             assert running.post({**ALERT, "orphan_cleanup_fail_on": "never"}) == 200
-            running.until(lambda: bool(awx.objects["jobs"]))
+            running.until(lambda: any(map(_is_finished, [*awx.objects["jobs"].values()])))
 
-    (job,) = awx.objects["jobs"].values()
-    assert job["organization"] == elsewhere["id"]
-    assert json.loads(job["extra_vars"]) == {
+    (started_job,) = awx.objects["jobs"].values()
+    assert started_job["organization"] == elsewhere["id"]
+    assert json.loads(started_job["extra_vars"]) == {
         "placement_hosts": "",
         "orphan_cleanup_fail_on": "error",
+        "orphan_cleanup_mode": "full",
+        "orphan_cleanup_full_every": "1d",
     }
+    assert started_job["status"] == "successful", started_job["stdout"]
+    found = started_job["artifacts"]["orphan_cleanup_run"]
+    assert found["kinds"]["unknown_consumer"] == len(few.consumers)
+    assert found["versions"]["ansible_core"].startswith("2.18.") is (core == OLDEST)
+    assert placement.everything() == before
 
 
+def _is_finished(started_job: dict[str, t.Any]) -> bool:
+    return started_job["status"] != "running"
+
+
+@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
 def test_alert_starts_one_detection_and_nothing_else(
-    rulebook: Rulebook, few: Strays, placement: Placement
+    rulebook: Rulebook, few: Strays, placement: Placement, core: str
 ) -> None:
     few.claim()
     before = placement.everything()
@@ -197,6 +231,7 @@ def test_alert_starts_one_detection_and_nothing_else(
     # They are too young for a detection with the role's ages, which no event can change.
     young = {entry["consumer"] for entry in found["protected"] if entry["kind"] == "too_young"}
     assert set(few.consumers) <= young and found["scope"]["kinds"] == []
+    assert found["versions"]["ansible_core"].startswith("2.18.") is (core == OLDEST)
     assert placement.everything() == before
 
 
