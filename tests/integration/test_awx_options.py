@@ -71,7 +71,9 @@ def rich(tmp_path: Path, core: str) -> Iterator[Setup]:
     # Names are unique for each type only.
     awx.add_credential("robot", awx.default, awx.source_control)
     awx.add_credential("robot", awx.default, awx.registry)
+    awx.add_credential("OpenStack auditor", awx.default)
     options = {
+        "awx_reading_credential": "OpenStack auditor",
         "awx_scm_credential": "robot",
         "awx_registry_credential": "robot",
         "awx_instance_groups": ["near", "far"],
@@ -135,6 +137,15 @@ def check_options(awx: Awx) -> None:
     for entry in awx.objects["job_templates"].values():
         groups = awx.linked("job_templates", entry["name"], "instance_groups")
         assert groups == ["near", "far"]
+    reading, writing = ["OpenStack auditor"], ["OpenStack admin"]
+    credentials = {
+        name: awx.linked("job_templates", name, "credentials")
+        for name in (FIND, PLAN, APPLY, DECOMMISSION, RESTORE)
+    }
+    assert credentials == {
+        **dict.fromkeys((FIND, PLAN), reading),
+        **dict.fromkeys((APPLY, DECOMMISSION, RESTORE), writing),
+    }
     jobs_of_workflow = {(name, "Read") for name in (PLAN, APPLY, EXPLAIN)}
     launch = {(FIND, "Execute"), (WORKFLOW, "Execute")}
     read = {(name, "Read") for name in (FIND, DECOMMISSION, RESTORE, WORKFLOW)}

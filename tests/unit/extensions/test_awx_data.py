@@ -142,7 +142,7 @@ def _find_entries(data: Entry) -> dict[str, list[Entry]]:
 def _resolve_objects(settings: Entry) -> tuple[list[Entry], Entry]:
     """Return the objects that apply.yml would create, and the variables."""
     variables = {**_load_variables(), **_load("setup.yml"), **settings}
-    resolved = _resolve(variables, ("awx_objects", "awx_organization", "awx_credential"))
+    resolved = _resolve(variables, ("awx_objects", "awx_organization"))
     objects = [known for known in resolved["awx_objects"] if known.get("when", True)]
     for awx_schedule in variables.get("awx_schedules", ()):
         name = "awx_schedule_object"
@@ -186,7 +186,7 @@ def _expect_entry(known: Entry, variables: Entry, labels: set[str]) -> Entry:
     if "survey" in known:
         entry["survey_spec"] = _load(f"template_surveys/{known['survey']}")
     if known.get("credential"):
-        entry["credentials"] = [variables["awx_credential"]]
+        entry["credentials"] = [known["credential"].partition("/")[2]]
     if known.get("instance_groups"):
         entry["instance_groups"] = known["instance_groups"]
     for field, label in known.get("links", {}).items():
