@@ -34,8 +34,8 @@ VERSION = yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"]
 def read_documented_definition() -> str:
     """Return the definition in docs/awx-reference.md, which only names the collection."""
     page = (ROOT / "docs" / "awx-reference.md").read_text()
-    (block,) = re.findall(r"^ *```yaml\n( *version: 3\n.*?)^ *```$", page, re.DOTALL | re.MULTILINE)
-    return "".join(line[3:] for line in block.splitlines(keepends=True))
+    (block,) = re.findall(r"^```yaml\n(version: 3\n.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return str(block)
 
 
 @d.dataclass(frozen=True)
