@@ -17,6 +17,8 @@ PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 LINT := ansible-lint ruff mypy docs-lint changelog reuse
 CHECKS := sanity $(LINT) build
+# What `make test` checks besides running the tests; `make test-all` adds the oldest versions.
+TEST_CHECKS ?= $(CHECKS)
 
 minicloud := tests/minicloud/minicloud
 controller := .venv/controller/bin
@@ -44,13 +46,13 @@ demo-down: ## stop the OpenStack of the demo
 test: ## run all checks, then all tests except the longest
 	@$(MAKE) --no-print-directory --jobs=3 venv-controller venv-lint venv-automation venv-automation-2.18 venv-hypervisor
 	@status=0; \
-	$(MAKE) --no-print-directory --keep-going --jobs=2 versions $(CHECKS) || status=$$?; \
+	$(MAKE) --no-print-directory --keep-going --jobs=2 minicloud $(TEST_CHECKS) || status=$$?; \
 	$(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \
 	exit $$status
 
 .PHONY: test-all
 test-all: ## run the same with the longest tests
-	@$(MAKE) --no-print-directory test PYTEST_ARGS='-m "long or not long" $(PYTEST_ARGS)'
+	@$(MAKE) --no-print-directory test TEST_CHECKS='versions $(CHECKS)' PYTEST_ARGS='-m "long or not long" $(PYTEST_ARGS)'
 
 .PHONY: unit
 unit: venv-controller venv-hypervisor ## run the unit tests; PYTEST_ARGS='-k judge' selects some
@@ -75,6 +77,10 @@ bench: venv-controller ## measure whole playbooks on clouds of up to 2 000 hosts
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, and write docs/tested-versions.md; MATRIX_ARGS=--help
 	@$(matrix) $(MATRIX_ARGS)
+
+.PHONY: minicloud
+minicloud: venv-controller ## install the small OpenStack, without starting it
+	@$(check) $@ $(minicloud) install
 
 .PHONY: versions
 versions: venv-controller ## run the short form of the matrix: the oldest controller, the newest OpenStack, few tests

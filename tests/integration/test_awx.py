@@ -55,7 +55,7 @@ def strays(few: Strays) -> Iterator[Strays]:
     few.others_are_unchanged()
 
 
-@pytest.fixture(params=[OLDEST, NEWEST])
+@pytest.fixture(params=[long(OLDEST), NEWEST])
 def core(request: pytest.FixtureRequest) -> str:
     """The ansible-core that runs the jobs."""
     return request.param

@@ -98,6 +98,7 @@ def test_playbook_gives_the_modules_what_the_data_says(
     assert len([module for module, _options in given if module == "schedule"]) == 1
 
 
+@pytest.mark.long
 def test_playbook_lets_nothing_around_the_approval(tmp_path: Path, collections: Path) -> None:
     given = run(tmp_path, collections, {"awx_notification_url": "https://chat.example.org/x"})
 

@@ -211,6 +211,7 @@ def _changes(run: Run) -> int:
     return int(recap.partition("changed=")[2].split()[0])
 
 
+@pytest.mark.long
 def test_cleanup_keeps_what_a_live_server_may_need(
     ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning
 ) -> None:

@@ -192,6 +192,7 @@ def test_disk_that_fills_up_stops_the_run_and_keeps_the_journal_usable(
     assert many.held == many.consumers
 
 
+@pytest.mark.long
 def test_two_runs_on_one_machine_change_each_consumer_once(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:

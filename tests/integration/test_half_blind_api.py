@@ -236,6 +236,7 @@ def test_run_stays_safe_with_every_kind_opted_in(
 # Workers that disagree ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hypervisors", [OLD, long(NEW)])
 def test_run_stays_safe_with_the_worst_balancing(
     before: dict[str, t.Any],
@@ -315,6 +316,7 @@ def _never_touches_the_living(
 # Every worker knows the cell ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_run_removes_all_orphans_after_every_worker_restarted(
     minicloud: Minicloud,
     before: dict[str, t.Any],

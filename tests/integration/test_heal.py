@@ -160,6 +160,7 @@ def others(world: World) -> Others:
     return made
 
 
+@pytest.mark.long
 def test_heal_predicts_heals_and_verifies_only_servers_without_allocation(
     heal: t.Callable[..., Run],
     controller: Controller,

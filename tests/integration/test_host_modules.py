@@ -210,6 +210,7 @@ def dead_cell(minicloud: Minicloud) -> Iterator[str]:
     minicloud.run("scenario", "--undo", "cell_down")
 
 
+@pytest.mark.long
 def test_module_deletes_nothing_while_a_cell_is_down(
     ansible: Ansible, placement: Placement, tree: dict[str, str], dead_cell: str
 ) -> None:

@@ -147,6 +147,7 @@ def test_new_host_is_read_with_everything_else(reader: Reader, minicloud: Minicl
     }
 
 
+@pytest.mark.long
 def test_removed_orphan_is_forgotten(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:

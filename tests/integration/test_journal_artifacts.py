@@ -118,7 +118,7 @@ def _find_artifacts(output: str) -> dict[str, t.Any]:
     return {}
 
 
-@pytest.fixture(params=[CORES[0], CORES[1]])
+@pytest.fixture(params=[CORES[0], long(CORES[1])])
 def jobs(ansible: Ansible, tmp_path: Path, request: pytest.FixtureRequest) -> Jobs:
     return Jobs(ansible, tmp_path, request.param)
 
@@ -213,6 +213,7 @@ def test_journal_that_was_edited_or_is_incomplete_restores_nothing(
     assert placement.everything() == before
 
 
+@pytest.mark.long
 def test_two_runs_in_one_play_export_both_journals(ansible: Ansible, strays: Strays) -> None:
     first, *others = strays.consumers
     ansible.environment["ANSIBLE_SHOW_CUSTOM_STATS"] = "1"
@@ -272,6 +273,7 @@ def test_run_says_before_it_writes_that_its_folder_is_lost(
     assert "set orphan_cleanup_output_dir to it" in told
 
 
+@pytest.mark.long
 def test_check_mode_says_it_too_and_a_run_without_changes_does_not(
     ansible: Ansible, placement: Placement, strays: Strays, memory: Path
 ) -> None:

@@ -98,6 +98,7 @@ def test_newest_servers_without_a_host_pass_the_soundness_check(
     assert found[orphan]["verdict"] == "orphaned" and found[orphan]["change"]
 
 
+@pytest.mark.long
 def test_own_newest_servers_pass_the_soundness_check_with_one_lost_mapping(
     ansible: Ansible, placement: Placement, world: World, own: list[str], orphan: str
 ) -> None:

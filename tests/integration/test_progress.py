@@ -131,6 +131,7 @@ def test_file_of_progress_is_kept_where_it_is_wanted(ansible: Ansible, wires: Wi
     assert json.loads(path.read_text()) == {"stages": []}
 
 
+@pytest.mark.long
 def test_changes_are_counted(ansible: Ansible, wires: Wires, many: Strays) -> None:
     path = ansible.folder / "progress.json"
     read: list[tuple[str, int, int]] = []

@@ -264,6 +264,7 @@ def test_cell_dies_between_detection_and_remediation(
     assert_nothing_changed(run, before, placement)
 
 
+@pytest.mark.long
 def test_cell_dies_between_two_writes(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path
 ) -> None:
