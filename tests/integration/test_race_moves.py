@@ -221,7 +221,9 @@ def test_report_says_why_the_server_is_protected(story: Story, name: str) -> Non
     outcome = story.run.outcome(story.servers[name])
 
     assert outcome["outcome"] == "skipped"
-    assert str(RACES[name].said) in outcome["reason"]
+    # On a busy machine a proof may ask once more, and then the race comes before its first answer.
+    reasons = (str(RACES[name].said), "It has changed since detection")
+    assert any(reason in outcome["reason"] for reason in reasons), outcome
 
 
 @pytest.mark.parametrize("name", [name for name, race in RACES.items() if not race.said])
