@@ -6,14 +6,16 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Text from a cloud, made safe to show.
+"""Text from a cloud or from another job, made safe to show and to read.
 
-Names of users may contain escape sequences, newlines or 255 characters.
+Names of users may contain escape sequences, newlines or 255 characters. A short text that another
+job hands on can unpack to more than the memory of the machine.
 """
 
 from __future__ import annotations
 
 import typing as t
+import zlib
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -28,6 +30,21 @@ def make_printable(text: t.Any, limit: int | None = None) -> str:
     if limit is None or len(shown) <= limit:
         return shown
     return shown[: limit - 1] + "…"
+
+
+def unpack_whole(packed: bytes, max_bytes: int) -> bytes:
+    """Return the original of what zlib has compressed.
+
+    Raises ValueError unless `packed` is exactly one whole, whose original has at most `max_bytes`.
+    """
+    reader = zlib.decompressobj()
+    try:
+        unpacked = reader.decompress(packed, max_bytes)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not reader.eof or reader.unused_data:
+        raise ValueError("the data is not complete, is too long, or has more than one part")
+    return unpacked
 
 
 def _escape_unprintable(character: str) -> str:

@@ -21,6 +21,7 @@ import typing as t
 import zlib
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import unpack_whole
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -67,19 +68,10 @@ def parse_plan_text(text: str) -> Unchecked:
             f"reads version {_VERSION}."
         )
     try:
-        document = json.loads(_unpack(base64.b64decode(packed, validate=True)))
-    except (ValueError, RecursionError, zlib.error) as error:
+        document = json.loads(unpack_whole(base64.b64decode(packed, validate=True), _MAX_BYTES))
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(_DAMAGED) from error
     # Anything else, such as null, would be taken for a plan of another kind, or for none.
     if not isinstance(document, dict) or document.get("compact") is not True:
         raise InvalidInput("The text of the compact plan does not have a compact plan in it.")
     return document
-
-
-def _unpack(packed: bytes) -> bytes:
-    """Return the original of `packed`. Raises ValueError unless it is exactly one whole."""
-    reader = zlib.decompressobj()
-    unpacked = reader.decompress(packed, _MAX_BYTES)
-    if not reader.eof or reader.unused_data:
-        raise ValueError("the text is not complete, or has more than one plan")
-    return unpacked

@@ -25,6 +25,7 @@ import typing as t
 import zlib
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import unpack_whole
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Sequence
@@ -180,18 +181,10 @@ def _join_parts(parts: Sequence[_Part]) -> bytes:
             "Only a complete journal is restored."
         )
     try:
-        return _unpack(base64.urlsafe_b64decode(data + "=" * (-len(data) % 4)))
-    except (ValueError, zlib.error) as error:
+        packed = base64.urlsafe_b64decode(data + "=" * (-len(data) % 4))
+        return unpack_whole(packed, _MAX_BYTES)
+    except ValueError as error:
         raise InvalidInput("The parts of the journal cannot be unpacked.") from error
-
-
-def _unpack(packed: bytes) -> bytes:
-    """Return the original of `packed`. Raises ValueError unless it is exactly one whole."""
-    reader = zlib.decompressobj()
-    unpacked = reader.decompress(packed, _MAX_BYTES)
-    if not reader.eof or reader.unused_data:
-        raise ValueError("the data is not complete, or too long")
-    return unpacked
 
 
 def _hash_data(data: str) -> str:
