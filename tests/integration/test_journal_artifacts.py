@@ -19,8 +19,8 @@ import uuid
 from pathlib import Path
 
 import pytest
-import yaml
 
+from ansible_collections.osops.placement.tests.integration.automation import dump_extra_variables
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM, OWNER, Strays
 from ansible_collections.osops.placement.tests.integration.support import (
     ROOT,
@@ -48,15 +48,6 @@ CLEANUP = {
     "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
     "orphan_cleanup_max_share": 1.0,
 }
-
-
-class _UnsafeDumper(yaml.SafeDumper):
-    """Writes every text as AWX does for the artifacts of another job."""
-
-
-_UnsafeDumper.add_representer(
-    str, lambda dumper, text: dumper.represent_scalar("!unsafe", text, style="'")
-)
 
 
 @d.dataclass(frozen=True)
@@ -88,7 +79,7 @@ class Jobs:
         """Run `osops.placement.NAME` with the artifacts of another job, and with more variables."""
         folder = self._folder / str(uuid.uuid4())
         folder.mkdir()
-        handed_on = yaml.dump(artifacts or {}, Dumper=_UnsafeDumper)
+        handed_on = dump_extra_variables(artifacts or {}, of_template={})
         (folder / "artifacts.yml").write_text(handed_on)
         variables = {"orphan_cleanup_output_dir": str(folder / "out"), **CLEANUP, **more}
         done = subprocess.run(

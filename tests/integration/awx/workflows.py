@@ -47,23 +47,17 @@ class Engine:
 
     def run_job(self, template: Entry, given: Entry, job_type: str | None = None) -> Entry:
         """Start a job template with these variables, and return the finished job."""
-        questions = questions_of(template, self._store.surveys.get(template["id"]))
         job = self._store.add(
             "jobs",
             {
-                "name": template["name"],
-                "status": "running",
+                **self._begin(template, given),
                 "job_template": template["id"],
-                "unified_job_template": template["id"],
-                "organization": template["organization"],
                 "job_type": job_type or template["job_type"],
                 "playbook": template["playbook"],
                 "limit": template["limit"],
                 "verbosity": template["verbosity"],
-                "extra_vars": variables_of_job(template, questions, given),
                 "artifacts": {},
                 "stdout": "",
-                "failed": False,
             },
         )
         if self.runner is None:
@@ -77,18 +71,9 @@ class Engine:
 
     def start_workflow(self, template: Entry, given: Entry) -> Entry:
         """Start a workflow, and run it until it is finished or waits for an approval."""
-        questions = questions_of(template, self._store.surveys.get(template["id"]))
         workflow = self._store.add(
             "workflow_jobs",
-            {
-                "name": template["name"],
-                "status": "running",
-                "workflow_job_template": template["id"],
-                "unified_job_template": template["id"],
-                "organization": template["organization"],
-                "extra_vars": variables_of_job(template, questions, given),
-                "failed": False,
-            },
+            {**self._begin(template, given), "workflow_job_template": template["id"]},
         )
         nodes = self._store.objects["workflow_job_template_nodes"].values()
         self._nodes[workflow["id"]] = {
@@ -98,6 +83,18 @@ class Engine:
         }
         self._advance(workflow)
         return workflow
+
+    def _begin(self, template: Entry, given: Entry) -> Entry:
+        """Return what jobs and workflow jobs have in common when they start."""
+        questions = questions_of(template, self._store.surveys.get(template["id"]))
+        return {
+            "name": template["name"],
+            "status": "running",
+            "unified_job_template": template["id"],
+            "organization": template["organization"],
+            "extra_vars": variables_of_job(template, questions, given),
+            "failed": False,
+        }
 
     def decide(self, approval: Entry, status: str, *, timed_out: bool = False) -> None:
         """Approve (successful), deny (failed) or cancel (canceled), and run what follows."""

@@ -63,7 +63,7 @@ ROOTLESS = """\
 TMP_ON_NODE = """\
 900 880 0:70 / / rw,relatime - overlay overlay rw,lowerdir=/l,upperdir=/u,workdir=/w
 905 900 253:5 /awx_12_ab1cd2ef /runner rw,relatime - xfs /dev/mapper/rhel-tmp rw
-906 900 253:5 /awx_12_ab1cd2ef/project /work rw,relatime - xfs /dev/mapper/rhel-tmp rw
+906 900 253:5 /awx_12_ab1cd2ef/project /jobs rw,relatime - xfs /dev/mapper/rhel-tmp rw
 """
 
 # docker run -v out:/out -v /srv/placement:/placement --tmpfs /scratch
@@ -143,7 +143,7 @@ INSIDE_CASES = [
     (ROOTLESS, "/home/runner/out", INSIDE),
     (ROOTLESS, "/out", ""),
     (TMP_ON_NODE, "/runner/project/out", PRIVATE),
-    (TMP_ON_NODE, "/work/out", PRIVATE),
+    (TMP_ON_NODE, "/jobs/out", PRIVATE),
     (DOCKER, "/orphan-cleanup", INSIDE),
     (DOCKER, "/out", ""),
     (DOCKER, "/placement/out", ""),
