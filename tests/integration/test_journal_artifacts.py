@@ -79,17 +79,14 @@ class Jobs:
         """Run `osops.placement.NAME` with the artifacts of another job, and with more variables."""
         folder = self._folder / str(uuid.uuid4())
         folder.mkdir()
-        handed_on = dump_extra_variables(artifacts or {}, of_template={})
-        (folder / "artifacts.yml").write_text(handed_on)
         variables = {"orphan_cleanup_output_dir": str(folder / "out"), **CLEANUP, **more}
+        (folder / "variables.yml").write_text(dump_extra_variables(artifacts or {}, variables))
         done = subprocess.run(
             [
                 str(self._program),
                 f"osops.placement.{name}",
                 "-e",
-                json.dumps(variables),
-                "-e",
-                "@artifacts.yml",
+                "@variables.yml",
                 *arguments,
             ],
             capture_output=True,
