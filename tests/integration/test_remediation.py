@@ -13,6 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
+    format_plan_text,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
     read_journal,
 )
@@ -424,6 +429,21 @@ def test_playbook_applies_a_reviewed_plan_once(
     _claim(placement, late, None, 1)
 
 
+def _forge_plan(plan: Path, orphan: str, held: dict[str, t.Any], server: str) -> dict[str, t.Any]:
+    """Return a consistent plan that removes what a live server holds, in place of an orphan."""
+    forged: dict[str, t.Any] = json.loads(plan.read_text().replace(orphan, server))
+    owner = {key: held[key] for key in ("project_id", "user_id", "consumer_generation")}
+    amounts = {provider: part["resources"] for provider, part in held["allocations"].items()}
+    allocations = {provider: {"resources": part} for provider, part in amounts.items()}
+    for change in forged["changes"]:
+        if change["consumer"] == server:
+            change["generation"] = held["consumer_generation"]
+            change["before"] = {**owner, "allocations": allocations}
+            change["after"] = {**owner, "allocations": {}}
+            change["frees"] = amounts
+    return forged
+
+
 def test_forged_plan_fails_its_renewed_proof(
     ansible: Ansible,
     placement: Placement,
@@ -437,30 +457,31 @@ def test_forged_plan_fails_its_renewed_proof(
     It has the server's real allocation; the renewed proof refuses it.
     """
     server = minicloud.truth("healthy")["server"]
-    told = json.loads(plan.read_text().replace(orphans[0], server))
     held = placement.allocation(server)
-    for change in told["changes"]:
-        if change["consumer"] == server:
-            owner = {key: held[key] for key in ("project_id", "user_id", "consumer_generation")}
-            shares = {
-                provider: {"resources": share["resources"]}
-                for provider, share in held["allocations"].items()
-            }
-            change |= {
-                "generation": held["consumer_generation"],
-                "before": {**owner, "allocations": shares},
-            }
-            change |= {
-                "after": {**owner, "allocations": {}},
-                "frees": {provider: share["resources"] for provider, share in shares.items()},
-            }
+    forged = _forge_plan(plan, orphans[0], held, server)
 
-    result = ansible.direct("orphan_remediate", plan=told, output_dir=str(tmp_path), **NO_AGE)
+    result = ansible.direct("orphan_remediate", plan=forged, output_dir=str(tmp_path), **NO_AGE)
 
     skipped = next(outcome for outcome in result["outcomes"] if outcome["consumer"] == server)
     assert skipped["outcome"] == "skipped" and skipped["reason"] == "It is healthy now."
     assert placement.allocation(server) == held
     assert result["tally"]["removed"] == 2
+
+
+def test_forged_plan_from_another_job_is_detected_again(
+    ansible: Ansible, placement: Placement, minicloud: Minicloud, orphans: list[str], plan: Path
+) -> None:
+    """The same plan as a text, whose digests all fit. It changes nothing, not even the orphans."""
+    before = placement.everything()
+    server = minicloud.truth("healthy")["server"]
+    forged = Plan.parse(_forge_plan(plan, orphans[0], placement.allocation(server), server))
+    text = format_plan_text(Approval.from_plan(forged).as_dict())
+
+    run = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": text})
+
+    assert run.status != 0
+    assert f"unknown_consumer/{server}" in run.told
+    assert placement.everything() == before
 
 
 def test_exclusions_and_minimum_ages_apply_to_a_plan_too(
