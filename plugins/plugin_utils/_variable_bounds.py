@@ -23,6 +23,9 @@ from collections.abc import Mapping
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
+    is_journal_text,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._paths import (
     build_host_path,
     choose_document,
@@ -156,6 +159,14 @@ def _check_url(value: str, _run: Run) -> str:
     return "is not an address: it must begin with https:// or http://."
 
 
+def _is_path(value: t.Any) -> bool:
+    """Return whether a journal is certainly meant as a path, and not as all artifacts of a job."""
+    if not isinstance(value, str) or is_journal_text(value):
+        return False
+    path = value.strip()
+    return not path.startswith(("[", "{")) and "\n" not in path
+
+
 def _check_journal(value: t.Any, run: Run) -> str:
     if run.entry_point != "restore":
         return ""
@@ -164,9 +175,7 @@ def _check_journal(value: t.Any, run: Run) -> str:
         if isinstance(value, Mapping):
             return f"has no journal for the host {run.host}."
         return "is empty: set it to the path of the journal to restore from, or to its records."
-    # A text with lines or JSON can be the artifact of a job.
-    is_path = isinstance(journal, str) and journal.startswith("/") and len(journal) < 4096
-    if is_path and run.has_files and not os.path.exists(journal):
+    if run.has_files and _is_path(value) and not os.path.exists(journal):
         return f"is {show_value(value)}, and there is no such file."
     return ""
 

@@ -27,7 +27,6 @@ from ansible_collections.osops.placement.tests.integration.automation import (
     NEWEST,
     OLDEST,
     PATTERN,
-    ROOT,
     job,
 )
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM, Strays
