@@ -17,7 +17,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._role_variables im
     ROLES,
     find_faults,
     format_faults,
-    read_options,
+    list_options,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
 
@@ -27,6 +27,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 ARGUMENT_SPEC = {
     "role": {"type": "str", "choices": list(ROLES), "required": True},
     "entry_point": {"type": "str", "default": "main"},
+    "extra_only": {"type": "bool", "default": False},
 }
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
@@ -43,14 +44,17 @@ class ActionModule(ActionBase):
     ) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
-        variables = task_vars or {}
-        values, faults = self._evaluate(read_options(options["role"]), variables)
+        role, variables = options["role"], task_vars or {}
+        extra = load_extra_vars(self._loader)
+        # The names of the variables that are validated.
+        defined = {name for name in variables if name in extra or not options["extra_only"]}
+        values, faults = self._evaluate(list_options(role, defined), variables)
+        if options["extra_only"]:
+            # A template may need a variable that another host has.
+            faults = []
+        run = self._describe_run(options["entry_point"], variables)
         faults += find_faults(
-            options["role"],
-            variables,
-            load_extra_vars(self._loader),
-            values,
-            self._describe_run(options["entry_point"], variables),
+            role, defined, extra, values, run, find_missing=not options["extra_only"]
         )
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
@@ -71,8 +75,6 @@ class ActionModule(ActionBase):
         values: dict[str, t.Any] = {}
         faults: list[str] = []
         for name in names:
-            if name not in variables:
-                continue
             try:
                 # In a dictionary, because a variable that is to be omitted is left out of one.
                 values.update(templar.template({name: variables[name]}))

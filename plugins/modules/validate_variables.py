@@ -44,6 +44,13 @@ options:
       - The entry point of the role that is about to run.
     type: str
     default: main
+  extra_only:
+    description:
+      - Whether to validate only extra variables, which are the same for all hosts of a play. Then a
+        play over several hosts can fail once, before it fails on each of them. A template that this
+        host cannot evaluate is not a mistake then.
+    type: bool
+    default: false
 notes:
   - This is an action plugin. It runs on the controller, in check mode too.
 seealso:

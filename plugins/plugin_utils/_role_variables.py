@@ -80,22 +80,32 @@ def read_names(role: str) -> frozenset[str]:
     return OTHER_VARIABLES[role].union(read_options(role))
 
 
+def list_options(role: str, defined: Collection[t.Any]) -> list[str]:
+    """Return the names of the role's variables among those that are defined."""
+    return [name for name in read_options(role) if name in defined]
+
+
 def find_faults(
     role: str,
     defined: Iterable[t.Any],
     extra: Collection[t.Any],
     values: Mapping[str, t.Any],
     run: Run,
+    find_missing: bool = True,
 ) -> list[str]:
     """Return a sentence for everything that is wrong with the variables of a run.
 
     defined: the names of all variables.
     extra: the names of those that were given on the command line or by AWX.
     values: the variables of the role that are defined, without templates.
+    find_missing: whether a variable that is required and is missing is wrong.
     """
+    options = read_options(role)
+    if not find_missing:
+        options = {name: option for name, option in options.items() if name in values}
     return [
         *find_unknown_variables(defined, extra, ROLES, read_names),
-        *find_wrong_values(read_options(role), values, role, run),
+        *find_wrong_values(options, values, role, run),
     ]
 
 
