@@ -53,12 +53,12 @@ _raw:
 import typing as t
 
 from ansible import context
-from ansible.errors import AnsibleError, AnsibleLookupError
-from ansible.inventory.manager import InventoryManager
+from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import (
     explain_no_hosts,
+    has_hosts,
     list_patterns,
 )
 
@@ -76,7 +76,7 @@ class LookupModule(LookupBase):
             return [",".join(patterns)]
         inventory = variables or {}
         limit = inventory.get("ansible_limit")
-        if not patterns or not self._has_hosts(patterns, inventory["groups"], limit):
+        if not has_hosts(patterns, inventory["groups"], limit, self._loader):
             raise AnsibleLookupError(
                 explain_no_hosts(
                     patterns,
@@ -87,20 +87,3 @@ class LookupModule(LookupBase):
                 )
             )
         return [",".join(patterns)]
-
-    def _has_hosts(
-        self, patterns: list[str], groups: t.Mapping[str, t.Iterable[str]], limit: str | None
-    ) -> bool:
-        """Return whether a host matches the patterns and the limit, as Ansible sees them."""
-        # As the lookup inventory_hostnames of Ansible does.
-        loader: t.Any = self._loader
-        inventory: t.Any = InventoryManager(loader, parse=False)
-        for group, hosts in groups.items():
-            inventory.add_group(group)
-            for host in hosts:
-                inventory.add_host(host, group=group)
-        try:
-            inventory.subset(limit)
-            return bool(inventory.get_hosts(pattern=patterns))
-        except AnsibleError:
-            return False

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.errors import AnsibleError
+from ansible.inventory.manager import InventoryManager
+
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _LOCALHOST = "localhost"
 
@@ -28,6 +31,28 @@ def list_patterns(terms: t.Any) -> list[str]:
             patterns += list_patterns(term)
         return patterns
     return [str(terms)] if terms is not None and str(terms).strip() else []
+
+
+def has_hosts(
+    patterns: Sequence[str], groups: Mapping[str, Iterable[str]], limit: str | None, loader: t.Any
+) -> bool:
+    """Return whether a host matches the patterns and the limit, as Ansible sees them.
+
+    groups: the hosts of the inventory by group.
+    """
+    if not patterns:
+        return False
+    # As the lookup inventory_hostnames of Ansible does.
+    inventory: t.Any = InventoryManager(loader, parse=False)
+    for group, hosts in groups.items():
+        inventory.add_group(group)
+        for host in hosts:
+            inventory.add_host(host, group=group)
+    try:
+        inventory.subset(limit)
+        return bool(inventory.get_hosts(pattern=list(patterns)))
+    except AnsibleError:
+        return False
 
 
 def explain_no_hosts(

@@ -80,11 +80,14 @@ def _remove_misspelt(name: str, prefix: str) -> tuple[str, bool]:
         return name[length + 1 :], True
     if name[at : at + 2] == prefix[at : at + 2][::-1] and name[at + 2 : length] == prefix[at + 2 :]:
         return name[length:], at + 2 < length
-    is_separated = at < length - 1
+    if at == length - 1:
+        # The separator is missing or is another one.
+        is_missing = name[at : at + 1].isalnum()
+        return name[at if is_missing else length :], not is_missing
     if name[at + 1 : length] == prefix[at + 1 :]:
-        return name[length:], is_separated or not name[at : at + 1].isalnum()
+        return name[length:], True
     if name[at : length - 1] == prefix[at + 1 :]:
-        return name[length - 1 :], is_separated
+        return name[length - 1 :], True
     return "", False
 
 
@@ -129,6 +132,10 @@ def _judge_name(
             return None
         similar = _find_similar(name.removeprefix(f"_{role}_"), role, read_names(role), _SIMILAR)
         return f"{name} is internal to the role {role} and cannot be set{_suggest(similar)}"
+    if name == role:
+        # A name for what a playbook registers, but on the command line it was meant for the role.
+        advice = f"its variables begin with {role}_, such as {role}_output_dir."
+        return f"{name} is not a variable of the role {role}: {advice}" if is_extra else None
     prefix = split_prefix(name, role)
     if prefix is None or name in read_names(role):
         return None

@@ -18,6 +18,7 @@ import datetime
 import difflib
 import json
 import typing as t
+import unicodedata
 from collections.abc import Mapping
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -59,6 +60,10 @@ _SECRETS = ("auth", "cloud", "notify_url")
 
 # Variables for which a role accepts a list that is written as JSON in a text.
 _JSON_LISTS = ("exclude_consumers", "exclude_providers")
+
+# The categories of characters that no name has: control characters, and marks for the direction of
+# text and the like.
+_INVISIBLE = ("Cc", "Cf")
 
 # How similar a value must be to one of the choices that was probably meant.
 _SIMILAR = 0.6
@@ -181,8 +186,10 @@ def _judge_element(element: t.Any, choices: Sequence[str]) -> str:
     if isinstance(element, _WRONG_ELEMENTS):
         return f"has {show_value(element)}, which is not a text: put a text in quotes."
     text = str(element)
-    if _has_control_character(text):
-        return f"has {show_value(text)}, which has a control character. Put commas between names."
+    if any(unicodedata.category(character) in _INVISIBLE for character in text):
+        return (
+            f"has {show_value(text)}, which has an invisible character. Put commas between names."
+        )
     if choices and text not in choices:
         return f"has {show_value(text)}, which is not {_name_choices(text, choices)}"
     return ""

@@ -66,6 +66,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup_nova_manag=x",
             "did you mean orphan_cleanup_nova_manage?",
         ),
+        Bad(
+            "cleanup_orphans", "{orphan_cleanup: {hosts: [a]}}", "its variables begin with orphan_"
+        ),
+        Bad("cleanup_orphans", "orphan-cleanup-hosts=a", "did you mean orphan_cleanup_hosts?"),
+        Bad("cleanup_orphans", "{orphan_cleanup_: 1}", "orphan_cleanup_ is not a variable"),
         Bad("decommission_host", "host_decommission_targets=c", "mean host_decommission_target?"),
         Bad("decommission_host", "host_decommission_stage=check", "mean host_decommission_stages?"),
         Bad("hypervisor_cleanup detect", "hypervisor_cleanup_hosst=c", "hypervisor_cleanup_host?"),
@@ -279,7 +284,12 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             '{orphan_cleanup_hosts: ["a\\nb"]}',
-            "has 'a\\nb', which has a control",
+            "has 'a\\nb', which has an invisible",
+        ),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_hosts: ["\\u202ecompute-1"]}',
+            "has '\\u202ecompute-1', which has an invisible character",
         ),
         Bad("cleanup_orphans", "{orphan_cleanup_hosts: true}", "is true, which is not a list"),
         Bad(
