@@ -37,6 +37,7 @@ EXAMPLES = r"""
   ansible.builtin.include_role:
     name: osops.placement.orphan_cleanup
     tasks_from: detect
+    rolespec_validate: false
   vars:
     orphan_cleanup_hosts: "{{ placement_hosts | osops.placement.host_names('placement_hosts') }}"
 """

@@ -22,11 +22,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import read_options
 from ansible_collections.osops.placement.tests.integration.automation import (
     NEWEST,
     OLDEST,
     PATTERN,
-    ROOT,
     job,
 )
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM, Strays
@@ -518,14 +518,8 @@ def test_surveys_ask_for_existing_variables() -> None:
     # The playbooks of the pattern read these two.
     known = {"placement_hosts", "placement_outcome"}
     for role in ("orphan_cleanup", "host_decommission"):
-        known |= set(
-            yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())[
-                "argument_specs"
-            ]["main"]["options"]
-        )
-    options = yaml.safe_load((ROOT / "roles/orphan_cleanup/meta/argument_specs.yml").read_text())[
-        "argument_specs"
-    ]["main"]["options"]
+        known |= set(read_options(role))
+    options = read_options("orphan_cleanup")
 
     surveys = list((PATTERN / "template_surveys").glob("*.yml"))
 

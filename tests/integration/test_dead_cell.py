@@ -278,7 +278,7 @@ def test_fail_on_decides_whether_the_play_fails(
 
     run = ansible.playbook("detect_orphans", variables={"orphan_cleanup_fail_on": fail_on})
 
-    assert "value of orphan_cleanup_fail_on must be one of" not in run.told
+    assert "orphan_cleanup_fail_on is" not in run.told
     assert (run.status != 0) is fails, run.output
     if fail_on == "partial":
         assert all(host in run.told for host in HOSTS)

@@ -179,6 +179,7 @@ def test_metrics_after_a_failed_run_keep_the_time_of_the_last_success(
         "orphan_cleanup_consumers": orphans,
         "orphan_cleanup_metrics_path": "textfile/placement_orphans.prom",
     }
+    metrics.parent.mkdir()
     first = ansible.playbook("detect_orphans", variables=variables)
     good = metrics.read_text()
     before = placement.everything()

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.plugin_utils._run import build_artifacts
+from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import OTHER_VARIABLES
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -100,23 +100,9 @@ def _variables() -> set[str]:
         yaml.safe_load(path.read_text(encoding="utf-8"))
         for path in ROOT.glob("roles/*/meta/argument_specs.yml")
     ]
-    texts = [
-        path.read_text(encoding="utf-8")
-        for pattern in ("playbooks/*.yml", "roles/*/tasks/*.yml")
-        for path in ROOT.glob(pattern)
-    ]
-    # Those that choose the hosts of a play.
-    chosen = [
-        name
-        for text in texts
-        for name in re.findall(
-            r'(?:hosts: "\{\{ |^ +)((?:orphan|hypervisor)_cleanup_\w+)', text, re.MULTILINE
-        )
-    ]
     return {
-        *chosen,
-        # Those that a later job is given.
-        *build_artifacts({}, output_dir="", check_mode=False),
+        # Those that choose the hosts of a play, and the artifacts.
+        *(name for names in OTHER_VARIABLES.values() for name in names),
         *(
             name
             for spec in specs

@@ -73,15 +73,10 @@ MAX_NAME = 200
 PULL = {"always", "missing", "never"}
 
 # Variables of the role that are none of the pattern: the survey asks for hosts in another form, and
-# the others are for plans, for restorations and for changes, which a detection does not make.
+# the others are for plans and for changes, which a detection does not make.
 NO_INPUT = {
     "orphan_cleanup_hosts",
     "orphan_cleanup_plan",
-    "orphan_cleanup_journal",
-    "orphan_cleanup_restore_consumers",
-    "orphan_cleanup_restore_providers",
-    "orphan_cleanup_nova_manage",
-    "orphan_cleanup_nova_manage_host",
     "orphan_cleanup_max_failures",
     "orphan_cleanup_require_durable_output",
 }
@@ -191,7 +186,7 @@ def test_pattern_describes_the_variables_of_its_survey_as_arguments(
 def test_pattern_describes_every_input_variable_as_the_role_does(options: t.Any) -> None:
     """All required and optional variables must be described, not only those of the survey."""
     path = ROOT / "roles" / "orphan_cleanup" / "meta" / "argument_specs.yml"
-    role = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["detect"]["options"]
+    role = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
 
     assert set(options) == (set(role) - NO_INPUT) | OWN_INPUT
     for name in set(role) - NO_INPUT:

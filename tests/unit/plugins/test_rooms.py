@@ -86,6 +86,7 @@ CEILINGS = {
     "placement_allocation_info": 17,
     "placement_provider": 29,
     "placement_provider_info": 17,
+    "validate_variables": 0,
 }
 
 # hypervisor_guest_detect runs on the controller, because it sends requests to Nova.

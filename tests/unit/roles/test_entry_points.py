@@ -56,12 +56,38 @@ def test_every_public_file_has_a_specification_and_every_other_is_private(role: 
 
 
 @pytest.mark.parametrize("role", ENTRY_POINTS)
-def test_all_entry_points_have_the_same_options(role: str) -> None:
-    specs = _specs(role)
-
-    for name, spec in specs.items():
-        assert spec["options"] == specs["main"]["options"], name
+def test_an_option_is_described_once(role: str) -> None:
+    """Every entry point takes all of them, and ansible-doc shows each once."""
+    described: list[str] = []
+    for name, spec in _specs(role).items():
+        described += spec["options"]
         assert spec["short_description"] and spec["description"], name
+        if name != "main":
+            assert "the variables of the entry point V(main)" in spec["description"][-1], name
+
+    assert len(described) == len(set(described))
+
+
+@pytest.mark.parametrize("role", ENTRY_POINTS)
+def test_every_entry_point_first_validates_the_variables(role: str) -> None:
+    for name in ENTRY_POINTS[role]:
+        task = _tasks(_task_files(role)[name])[0]
+        if role == "host_decommission":
+            task = _tasks(_task_files(role)["_hosts"])[0]
+
+        assert task["name"] == "Validate the variables", name
+        validated = task["osops.placement.validate_variables"]
+        assert validated["role"] == role
+        assert role == "host_decommission" or validated.get("entry_point", "main") == name
+
+
+def test_playbooks_leave_the_validation_to_the_roles() -> None:
+    """Ansible's own validation prints the whole specification."""
+    for path in (*ROOT.glob("playbooks/*.yml"), *ROOT.glob("extensions/**/*.yml")):
+        documents = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for task in _walk(documents) if isinstance(documents, list) else ():
+            for include in ROLE_INCLUDES:
+                assert include not in task or task[include]["rolespec_validate"] is False, path
 
 
 @pytest.mark.parametrize("role", ENTRY_POINTS)

@@ -42,6 +42,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.formats im
 from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
     NOTICE_FORMATTERS,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import read_options
 
 ROOT = pathlib.Path(__file__).parents[5]
 CHANGED = [kind.name for kind in CHANGEABLE_KINDS]
@@ -61,10 +62,7 @@ def _role(path: str, name: str = "orphan_cleanup") -> t.Any:
 
 
 def _role_options(name: str = "orphan_cleanup") -> dict[str, t.Any]:
-    return t.cast(
-        "dict[str, t.Any]",
-        _role("meta/argument_specs.yml", name)["argument_specs"]["main"]["options"],
-    )
+    return dict(read_options(name))
 
 
 def _facts(option: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

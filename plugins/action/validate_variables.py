@@ -1,0 +1,99 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.vars import load_extra_vars
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import is_on_controller
+from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
+    ROLES,
+    find_faults,
+    format_faults,
+    list_options,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+ARGUMENT_SPEC = {
+    "role": {"type": "str", "choices": list(ROLES), "required": True},
+    "entry_point": {"type": "str", "default": "main"},
+    "extra_only": {"type": "bool", "default": False},
+}
+
+_UNDEFINED = re.compile(r"'([^']+)' is undefined")
+_MAX_ERROR = 200
+
+
+class ActionModule(ActionBase):
+    """Validates variables on the controller. Its options are in the module of the same name."""
+
+    _requires_connection = False
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
+        role, variables = options["role"], task_vars or {}
+        extra = load_extra_vars(self._loader)
+        # The names of the variables that are validated.
+        defined = {name for name in variables if name in extra or not options["extra_only"]}
+        values, faults = self._evaluate(list_options(role, defined), variables)
+        if options["extra_only"]:
+            # A template may need a variable that another host has.
+            faults = []
+        run = self._describe_run(options["entry_point"], variables)
+        faults += find_faults(
+            role, defined, extra, values, run, find_missing=not options["extra_only"]
+        )
+        if faults:
+            return {"failed": True, "msg": format_faults(faults)}
+        return {"changed": False}
+
+    def _describe_run(self, entry_point: str, variables: Mapping[str, t.Any]) -> Run:
+        return Run(
+            entry_point=entry_point,
+            host=variables["inventory_hostname"],
+            has_files=is_on_controller(self),
+        )
+
+    def _evaluate(
+        self, names: t.Iterable[str], variables: Mapping[str, t.Any]
+    ) -> tuple[dict[str, t.Any], list[str]]:
+        """Return the values of the variables, and a sentence for each that has none."""
+        templar: t.Any = self._templar
+        values: dict[str, t.Any] = {}
+        faults: list[str] = []
+        for name in names:
+            try:
+                # In a dictionary, because a variable that is to be omitted is left out of one.
+                values.update(templar.template({name: variables[name]}))
+            except AnsibleError as error:
+                faults.append(f"{name} {_explain(str(error))}")
+        # The placeholder of ansible-core 2.18.
+        omitted = variables.get("omit")
+        kept = {name: value for name, value in values.items() if not _is_same(value, omitted)}
+        return kept, faults
+
+
+def _is_same(value: t.Any, omitted: t.Any) -> bool:
+    return isinstance(value, str) and value == omitted
+
+
+def _explain(error: str) -> str:
+    """Return the end of a sentence about a variable whose template cannot be evaluated."""
+    undefined = _UNDEFINED.search(error)
+    if undefined:
+        return f"uses {make_printable(undefined[1])}, which is not defined."
+    shown = make_printable(" ".join(error.split()), _MAX_ERROR).rstrip(".")
+    return f"has a template that cannot be evaluated: {shown}."

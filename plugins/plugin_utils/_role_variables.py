@@ -1,0 +1,118 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The variables of the roles, and what is wrong with those that a user has set.
+
+The argument specifications of the roles are the only source of names, types, choices and defaults.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
+    find_unknown_variables,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import (
+    find_wrong_values,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Sequence
+
+    from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
+    from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import Option
+
+ROLES = ("orphan_cleanup", "host_decommission", "hypervisor_cleanup")
+
+# Names with the prefix of a role that are no variables of the role. The documentation of the module
+# validate_variables lists them.
+OTHER_VARIABLES: Mapping[str, frozenset[str]] = {
+    "orphan_cleanup": frozenset(
+        {
+            # The hosts of the playbooks cleanup_clouds and detect_clouds.
+            "orphan_cleanup_clouds",
+            # An artifact of earlier jobs. The other artifacts are variables of the role.
+            "orphan_cleanup_run",
+            # Our own playbooks set it.
+            "_orphan_cleanup_one_of_many",
+        }
+    ),
+    "host_decommission": frozenset(),
+    # The hosts of the playbook cleanup_hypervisor.
+    "hypervisor_cleanup": frozenset({"hypervisor_cleanup_hosts"}),
+}
+
+# With its links: in a clone, only the link that Ansible uses has the roles beside the plugins.
+_COLLECTION = Path(__file__).parents[2]
+
+_MAX_FAULTS = 5
+
+_NOTHING_CHANGED = "Nothing was changed."
+
+
+@functools.cache
+def read_options(role: str) -> Mapping[str, Option]:
+    """Return the options of all entry points of a role, by the names of their variables."""
+    path = _COLLECTION / "roles" / role / "meta" / "argument_specs.yml"
+    # The parser in C takes a tenth of the time, and is not there on every machine.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    specs = yaml.load(path.read_text(encoding="utf-8"), loader)["argument_specs"]
+    options: dict[str, Option] = {}
+    for spec in specs.values():
+        options.update(spec.get("options", {}))
+    return options
+
+
+@functools.cache
+def read_names(role: str) -> frozenset[str]:
+    """Return the names of a role's variables, and the others that may have its prefix."""
+    return OTHER_VARIABLES[role].union(read_options(role))
+
+
+def list_options(role: str, defined: Collection[t.Any]) -> list[str]:
+    """Return the names of the role's variables among those that are defined."""
+    return [name for name in read_options(role) if name in defined]
+
+
+def find_faults(
+    role: str,
+    defined: Iterable[t.Any],
+    extra: Collection[t.Any],
+    values: Mapping[str, t.Any],
+    run: Run,
+    find_missing: bool = True,
+) -> list[str]:
+    """Return a sentence for everything that is wrong with the variables of a run.
+
+    defined: the names of all variables.
+    extra: the names of those that were given on the command line or by AWX.
+    values: the variables of the role that are defined, without templates.
+    find_missing: whether a variable that is required and is missing is wrong.
+    """
+    options = read_options(role)
+    if not find_missing:
+        options = {name: option for name, option in options.items() if name in values}
+    return [
+        *find_unknown_variables(defined, extra, ROLES, read_names),
+        *find_wrong_values(options, values, role, run),
+    ]
+
+
+def format_faults(faults: Sequence[str]) -> str:
+    """Return the message with which a run fails."""
+    sentences = list(faults[:_MAX_FAULTS])
+    more = len(faults) - len(sentences)
+    if more:
+        sentences.append(f"And {more} more.")
+    return " ".join([*sentences, _NOTHING_CHANGED])

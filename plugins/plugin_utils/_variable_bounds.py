@@ -1,0 +1,236 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the values of variables must be, beyond their types: one table for all roles.
+
+Each check gets a value that has its type, and what is known of the run. It returns the end of a
+sentence about the variable, empty if nothing is wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import functools
+import os
+import re
+import typing as t
+from collections.abc import Mapping
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
+    is_journal_text,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._paths import (
+    build_host_path,
+    choose_document,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
+
+_DAY = 86_400
+_CENTURY = 36_525 * _DAY
+_SHARD = re.compile(r"\s*([0-9]{1,4})/([0-9]{1,4})\s*")
+
+
+@d.dataclass(frozen=True)
+class Run:
+    """What the checks may know of a run.
+
+    entry_point: the entry point of the role.
+    host: the inventory host.
+    has_files: whether the files of the host are those of this machine.
+    """
+
+    entry_point: str = "main"
+    host: str = "localhost"
+    has_files: bool = False
+
+
+Check = t.Callable[[t.Any, Run], str]
+
+
+def _check_number(value: float, _run: Run, lowest: float, highest: float | None = None) -> str:
+    if value >= lowest and (highest is None or value <= highest):
+        return ""
+    if highest is None:
+        return f"is {value}, and must be {lowest} or more."
+    return f"is {value}, and must be from {lowest} to {highest}."
+
+
+def _check_fraction(value: float, _run: Run) -> str:
+    if 0 <= value <= 1:
+        return ""
+    fault = f"is {value:g}, and must be a fraction from 0 to 1"
+    if 1 < value <= 100:
+        return f"{fault}: if {value:g} % is meant, write {value / 100:g}."
+    return f"{fault}: write 0.1 for 10 %."
+
+
+def _check_duration(value: str, _run: Run) -> str:
+    try:
+        seconds = parse_duration(value)
+    except InvalidInput:
+        return (
+            f"is {show_value(value)}, which is not a duration: "
+            "write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d."
+        )
+    if seconds > _CENTURY:
+        return f"is {show_value(value)}, which is more than 100 years."
+    return ""
+
+
+def _require_text(value: str, _run: Run) -> str:
+    return "" if value.strip() else "is empty: leave it out for its default."
+
+
+def _require_names(value: list[str], _run: Run) -> str:
+    """Refuse names that are empty. An empty list means everything, and only it may say that."""
+    for name in value:
+        if not name.strip():
+            return "has an empty name. Leave the variable out, or write [], if you mean all."
+        if name != name.strip():
+            return f"has {show_value(name)}: leave out the spaces around the name."
+    return ""
+
+
+def _check_shard(value: str, _run: Run) -> str:
+    match = _SHARD.fullmatch(value)
+    if match and 1 <= int(match[1]) <= int(match[2]):
+        return ""
+    return (
+        f"is {show_value(value)}, which is not a shard: write its number and how many shards there "
+        "are, such as 2/8, or leave it out to read the whole cloud."
+    )
+
+
+def _check_output_dir(value: str, run: Run) -> str:
+    if not value.strip():
+        return "is empty: name a folder, or leave it out for its default."
+    if not run.has_files:
+        return ""
+    # The folder is created with all its parents.
+    path = build_host_path(value)
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    if not os.path.isdir(path):
+        return f"is {show_value(value)}, but {path} is a file and not a folder."
+    if not os.access(path, os.W_OK | os.X_OK):
+        return f"is {show_value(value)}, but you may not write in {path}."
+    return ""
+
+
+def _check_metrics_path(value: str, run: Run) -> str:
+    if not value:
+        return ""
+    if not value.endswith(".prom"):
+        return (
+            f"is {show_value(value)}, and must end in .prom, because node_exporter reads no other "
+            "files."
+        )
+    folder = os.path.dirname(build_host_path(value))
+    if run.has_files and not os.path.isdir(folder):
+        return f"is {show_value(value)}, but the folder {folder} does not exist: create it."
+    return ""
+
+
+def _check_file_to_write(value: str, run: Run) -> str:
+    if value and run.has_files and os.path.isdir(build_host_path(value)):
+        return f"is {show_value(value)}, which is a folder and not a file."
+    return ""
+
+
+def _check_file_to_read(value: str, run: Run) -> str:
+    # A relative path starts in another folder for a module.
+    path = os.path.expanduser(value)
+    if run.has_files and os.path.isabs(path) and not os.path.isfile(path):
+        return f"is {show_value(value)}, and there is no such file."
+    return ""
+
+
+def _check_url(value: str, _run: Run) -> str:
+    # Its value is not shown: the address of a webhook is a password.
+    if not value or re.match(r"https?://[^/]", value):
+        return ""
+    return "is not an address: it must begin with https:// or http://."
+
+
+def _is_path(value: t.Any) -> bool:
+    """Return whether a journal is certainly meant as a path, and not as all artifacts of a job."""
+    if not isinstance(value, str) or is_journal_text(value):
+        return False
+    path = value.strip()
+    return not path.startswith(("[", "{")) and "\n" not in path
+
+
+def _check_journal(value: t.Any, run: Run) -> str:
+    if run.entry_point != "restore":
+        return ""
+    journal = choose_document(value, run.host)
+    if not journal:
+        if isinstance(value, Mapping):
+            return f"has no journal for the host {run.host}."
+        return "is empty: set it to the path of the journal to restore from, or to its records."
+    if run.has_files and _is_path(value) and not os.path.exists(journal):
+        return f"is {show_value(value)}, and there is no such file."
+    return ""
+
+
+def _at_least(lowest: float, highest: float | None = None) -> Check:
+    return functools.partial(_check_number, lowest=lowest, highest=highest)
+
+
+# The checks of the variables, by their names without the prefix of the role.
+BOUNDS: Mapping[str, Check] = {
+    # Numbers
+    "api_timeout": _at_least(1, _DAY),
+    "delay": _at_least(0, _DAY),
+    "max_changes": _at_least(0),
+    "max_failures": _at_least(1),
+    "max_hosts": _at_least(1),
+    "max_share": _check_fraction,
+    "min_sightings": _at_least(1),
+    "progress_every": _at_least(0),
+    "retries": _at_least(0),
+    # Durations
+    "full_every": _check_duration,
+    "known_for": _check_duration,
+    "log_since": _check_duration,
+    "min_age": _check_duration,
+    "purge_age": _check_duration,
+    "quiet": _check_duration,
+    "stale_min_age": _check_duration,
+    "stuck_min_age": _check_duration,
+    "unconfirmed_min_age": _check_duration,
+    "unknown_min_age": _check_duration,
+    # What is examined, changed or restored. An empty name would mean everything.
+    "consumers": _require_names,
+    "hosts": _require_names,
+    "projects": _require_names,
+    "restore_consumers": _require_names,
+    "restore_providers": _require_names,
+    "shard": _check_shard,
+    # Files
+    "ca_cert": _check_file_to_read,
+    "client_cert": _check_file_to_read,
+    "client_key": _check_file_to_read,
+    "journal": _check_journal,
+    "metrics_path": _check_metrics_path,
+    "output_dir": _check_output_dir,
+    "state": _check_file_to_write,
+    # Names and commands
+    "api_host": _require_text,
+    "backup_path": _require_text,
+    "container_engine": _require_text,
+    "host": _require_text,
+    "instances_path": _require_text,
+    "notify_url": _check_url,
+    "nova_manage": _require_text,
+    "quarantine_path": _require_text,
+    "uri": _require_text,
+    "virsh": _require_text,
+}

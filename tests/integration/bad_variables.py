@@ -1,0 +1,672 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Wrong variables, and the sentence about each: a table for the unit and the integration tests."""
+
+from __future__ import annotations
+
+import typing as t
+
+
+class Bad(t.NamedTuple):
+    """One wrong input.
+
+    run: a playbook, or a role with its entry point, such as `hypervisor_cleanup purge`.
+    given: what follows `-e` on the command line.
+    sentence: a part of the message.
+    """
+
+    run: str
+    given: str
+    sentence: str
+
+
+LONG = "x" * 10_000
+UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+# The first row of each part is run as a user would in `make test`, the others in `make test-all`.
+BAD: t.Mapping[str, tuple[Bad, ...]] = {
+    "a name that is no variable": (
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_host=compute-1",
+            "orphan_cleanup_host is not a variable of the role orphan_cleanup; "
+            "did you mean orphan_cleanup_hosts? Nothing was changed.",
+        ),
+        Bad(
+            "cleanup_orphans", "orphan_cleanup_consumer=x", "did you mean orphan_cleanup_consumers?"
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_project=x", "did you mean orphan_cleanup_projects?"),
+        Bad("cleanup_orphans", "orphan_cleanup_kind=x", "did you mean orphan_cleanup_kinds?"),
+        Bad("cleanup_orphans", "orphan_cleanup_max_change=5", "mean orphan_cleanup_max_changes?"),
+        Bad("cleanup_orphans", "orphan_cleanup_Hosts=x", "did you mean orphan_cleanup_hosts?"),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_exclude_consumer=x",
+            "orphan_cleanup_exclude_consumers?",
+        ),
+        Bad(
+            "cleanup_orphans", "orphan_cleanup_remediate_kind=x", "orphan_cleanup_remediate_kinds?"
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_plans=x", "did you mean orphan_cleanup_plan?"),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_frobnicate=x",
+            "orphan_cleanup_frobnicate is not a variable of the role orphan_cleanup. Nothing",
+        ),
+        Bad("detect_orphans", "orphan_cleanup_output=x", "did you mean orphan_cleanup_output_dir?"),
+        Bad(
+            "restore_allocations",
+            "orphan_cleanup_journals=x",
+            "did you mean orphan_cleanup_journal?",
+        ),
+        Bad(
+            "heal_allocations",
+            "orphan_cleanup_nova_manag=x",
+            "did you mean orphan_cleanup_nova_manage?",
+        ),
+        Bad(
+            "cleanup_orphans", "{orphan_cleanup: {hosts: [a]}}", "its variables begin with orphan_"
+        ),
+        Bad("cleanup_orphans", "orphan-cleanup-hosts=a", "did you mean orphan_cleanup_hosts?"),
+        Bad("cleanup_orphans", "{orphan_cleanup_: 1}", "orphan_cleanup_ is not a variable"),
+        Bad("decommission_host", "host_decommission_targets=c", "mean host_decommission_target?"),
+        Bad("decommission_host", "host_decommission_stage=check", "mean host_decommission_stages?"),
+        Bad("hypervisor_cleanup detect", "hypervisor_cleanup_hosst=c", "hypervisor_cleanup_host?"),
+        Bad("hypervisor_cleanup purge", "hypervisor_cleanup_purge_ages=c", "cleanup_purge_age?"),
+        Bad(
+            "orphan_cleanup report", "orphan_cleanup_report_format=html", "cleanup_report_formats?"
+        ),
+    ),
+    "a prefix with one mistake": (
+        Bad(
+            "cleanup_orphans",
+            "orphan_clenaup_hosts=compute-1",
+            "did you mean orphan_cleanup_hosts?",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphans_cleanup_hosts=compute-1",
+            "did you mean orphan_cleanup_hosts?",
+        ),
+        Bad(
+            "cleanup_orphans", "orphan_cleanp_hosts=compute-1", "did you mean orphan_cleanup_hosts?"
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleenup_hosts=compute-1",
+            "did you mean orphan_cleanup_hosts?",
+        ),
+        Bad(
+            "cleanup_orphans", "rphan_cleanup_hosts=compute-1", "did you mean orphan_cleanup_hosts?"
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanups_hosts=compute-1",
+            "did you mean orphan_cleanup_hosts?",
+        ),
+        Bad(
+            "cleanup_orphans", "orphan_cleanuphosts=compute-1", "did you mean orphan_cleanup_hosts?"
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan__cleanup_hosts=compute-1",
+            "did you mean orphan_cleanup_hosts?",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "ORPHAN_CLEANUP_HOSTS=compute-1",
+            "did you mean orphan_cleanup_hosts?",
+        ),
+        Bad(
+            "cleanup_orphans", "orphanCleanupHosts=compute-1", "did you mean orphan_cleanup_hosts?"
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_clean_up_hosts=compute-1",
+            "did you mean orphan_cleanup_hosts?",
+        ),
+        Bad(
+            "decommission_host",
+            "host_decomission_target=c",
+            "did you mean host_decommission_target?",
+        ),
+        Bad(
+            "decommission_host",
+            "host_decommision_target=c",
+            "did you mean host_decommission_target?",
+        ),
+        # A variable of another role.
+        Bad(
+            "cleanup_orphans", "host_decommision_target=c", "did you mean host_decommission_target?"
+        ),
+        Bad("cleanup_orphans", "hypervisors_cleanup_remove=c", "mean hypervisor_cleanup_remove?"),
+        Bad("decommission_host", "orphan_cleanup_host=c", "did you mean orphan_cleanup_hosts?"),
+        Bad("hypervisor_cleanup main", "hypervisor_clenup_host=c", "mean hypervisor_cleanup_host?"),
+    ),
+    "a name that is internal": (
+        Bad(
+            "cleanup_orphans",
+            "_orphan_cleanup_output_dir=/tmp",
+            "_orphan_cleanup_output_dir is internal to the role orphan_cleanup and cannot be set; "
+            "did you mean orphan_cleanup_output_dir?",
+        ),
+        Bad("cleanup_orphans", "_orphan_cleanup_run=x", "_orphan_cleanup_run is internal"),
+        Bad(
+            "decommission_host",
+            "_host_decommission_stages=delete",
+            "_host_decommission_stages is internal",
+        ),
+        Bad(
+            "hypervisor_cleanup main",
+            "_hypervisor_cleanup_read=x",
+            "_hypervisor_cleanup_read is internal",
+        ),
+    ),
+    "a scope that would mean everything": (
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_hosts=",
+            "orphan_cleanup_hosts has an empty name. Leave the variable out, or write [], if you "
+            "mean all.",
+        ),
+        Bad("cleanup_orphans", "{orphan_cleanup_hosts: null}", "orphan_cleanup_hosts is null"),
+        Bad("cleanup_orphans", "{orphan_cleanup_hosts: ~}", "orphan_cleanup_hosts is null"),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_hosts: [""]}',
+            "orphan_cleanup_hosts has an empty name",
+        ),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_hosts: [" "]}',
+            "orphan_cleanup_hosts has an empty name",
+        ),
+        Bad(
+            "cleanup_orphans", "{orphan_cleanup_hosts: [a, null]}", "orphan_cleanup_hosts has null"
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_hosts=[]", "orphan_cleanup_hosts is the text '[]'"),
+        Bad("cleanup_orphans", "orphan_cleanup_hosts=a,", "orphan_cleanup_hosts has an empty name"),
+        Bad("cleanup_orphans", "orphan_cleanup_hosts='a, b'", "orphan_cleanup_hosts has ' b'"),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_consumers: [""]}',
+            "orphan_cleanup_consumers has an empty",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_consumers: null}",
+            "orphan_cleanup_consumers is null",
+        ),
+        Bad(
+            "cleanup_orphans", "{orphan_cleanup_projects: null}", "orphan_cleanup_projects is null"
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_projects=",
+            "orphan_cleanup_projects has an empty name",
+        ),
+        Bad("cleanup_orphans", "{orphan_cleanup_shard: null}", "orphan_cleanup_shard is null"),
+        Bad("cleanup_orphans", "orphan_cleanup_shard=", "orphan_cleanup_shard is an empty text"),
+        Bad("cleanup_orphans", "orphan_cleanup_shard=9/8", "orphan_cleanup_shard is '9/8'"),
+        Bad("cleanup_orphans", "orphan_cleanup_shard=two", "orphan_cleanup_shard is 'two'"),
+        Bad(
+            "restore_allocations",
+            '{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_restore_consumers: [""]}',
+            "orphan_cleanup_restore_consumers has an empty name",
+        ),
+        Bad(
+            "restore_allocations",
+            "{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_restore_providers: null}",
+            "orphan_cleanup_restore_providers is null",
+        ),
+    ),
+    "a value of another type": (
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_max_changes=many",
+            "orphan_cleanup_max_changes is 'many', which is not a whole number.",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_max_changes: yes}",
+            "is true, which is not a whole number",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_max_changes: [1]}",
+            "is a list, which is not a whole",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_max_changes: null}",
+            "orphan_cleanup_max_changes is null",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_max_changes=",
+            "is an empty text, which is not a whole",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_max_changes=1.5",
+            "is '1.5', which is not a whole number",
+        ),
+        Bad(
+            "cleanup_orphans",
+            f"orphan_cleanup_max_changes={LONG}",
+            "…' (10000 characters), which is not",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_max_share=few", "is 'few', which is not a number"),
+        Bad("cleanup_orphans", "{orphan_cleanup_max_share: on}", "is true, which is not a number"),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_hosts: {a: b}}",
+            "is a dictionary, which is not a list",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_hosts: [{a: b}]}",
+            "orphan_cleanup_hosts has a dictionary",
+        ),
+        Bad("cleanup_orphans", "{orphan_cleanup_hosts: [[a]]}", "orphan_cleanup_hosts has a list"),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_hosts: [no]}",
+            "has false, which is not a text: put a text",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_hosts: [2026-01-01]}",
+            "has the date 2026-01-01, which",
+        ),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_hosts: ["a\\nb"]}',
+            "has 'a\\nb', which has an invisible",
+        ),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_hosts: ["\\u202ecompute-1"]}',
+            "has '\\u202ecompute-1', which has an invisible character",
+        ),
+        Bad("cleanup_orphans", "{orphan_cleanup_hosts: true}", "is true, which is not a list"),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_region_name: no}",
+            "is false, which is not a text: put",
+        ),
+        Bad(
+            "cleanup_orphans", "{orphan_cleanup_region_name: [a]}", "is a list, which is not a text"
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_notify_required=maybe", "neither true nor false"),
+        Bad("cleanup_orphans", "orphan_cleanup_validate_certs=jein", "neither true nor false"),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_auth=secret-text",
+            "orphan_cleanup_auth is not a dictionary.",
+        ),
+        Bad(
+            "cleanup_orphans", "{orphan_cleanup_output_dir: [a]}", "is a list, which is not a path"
+        ),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_output_dir: "a\\u0000b"}',
+            "it has a control character",
+        ),
+        Bad(
+            "cleanup_orphans",
+            'orphan_cleanup_exclude_consumers=["a"',
+            "orphan_cleanup_exclude_consumers is the text '[\"a\"', which is not a JSON list",
+        ),
+        Bad(
+            "decommission_host",
+            "host_decommission_max_hosts=all",
+            "is 'all', which is not a whole number",
+        ),
+        Bad("hypervisor_cleanup main", "{hypervisor_cleanup_become: 7}", "neither true nor false"),
+        Bad(
+            "hypervisor_cleanup main",
+            "{hypervisor_cleanup_virsh: [a]}",
+            "is a list, which is not a text",
+        ),
+    ),
+    "a value that is no choice": (
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_remediate_kinds=deleted_servers",
+            "orphan_cleanup_remediate_kinds has 'deleted_servers', which is not a known value; "
+            "did you mean deleted_server?",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_kinds=wrong_host",
+            "orphan_cleanup_kinds has 'wrong_host'",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_kinds=everything", "is not one of deleted_server, "),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_kinds=",
+            "is an empty text, which is not a list: write []",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_kinds='extra_host, wrong_owner'",
+            "not wrong_owner: leave",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_remediate_kinds=stuck_migration",
+            "has 'stuck_migration', which is not",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_remediate_kinds: null}",
+            "orphan_cleanup_remediate_kinds is null",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_mode=fast",
+            "is 'fast', which is not one of full, incremental",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_mode=Full", "did you mean full?"),
+        Bad("cleanup_orphans", "{orphan_cleanup_mode: null}", "orphan_cleanup_mode is null"),
+        Bad("cleanup_orphans", "orphan_cleanup_fail_on=finding", "did you mean findings?"),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_report_formats=pdf",
+            "is not one of json, html, markdown",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_report_formats=htm", "did you mean html?"),
+        Bad("cleanup_orphans", "orphan_cleanup_notify_format=Slack", "did you mean slack?"),
+        Bad("cleanup_orphans", "orphan_cleanup_interface=admins", "did you mean admin?"),
+        Bad(
+            "decommission_host",
+            "host_decommission_stages='disable, clean'",
+            "is not clean: leave out",
+        ),
+        Bad(
+            "decommission_host",
+            "host_decommission_stages=drain",
+            "is not one of check, disable, clean",
+        ),
+        Bad(
+            "hypervisor_cleanup main",
+            "hypervisor_cleanup_remediate_kinds=leftover",
+            "leftover_domain",
+        ),
+    ),
+    "a number out of bounds": (
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_max_share=10",
+            "orphan_cleanup_max_share is 10, and must be a fraction from 0 to 1: if 10 % is meant, "
+            "write 0.1.",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_max_share=-0.1", "is -0.1, and must be a fraction"),
+        Bad("cleanup_orphans", "orphan_cleanup_max_share=nan", "is nan, and must be a fraction"),
+        Bad("cleanup_orphans", "orphan_cleanup_max_share=1000", "write 0.1 for 10 %."),
+        Bad("cleanup_orphans", "orphan_cleanup_max_changes=-1", "is -1, and must be 0 or more."),
+        Bad("cleanup_orphans", "orphan_cleanup_max_failures=0", "is 0, and must be 1 or more."),
+        Bad("cleanup_orphans", "orphan_cleanup_max_failures=-5", "is -5, and must be 1 or more."),
+        Bad("cleanup_orphans", "orphan_cleanup_min_sightings=0", "is 0, and must be 1 or more."),
+        Bad("cleanup_orphans", "orphan_cleanup_progress_every=-1", "is -1, and must be 0 or more."),
+        Bad(
+            "cleanup_orphans", "orphan_cleanup_api_timeout=0", "is 0, and must be from 1 to 86400."
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_api_timeout=-3",
+            "is -3, and must be from 1 to 86400.",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_api_timeout=9999999999", "must be from 1 to 86400."),
+        Bad("decommission_host", "host_decommission_max_hosts=0", "is 0, and must be 1 or more."),
+        Bad(
+            "decommission_host", "host_decommission_max_changes=-1", "is -1, and must be 0 or more."
+        ),
+        Bad("hypervisor_cleanup main", "hypervisor_cleanup_delay=-1", "must be from 0 to 86400."),
+        Bad("hypervisor_cleanup main", "hypervisor_cleanup_max_changes=-1", "must be 0 or more."),
+    ),
+    "a duration": (
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_min_age=1w",
+            "orphan_cleanup_min_age is '1w', which is not a duration: write seconds or a number "
+            "with s, m, h or d, such as 90s, 15m, 24h or 7d.",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_min_age=1:00", "orphan_cleanup_min_age is '1:00'"),
+        Bad("cleanup_orphans", "{orphan_cleanup_min_age: yes}", "is true, which is not a text"),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_min_age: 2026-01-01}",
+            "is '2026-01-01', which is not",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_unknown_min_age=-1h",
+            "orphan_cleanup_unknown_min_age is '-1h'",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_unconfirmed_min_age=x",
+            "cleanup_unconfirmed_min_age is 'x'",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_stuck_min_age=1.5h",
+            "orphan_cleanup_stuck_min_age is '1.5h'",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_stale_min_age='1 day'",
+            "cleanup_stale_min_age is '1 day'",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_full_every=",
+            "orphan_cleanup_full_every is an empty text",
+        ),
+        Bad(
+            "cleanup_orphans", "orphan_cleanup_known_for=soon", "orphan_cleanup_known_for is 'soon'"
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_min_age=99999999d", "which is more than 100 years"),
+        Bad("cleanup_orphans", "orphan_cleanup_min_age=1Ⅷ", "orphan_cleanup_min_age is '1Ⅷ'"),
+        Bad(
+            "decommission_host", "host_decommission_min_age=1H", "host_decommission_min_age is '1H'"
+        ),
+        Bad(
+            "hypervisor_cleanup purge",
+            "hypervisor_cleanup_purge_age=old",
+            "cleanup_purge_age is 'old'",
+        ),
+        Bad(
+            "hypervisor_cleanup main",
+            "hypervisor_cleanup_log_since=ever",
+            "cleanup_log_since is 'ever'",
+        ),
+    ),
+    "a file or an address": (
+        Bad("cleanup_orphans", "orphan_cleanup_output_dir=", "orphan_cleanup_output_dir is empty"),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_output_dir: null}",
+            "orphan_cleanup_output_dir is null",
+        ),
+        Bad(
+            "cleanup_orphans", "orphan_cleanup_output_dir=' '", "orphan_cleanup_output_dir is empty"
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_output_dir=/etc/hostname",
+            "is a file and not a folder",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_output_dir=/etc/hostname/x",
+            "is a file and not a folder",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_metrics_path=/tmp/x.txt", "must end in .prom"),
+        Bad("cleanup_orphans", "orphan_cleanup_metrics_path=/tmp", "must end in .prom"),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_metrics_path=/nowhere/x.prom",
+            "folder /nowhere does not exist",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_state=/tmp",
+            "is '/tmp', which is a folder and not a file",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_ca_cert=/nowhere/ca.pem",
+            "and there is no such file.",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_client_key=/tmp", "and there is no such file."),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_notify_url=hooks.example",
+            "orphan_cleanup_notify_url is not an",
+        ),
+        Bad(
+            "restore_allocations",
+            "orphan_cleanup_max_changes=5",
+            "orphan_cleanup_journal is empty: set it",
+        ),
+        Bad(
+            "restore_allocations",
+            "orphan_cleanup_journal=",
+            "orphan_cleanup_journal is empty: set it",
+        ),
+        Bad(
+            "restore_allocations",
+            "{orphan_cleanup_journal: null}",
+            "orphan_cleanup_journal is empty: set",
+        ),
+        Bad(
+            "restore_allocations",
+            "orphan_cleanup_journal=/nowhere/journal.jsonl",
+            "orphan_cleanup_journal is '/nowhere/journal.jsonl', and there is no such file.",
+        ),
+        Bad(
+            "restore_allocations",
+            "{orphan_cleanup_journal: {by_host: {}}}",
+            "orphan_cleanup_journal has no journal for the host localhost.",
+        ),
+        Bad(
+            "decommission_host",
+            "host_decommission_output_dir=",
+            "host_decommission_output_dir is empty",
+        ),
+        Bad(
+            "hypervisor_cleanup main",
+            "hypervisor_cleanup_output_dir=",
+            "cleanup_output_dir is empty",
+        ),
+        Bad(
+            "hypervisor_cleanup main",
+            "hypervisor_cleanup_instances_path=",
+            "instances_path is empty",
+        ),
+        Bad(
+            "hypervisor_cleanup main",
+            "hypervisor_cleanup_host=",
+            "hypervisor_cleanup_host is empty",
+        ),
+        Bad(
+            "heal_allocations", "orphan_cleanup_nova_manage=", "orphan_cleanup_nova_manage is empty"
+        ),
+    ),
+    "a required variable": (
+        Bad(
+            "decommission_host",
+            "host_decommission_max_hosts=1",
+            "host_decommission_target is required",
+        ),
+        Bad(
+            "host_decommission check",
+            "host_decommission_max_hosts=1",
+            "host_decommission_target is required",
+        ),
+        Bad(
+            "host_decommission delete",
+            "host_decommission_max_hosts=1",
+            "host_decommission_target is required",
+        ),
+    ),
+    "several at once": (
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_a1: 1, orphan_cleanup_a2: 1, orphan_cleanup_a3: 1, "
+            "orphan_cleanup_a4: 1, orphan_cleanup_a5: 1, orphan_cleanup_a6: 1, "
+            "orphan_cleanup_mode: x}",
+            "And 2 more. Nothing was changed.",
+        ),
+        Bad(
+            "detect_clouds",
+            "orphan_cleanup_cluods=north",
+            "did you mean orphan_cleanup_clouds?",
+        ),
+    ),
+}
+
+# These have no value before Ansible evaluates them, so only a run can show the sentence.
+TEMPLATES: tuple[Bad, ...] = (
+    Bad(
+        "cleanup_orphans",
+        '{orphan_cleanup_min_age: "{{ site_age }}"}',
+        "orphan_cleanup_min_age uses site_age, which is not defined.",
+    ),
+    Bad(
+        "cleanup_orphans",
+        '{orphan_cleanup_hosts: ["{{ a_host }}"]}',
+        "uses a_host, which is not defined.",
+    ),
+    Bad("cleanup_orphans", '{orphan_cleanup_max_changes: "{{ 1 + }}"}', "cannot be evaluated"),
+    Bad(
+        "cleanup_orphans",
+        "{orphan_cleanup_mode: \"{{ 'fu' ~ 'll!' }}\"}",
+        "orphan_cleanup_mode is 'full!'",
+    ),
+    Bad(
+        "cleanup_orphans",
+        "{orphan_cleanup_hosts: \"{{ [] + [''] }}\"}",
+        "orphan_cleanup_hosts has an empty",
+    ),
+    Bad(
+        "cleanup_orphans",
+        '{orphan_cleanup_min_age: !unsafe "{{ x }}"}',
+        "is '{{ x }}', which is not",
+    ),
+)
+
+# What follows `--limit` and `-i` on the command line, in place of `-e`.
+NO_HOSTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "cleanup_orphans",
+        ("--limit", "compute-1"),
+        "this playbook runs on localhost, which --limit 'compute-1'",
+    ),
+    (
+        "detect_orphans",
+        ("-i", "a,b,", "--limit", "a"),
+        "name what to examine in orphan_cleanup_hosts",
+    ),
+    (
+        "decommission_host",
+        ("--limit", "compute-1"),
+        "name what to examine in host_decommission_target",
+    ),
+    ("restore_allocations", ("--limit", "compute-1"), "runs on localhost"),
+    ("heal_allocations", ("--limit", "compute-1"), "runs on localhost"),
+    ("cleanup_clouds", (), "no host of the inventory matches 'clouds'; there is no inventory"),
+    ("detect_clouds", ("-i", "a,b,"), "or name others in orphan_cleanup_clouds"),
+    ("detect_clouds", ("-e", "orphan_cleanup_clouds="), "orphan_cleanup_clouds is empty"),
+    ("cleanup_hypervisor", (), "no host of the inventory matches 'compute'; there is no inventory"),
+    (
+        "cleanup_hypervisor",
+        ("-i", "a,b,", "--limit", "a", "-e", "hypervisor_cleanup_hosts=b"),
+        "--limit 'a' leaves out all hosts that match 'b'",
+    ),
+)

@@ -1,0 +1,280 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a user sees after a mistake in a variable: one sentence, a failure, and no request.
+
+The table is in `bad_variables.py`. The unit tests of `_role_variables` go through all of it, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import socket
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.automation import (
+    NEWEST,
+    OLDEST,
+    find_ansible_playbook,
+)
+from ansible_collections.osops.placement.tests.integration.bad_variables import (
+    BAD,
+    LONG,
+    NO_HOSTS,
+    TEMPLATES,
+    Bad,
+)
+from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, long
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_LINES = 15
+# Ansible shows the message of a task a second time, where the task failed.
+MAX_CHARACTERS = 2500
+
+
+class Cloud:
+    """An address at which a cloud could be. It sees whether anybody sends a request to it."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        port = self._socket.getsockname()[1]
+        self.environment = {
+            "OS_AUTH_URL": f"http://127.0.0.1:{port}",
+            "OS_USERNAME": "admin",
+            "OS_PASSWORD": "secret",
+            "OS_PROJECT_NAME": "admin",
+            "OS_CLIENT_CONFIG_FILE": "/nowhere/clouds.yaml",
+        }
+
+    def was_asked(self) -> bool:
+        return bool(select.select([self._socket], [], [], 0)[0])
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    cloud = Cloud()
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def ansible(cloud: Cloud, tmp_path: Path) -> Ansible:
+    return Ansible(ROOT, tmp_path, cloud.environment)
+
+
+def choose(rows: t.Sequence[Bad]) -> list[t.Any]:
+    """Return the rows, of which only the first is run in `make test`."""
+    return [rows[0], *(long(row) for row in rows[1:])]
+
+
+ROWS = [
+    *(row for rows in BAD.values() for row in choose(rows)),
+    *choose(TEMPLATES),
+]
+
+
+def write_play(folder: Path, role: str, entry_point: str) -> str:
+    """Write a play of a user with an entry point that no playbook has."""
+    task = {
+        "ansible.builtin.include_role": {
+            "name": f"osops.placement.{role}",
+            "tasks_from": entry_point,
+            "rolespec_validate": False,
+        }
+    }
+    play = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
+    path = folder / "play.json"
+    path.write_text(json.dumps([play]), encoding="utf-8")
+    return str(path)
+
+
+def run_playbook(
+    ansible: Ansible, playbook: str, *arguments: str, core: str = NEWEST
+) -> tuple[int, str]:
+    """Return the exit status and the output of ansible-playbook."""
+    done = subprocess.run(
+        [find_ansible_playbook(ansible, core), playbook, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ansible.folder,
+        env=ansible.environment,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def run_row(ansible: Ansible, row: Bad, core: str = NEWEST) -> tuple[int, str]:
+    role, _space, entry_point = row.run.partition(" ")
+    playbook = f"osops.placement.{role}"
+    if entry_point:
+        playbook = write_play(ansible.folder, role, entry_point)
+    extra = ["-e", row.given]
+    if role.endswith("_clouds"):
+        extra += ["-i", "north,", "-e", "orphan_cleanup_clouds=north"]
+    if "decommission" in role and "required" not in row.sentence:
+        extra += ["-e", "host_decommission_target=compute-1"]
+    return run_playbook(ansible, playbook, *extra, core=core)
+
+
+def assert_one_sentence(cloud: Cloud, output: str, sentence: str) -> None:
+    """Assert that the output ends with the sentence, briefly, and that no request was sent."""
+    (message,) = set(re.findall(r'"msg": (".*?[^\\]")[,}]', output))
+    assert sentence in json.loads(message)
+    from_error = output[re.search(r"^(\[ERROR\]|fatal:)", output, re.MULTILINE).start() :]
+    lines = from_error.partition("PLAY RECAP")[0].splitlines()
+    assert len(lines) <= MAX_LINES, output
+    assert sum(map(len, lines)) <= MAX_CHARACTERS, output
+    for wall in ("Traceback", "argument_spec", "secret", LONG):
+        assert wall not in output
+    assert not cloud.was_asked()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.run} {row.given[:60]}")
+def test_a_bad_variable_fails_with_one_sentence_before_any_request(
+    cloud: Cloud, ansible: Ansible, row: Bad
+) -> None:
+    status, output = run_row(ansible, row)
+
+    assert status == 2
+    assert_one_sentence(cloud, output, row.sentence)
+    assert not (ansible.folder / "orphan-cleanup").exists()
+
+
+OLD_ROWS = [
+    BAD["a name that is no variable"][0],
+    *(long(rows[0]) for rows in BAD.values()),
+    *(long(row) for row in BAD["a scope that would mean everything"][1:]),
+    *(long(row) for row in TEMPLATES),
+]
+
+
+@pytest.mark.parametrize("row", OLD_ROWS, ids=lambda row: f"{row.run} {row.given[:60]}")
+def test_the_sentence_is_the_same_with_the_oldest_ansible_core(
+    cloud: Cloud, ansible: Ansible, row: Bad
+) -> None:
+    status, output = run_row(ansible, row, OLDEST)
+
+    assert status == 2
+    assert_one_sentence(cloud, output, row.sentence)
+
+
+@pytest.mark.parametrize(
+    ("core", "playbook", "arguments", "sentence"),
+    [
+        (NEWEST, *NO_HOSTS[0]),
+        (OLDEST, *NO_HOSTS[5]),
+        *(long(core, *row) for row in NO_HOSTS for core in (NEWEST, OLDEST)),
+    ],
+)
+def test_a_playbook_without_hosts_fails(
+    cloud: Cloud,
+    ansible: Ansible,
+    core: str,
+    playbook: str,
+    arguments: tuple[str, ...],
+    sentence: str,
+) -> None:
+    status, output = run_playbook(ansible, f"osops.placement.{playbook}", *arguments, core=core)
+
+    assert status in (1, 4)
+    assert "Nothing was done: " in output
+    assert sentence in " ".join(output.split())
+    assert "Traceback" not in output and "PLAY [" not in output
+    assert not cloud.was_asked()
+
+
+@pytest.mark.parametrize("option", ["--syntax-check", long("--list-hosts"), long("--list-tasks")])
+def test_a_playbook_without_hosts_can_be_listed(ansible: Ansible, option: str) -> None:
+    status, output = run_playbook(ansible, "osops.placement.cleanup_clouds", option)
+
+    assert status == 0, output
+
+
+def test_every_way_to_set_a_variable_counts(cloud: Cloud, ansible: Ansible) -> None:
+    """A variable of the inventory, of a play, of include_vars, registered, or set as a fact."""
+    (ansible.folder / "included.yml").write_text("orphan_cleanup_included: 1", encoding="utf-8")
+    role = {"name": "osops.placement.orphan_cleanup", "rolespec_validate": False}
+    play = {
+        "hosts": "localhost",
+        "vars": {"orphan_cleanup_play": 1},
+        "tasks": [
+            {"ansible.builtin.include_vars": str(ansible.folder / "included.yml")},
+            {"ansible.builtin.set_fact": {"orphan_cleanup_set": 1}},
+            {"ansible.builtin.debug": {"msg": "x"}, "register": "orphan_cleanup_registered"},
+            {
+                "ansible.builtin.include_role": role,
+                "vars": {"orphan_cleanup_task": 1, "_orphan_cleanup_own": 1},
+            },
+        ],
+    }
+    inventory = ansible.folder / "inventory.ini"
+    inventory.write_text("localhost ansible_connection=local", encoding="utf-8")
+    run = ansible.play(play, arguments=("-i", str(inventory)))
+
+    assert run.status == 2
+    for name in ("included", "play", "registered", "set", "task"):
+        sentence = f"orphan_cleanup_{name} is not a variable of the role orphan_cleanup"
+        assert sentence in run.output
+    assert "If it is a variable of your own, rename it." in run.output
+    assert "_orphan_cleanup_own" not in run.output
+    assert not cloud.was_asked()
+
+
+@pytest.mark.parametrize(
+    ("folder", "playbook"),
+    [
+        ("playbooks", "cleanup_orphans.yml"),
+        long(".", "playbooks/cleanup_orphans.yml"),
+        long("/", str(ROOT / "playbooks" / "cleanup_orphans.yml")),
+    ],
+)
+@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
+def test_a_playbook_of_a_clone_finds_the_roles_from_anywhere(
+    ansible: Ansible, folder: str, playbook: str, core: str
+) -> None:
+    """The role is found, because it is the role that refuses the variable."""
+    environment = {**ansible.environment}
+    del environment["ANSIBLE_COLLECTIONS_PATH"]
+    given = ["--check", "-e", "orphan_cleanup_host=compute-1"]
+    done = subprocess.run(
+        [find_ansible_playbook(ansible, core), playbook, *given],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT / folder,
+        env=environment,
+    )
+
+    assert "did you mean orphan_cleanup_hosts?" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("core", [long(NEWEST), long(OLDEST)])
+def test_texts_of_the_command_line_are_lists_and_truth_values(
+    cloud: Cloud, ansible: Ansible, core: str
+) -> None:
+    """`NAME=VALUE` always gives a text. The run gets as far as the cloud, which is gone."""
+    cloud.close()
+    given = {
+        "orphan_cleanup_report_formats": "html",
+        "orphan_cleanup_notify_required": "false",
+        "orphan_cleanup_notify_url": f"{cloud.environment['OS_AUTH_URL']}/hook",
+        "orphan_cleanup_min_age": "",
+    }
+    extra = [f"-e{name}={value}" for name, value in given.items()]
+    _status, output = run_playbook(ansible, "osops.placement.detect_orphans", *extra, core=core)
+
+    assert "The notification was not delivered" in output, output
+    assert "can only concatenate" not in output and "Conditional result" not in output
+    assert "Nothing was changed" not in output

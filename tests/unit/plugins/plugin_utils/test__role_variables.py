@@ -1,0 +1,214 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The variables of the roles: every row of the table of bad ones, and what must be accepted."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.osops.placement.plugins.modules import validate_variables
+from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
+    OTHER_VARIABLES,
+    ROLES,
+    find_faults,
+    format_faults,
+    read_names,
+    read_options,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._run import (
+    build_artifacts,
+    build_journal_artifact,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import BOUNDS, Run
+from ansible_collections.osops.placement.tests.integration.bad_variables import BAD, LONG, Bad
+
+ROOT = Path(__file__).parents[4]
+ENTRY_POINTS = {
+    "cleanup_orphans": ("orphan_cleanup", "main"),
+    "cleanup_clouds": ("orphan_cleanup", "main"),
+    "detect_orphans": ("orphan_cleanup", "detect"),
+    "detect_clouds": ("orphan_cleanup", "detect"),
+    "restore_allocations": ("orphan_cleanup", "restore"),
+    "heal_allocations": ("orphan_cleanup", "heal"),
+    "decommission_host": ("host_decommission", "main"),
+    "cleanup_hypervisor": ("hypervisor_cleanup", "main"),
+}
+ROWS = [row for rows in BAD.values() for row in rows]
+NO_OPTIONS: dict[str, t.Any] = {}
+
+
+def parse_extra_variables(given: str) -> dict[str, t.Any]:
+    """Return what Ansible makes of the text that follows `-e`."""
+    if given.startswith("{"):
+        return t.cast("dict[str, t.Any]", yaml.safe_load(given))
+    name, _equals, value = given.partition("=")
+    return {name: value if value.startswith("[") else " ".join(shlex.split(value))}
+
+
+def validate(
+    role: str, variables: dict[str, t.Any], entry_point: str = "main", extra: bool = True
+) -> list[str]:
+    """Return the faults of a run with these variables and the defaults of the role."""
+    path = ROOT / "roles" / role / "defaults" / "main.yml"
+    defaults = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if role == "hypervisor_cleanup":
+        defaults["hypervisor_cleanup_host"] = "localhost"
+    defined = {**defaults, **variables}
+    values = {name: defined[name] for name in read_options(role) if name in defined}
+    run = Run(entry_point, "localhost", has_files=True)
+    return find_faults(role, defined, variables if extra else (), values, run)
+
+
+def find_row_faults(row: Bad) -> list[str]:
+    run = ENTRY_POINTS.get(row.run) or row.run.split()
+    variables = parse_extra_variables(row.given)
+    if run[0] == "host_decommission" and "required" not in row.sentence:
+        variables.setdefault("host_decommission_target", "compute-1")
+    return validate(run[0], variables, run[1])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.run} {row.given[:60]}")
+def test_a_bad_variable_is_one_sentence(row: Bad) -> None:
+    faults = find_row_faults(row)
+    message = format_faults(faults)
+
+    assert row.sentence in message
+    assert row.run == "restore_allocations" or len(faults) == 1 or "more" in row.sentence, faults
+    assert "\n" not in message and len(message) < 700
+    assert message.endswith(" Nothing was changed.")
+    assert "secret" not in message and LONG not in message
+
+
+def test_the_table_is_as_long_as_promised() -> None:
+    assert len({row[:2] for row in ROWS}) >= 150
+    assert {row.run for row in ROWS} >= {"cleanup_orphans", "decommission_host", *ENTRY_POINTS} - {
+        "cleanup_clouds",
+        "cleanup_hypervisor",
+    }
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_defaults_are_accepted(role: str) -> None:
+    variables = {"host_decommission_target": "compute-1"} if role == "host_decommission" else {}
+
+    assert validate(role, variables) == []
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"orphan_cleanup_min_age": None, "orphan_cleanup_stale_min_age": ""},
+        {"orphan_cleanup_hosts": []},
+        {"orphan_cleanup_hosts": "compute-1,compute-2", "orphan_cleanup_kinds": "extra_host"},
+        {"orphan_cleanup_hosts": [12345], "orphan_cleanup_min_age": 90},
+        {"orphan_cleanup_report_formats": "html"},
+        {"orphan_cleanup_notify_required": "false", "orphan_cleanup_validate_certs": "no"},
+        {"orphan_cleanup_max_changes": "0", "orphan_cleanup_max_share": "1"},
+        {"orphan_cleanup_max_share": 0, "orphan_cleanup_progress_every": 0},
+        {"orphan_cleanup_api_timeout": "120", "orphan_cleanup_shard": "2/8"},
+        {"orphan_cleanup_cloud": {"auth": {"password": "x"}}, "orphan_cleanup_auth": {"a": "b"}},
+        {"orphan_cleanup_auth": '{"auth_url": "x"}', "orphan_cleanup_auth_type": None},
+        {"orphan_cleanup_metrics_path": "/tmp/x.prom", "orphan_cleanup_output_dir": "/tmp/a/b"},
+        {
+            "orphan_cleanup_metrics_path": None,
+            "orphan_cleanup_state": "",
+            "orphan_cleanup_select": None,
+        },
+        {"orphan_cleanup_exclude_consumers": '["a"]'},
+        {"orphan_cleanup_exclude_providers": [{"name": "x", "until": "2026-12-31"}, "y"]},
+        {"orphan_cleanup_notify_url": "https://hooks.example/x", "orphan_cleanup_plan": ""},
+        {
+            "orphan_cleanup_clouds": "north",
+            "hypervisor_cleanup_hosts": "c",
+            "orphan_cleanup_run": {},
+        },
+        {"_orphan_cleanup_one_of_many": True, "awx_job_id": 1, "tower_job_id": 1},
+        # Of the user, and not of a role.
+        {"host_decommissioned": True, "host_decommissioned_at": "2026"},
+        {"orphaned_cleanup": 1, "cleanup_hosts": 1, "hypervisor": 1, "orphan_cleaner_hosts": 1},
+        {"host_decommission_target": "a", "hypervisor_cleanup_remove": ["nvram"]},
+    ],
+    ids=str,
+)
+def test_good_variables_are_accepted(variables: dict[str, t.Any]) -> None:
+    assert validate("orphan_cleanup", variables) == []
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        '{"orphan_cleanup_journal": []}',
+        "a\nb",
+        [],
+        [{"a": 1}],
+        {"by_host": {"host localhost": "/etc"}},
+    ],
+    ids=str,
+)
+def test_a_journal_may_be_more_than_a_path(journal: t.Any) -> None:
+    faults = validate("orphan_cleanup", {"orphan_cleanup_journal": journal}, "restore")
+
+    assert faults == [] or journal == []
+
+
+def test_a_variable_of_the_users_own_is_to_be_renamed() -> None:
+    """Names that are registered, set or in the inventory are no mistakes of the command line."""
+    (fault,) = validate("orphan_cleanup", {"orphan_cleanup_result": 1}, extra=False)
+
+    assert fault.startswith("orphan_cleanup_result is not a variable of the role orphan_cleanup.")
+    assert fault.endswith("If it is a variable of your own, rename it.")
+
+
+def test_internal_variables_are_refused_only_where_they_would_win() -> None:
+    for name in ("_orphan_cleanup_run", "orphan_cleanup"):
+        assert validate("orphan_cleanup", {name: 1}, extra=False) == []
+
+
+def test_what_is_no_text_is_no_name_of_a_variable() -> None:
+    assert find_faults("orphan_cleanup", [1, None, "x"], (), NO_OPTIONS, Run()) == []
+
+
+def test_the_other_variables_are_those_of_playbooks_and_artifacts() -> None:
+    names = {name for names in OTHER_VARIABLES.values() for name in names}
+    playbooks = [path.read_text(encoding="utf-8") for path in ROOT.glob("playbooks/*.yml")]
+    used = set()
+    for text in playbooks:
+        used |= set(re.findall(r"require_hosts', (\w+) \| default", text))
+        used |= set(re.findall(r"^ +(_\w+_one_of_many): true$", text, re.MULTILINE))
+    exported = {**build_artifacts({}, output_dir="", check_mode=False)}
+    exported.update(build_journal_artifact([]))
+
+    assert names == used | {name for name in exported if name not in read_options("orphan_cleanup")}
+
+
+def test_the_documentation_lists_the_roles_and_the_other_variables() -> None:
+    documented = yaml.safe_load(validate_variables.DOCUMENTATION)
+
+    assert tuple(documented["options"]["role"]["choices"]) == ROLES
+    for role in ROLES:
+        assert f"V({role}_)" in validate_variables.DOCUMENTATION
+        for name in OTHER_VARIABLES[role]:
+            assert name.startswith("_") or f"V({name})" in validate_variables.DOCUMENTATION
+        assert read_names(role) > set(OTHER_VARIABLES[role])
+
+
+def test_every_bound_is_of_a_variable() -> None:
+    known = {name.removeprefix(f"{role}_") for role in ROLES for name in read_options(role)}
+
+    assert set(BOUNDS) <= known
+
+
+def test_every_duration_and_number_has_a_bound() -> None:
+    for role in ROLES:
+        for name, option in read_options(role).items():
+            short = name.removeprefix(f"{role}_")
+            if option["type"] in ("int", "float") or short.endswith("_age"):
+                assert short in BOUNDS, name
