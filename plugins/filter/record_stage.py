@@ -28,6 +28,7 @@ options:
       - planned
       - confirmed
       - remediated
+      - interrupted
       - reported
     required: true
   result:

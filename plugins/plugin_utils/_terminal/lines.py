@@ -34,6 +34,9 @@ SUBJECT_COLUMN = 38
 # How many entries are shown that would be changed, and how many of those that are not changed.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
+# The widest line of a sentence; a table may be wider.
+MAX_PROSE = 120
+
 # The longest label has 7 characters.
 _LABEL_WIDTH = 9
 
@@ -128,6 +131,11 @@ def format_field(label: str, text: str, width: int) -> list[str]:
 
 def wrap_text(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def get_prose_width(width: int) -> int:
+    """Return the width for sentences, which are hard to read on a very wide terminal."""
+    return min(width, MAX_PROSE)
 
 
 def wrap_path(text: str, width: int) -> list[str]:
