@@ -30,6 +30,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     lines,
     terminal,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import format_undo
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
@@ -51,6 +52,8 @@ ARGUMENT_SPEC = {
     "summary": {"type": "path"},
     "journal": {"type": "path"},
     "failure": {"type": "str", "default": ""},
+    "fail": {"type": "bool"},
+    "results": {"type": "list", "elements": "dict"},
     "terminal": {"type": "bool", "default": True},
     "formats": {"type": "list", "elements": "str", "choices": list(FORMAT_NAMES), "default": []},
     "output_dir": {"type": "path"},
@@ -78,7 +81,7 @@ class ActionModule(ReportActionModule):
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(
             argument_spec=ARGUMENT_SPEC,
-            required_one_of=[SHOWN],
+            required_one_of=[(*SHOWN, "fail", "results")],
             required_by=REQUIRED_BY,
         )
         self._task_vars = task_vars
@@ -101,6 +104,9 @@ class ActionModule(ReportActionModule):
                 failure=options["failure"],
             )
             result["reports"] = self._write_reports(report, options)
+        # At the end, so that everything else was shown and written before.
+        if options["fail"] and options["failure"]:
+            return {"changed": False, "failed": True, "msg": options["failure"]}
         return result
 
     def _draw(
@@ -116,6 +122,7 @@ class ActionModule(ReportActionModule):
             drawn += changes.format_remediation(
                 documents["remediation"], options["journal"], width, documents["findings"]
             )
+            drawn += format_undo(documents["remediation"], options["journal"] or "")
         prose = lines.get_prose_width(width)
         if documents["hosts"]:
             for host in documents["hosts"]["hosts"]:
@@ -124,6 +131,10 @@ class ActionModule(ReportActionModule):
             drawn += hosts.format_guests(documents["guests"], options["guests"], kinds or (), prose)
         if documents["summary"]:
             drawn += clouds.format_summary(documents["summary"], options["summary"], prose)
+        drawn += changes.format_results(options["results"] or (), prose)
+        # Ansible itself shows the message of a task that fails.
+        if options["failure"] and not options["fail"]:
+            drawn += changes.format_failure(options["failure"], prose)
         print_lines(drawn)
 
     def _read_complaints(self, option: t.Any) -> list[t.Any]:

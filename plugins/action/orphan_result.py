@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report_files impo
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._run import (
     SEVERITIES,
+    UNSOUND,
     build_artifacts,
     determine_status,
 )
@@ -38,6 +39,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import c
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
     format_ending,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    get_prose_width,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -207,7 +211,13 @@ class ActionModule(ReportActionModule):
         except (AnsibleError, InvalidInput) as error:
             trouble = str(error)
         message = " ".join(filter(None, (self._status.message, trouble)))
-        print_lines(format_ending(self._describe_ending(options, bool(message)), width))
+        ended: list[str] = []
+        # Ansible itself shows the message of a task that fails.
+        if self._status.failure and not message:
+            ended += changes.format_failure(self._status.failure, get_prose_width(width))
+        is_broken = bool(self._status.failure or trouble or self._status.outcome == UNSOUND)
+        ended += format_ending(self._describe_ending(options, is_broken))
+        print_lines(ended)
         result = {"changed": False}
         if message:
             return {**result, "failed": True, "msg": message}

@@ -119,6 +119,13 @@ options:
     type: bool
     default: false
     version_added: 2.0.0
+  show:
+    description:
+      - Whether to show each change of the plan on the terminal, in one line. Names come from
+        O(findings), or from C(findings.json) in O(output_dir) if the plan was made of it.
+    type: bool
+    default: false
+    version_added: 2.0.0
 notes:
   - With a local connection, this module runs in the process of Ansible itself, which saves the time
     to start another one. It is sent to the host as any module is if O(plan) is the plan itself, or
@@ -413,7 +420,9 @@ def _check_output_dir(module: AnsibleModule, result: dict[str, t.Any]) -> dict[s
     result = {**result, "output_lost": sentence}
     if module.params["require_durable_output"] and not module.check_mode:
         return {**result, "failed": True, "msg": describe_refusal(path, reason)}
-    module.warn(sentence)
+    # In check mode nothing is changed, and so there is no journal.
+    if not module.check_mode:
+        module.warn(sentence)
     return result
 
 
@@ -544,6 +553,8 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "dest": {"type": "path"},
         "output_dir": {"type": "path"},
         "require_durable_output": {"type": "bool", "default": False},
+        # The action plugin shows it.
+        "show": {"type": "bool", "default": False},
     }
 
 

@@ -64,7 +64,8 @@ options:
     elements: str
   formats:
     description:
-      - The formats in which to write the findings, as O(osops.placement.orphan_report#module:formats).
+      - The formats in which to write the findings, as in
+        O(osops.placement.orphan_report#module:formats).
     type: list
     elements: str
     choices:

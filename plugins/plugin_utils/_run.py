@@ -232,7 +232,7 @@ def _count_findings_left(run: Run, check_mode: bool) -> int:
     changed = 0
     for outcome, count in run.get("remediated", {}).get("tally", {}).items():
         if outcome not in (SKIPPED, FAILED):
-            changed += count
+            changed += int(count)
     return found - changed
 
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
 )
@@ -32,7 +35,12 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
     describe_amounts,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
+    describe_effect,
+    map_names,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    CHANGED,
     ERROR,
     MAX_ROWS,
     OK,
@@ -41,6 +49,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     format_field,
     format_omitted,
     get_prose_width,
+    wrap_item,
     wrap_path,
     wrap_text,
 )
@@ -60,9 +69,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
         OutcomeDocument,
+        PlanDocument,
         RemediationDocument,
         RestorationDocument,
         RestoredOutcomeDocument,
+        StepDocument,
+        TreeStepDocument,
     )
 
     AnyOutcome = OutcomeDocument | RestoredOutcomeDocument
@@ -95,6 +107,29 @@ def format_remediation(
     return lines
 
 
+def format_plan(plan: PlanDocument, findings: FindingsDocument | None, width: int) -> list[str]:
+    """Return a line for each change of a plan that is about to be applied.
+
+    findings: those that the plan was made of, for the names; None if they are not there.
+    """
+    entries = _map_entries(findings)
+    count = format_count(len(plan["changes"]), "change", "changes")
+    lines = ["", f"{count} of the plan of {plan['detected_at']}:", ""]
+    rows = []
+    for step in plan["changes"][:MAX_ROWS]:
+        entry = entries.get(step["finding"])
+        cells = _list_cells(step, entry)
+        rows.append(Row((*cells, _describe_step(step, entry)), CHANGED))
+    lines += format_table((*_COLUMNS[1:], Column("CHANGE", least=7)), rows, width)
+    return lines + format_omitted(plan["changes"], MAX_ROWS, "the plan", get_prose_width(width))
+
+
+def _describe_step(step: StepDocument | TreeStepDocument, entry: Entry | None) -> str:
+    if step["action"] == DELETE_PROVIDERS:
+        return f"deletes {format_count(len(step['providers']), 'provider', 'providers')}"
+    return describe_effect(step, map_names(entry) if entry else {})
+
+
 def _format_outcomes(
     remediation: RemediationDocument | RestorationDocument,
     width: int,
@@ -105,15 +140,6 @@ def _format_outcomes(
     if remediation["check_mode"]:
         outcomes = [outcome for outcome in outcomes if outcome["reason"]]
     return _format_table(outcomes, width, findings)
-
-
-def format_unmade(
-    remediation: RemediationDocument, width: int, findings: FindingsDocument | None
-) -> list[str]:
-    """Return the changes that were not made, or would not be, with their reasons."""
-    unmade = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
-    lines = _format_table(sorted(unmade, key=_rank_outcome), width, findings)
-    return ["", *lines] if lines else []
 
 
 def _format_table(
@@ -146,19 +172,23 @@ def _rank_outcome(outcome: AnyOutcome) -> tuple[int, str, str]:
 
 
 def _make_row(outcome: AnyOutcome, entry: Entry | None) -> Row:
+    tones = {FAILED: ERROR, LEFT_OUT: SKIPPED}
+    cells = (outcome["outcome"], *_list_cells(outcome, entry))
+    return Row(cells, tones.get(outcome["outcome"], OK))
+
+
+def _list_cells(outcome: t.Any, entry: Entry | None) -> tuple[str, ...]:
+    """Return what a change is about, for the columns after the outcome."""
     amounts = _list_amounts(outcome)
     subject = make_printable(get_finding_subject(outcome["finding"]), MAX_NAME)
     hosts = _name_hosts(outcome, amounts, entry)
-    cells = (
-        outcome["outcome"],
+    return (
         make_printable(outcome["kind"]),
         ", ".join(hosts) or "-",
         describe_amounts(sum_amounts(amounts.values())) or "-",
         (make_printable(get_server_name(entry), MAX_NAME) if entry else "") or "-",
         subject,
     )
-    tones = {FAILED: ERROR, LEFT_OUT: SKIPPED}
-    return Row(cells, tones.get(outcome["outcome"], OK))
 
 
 def _list_amounts(outcome: AnyOutcome) -> Mapping[str, Mapping[str, int]]:
@@ -194,3 +224,24 @@ def format_tally(remediation: RemediationDocument | RestorationDocument, width: 
         return wrap_text(f"Check mode: nothing was written. Without check mode: {counts}.", width)
     tone = ERROR if tally.get("failed") else OK
     return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
+
+
+def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[str]:
+    """Return a line for each thing that a play did, what needs somebody's attention first."""
+    lines: list[str] = []
+    for result in sorted(results, key=_rank_result):
+        outcome = make_printable(result["outcome"])
+        subject = make_printable(result["subject"], MAX_NAME)
+        text = f"{outcome:9} {subject}  {make_printable(result.get('reason') or '')}"
+        tone = {FAILED: ERROR, LEFT_OUT: SKIPPED}.get(outcome, OK)
+        lines += [Line(line, tone) for line in wrap_item(text, width)]
+    return ["", *lines] if lines else []
+
+
+def _rank_result(result: Mapping[str, t.Any]) -> tuple[int, str]:
+    return {FAILED: 0, LEFT_OUT: 1}.get(result["outcome"], 2), str(result["subject"])
+
+
+def format_failure(message: str, width: int) -> list[str]:
+    """Return why a run failed that does not fail its play."""
+    return [Line(line, ERROR) for line in wrap_text(f"Failed: {make_printable(message)}", width)]

@@ -17,10 +17,14 @@ import typing as t
 from ansible import context
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import wrap_path
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        RemediationDocument,
+        RestorationDocument,
+    )
 
 _COLLECTION = "osops.placement"
 _CLEANUP, _DETECT, _RESTORE = "cleanup_orphans", "detect_orphans", "restore_allocations"
@@ -31,7 +35,7 @@ _AWX = "AWX_PRIVATE_DATA_DIR"
 # The report that a person reads first.
 _REPORTS = ("html", "markdown")
 
-_SAME_OPTIONS = "with the other options of this run"
+_SAME_OPTIONS = "and the other options of this run"
 
 
 @d.dataclass(frozen=True)
@@ -54,22 +58,32 @@ class Ending:
     failed: bool = False
 
 
-def format_ending(ending: Ending, width: int) -> list[str]:
+def format_ending(ending: Ending) -> list[str]:
     """Return the paths of a run and the command to type next, each on a line of its own."""
+    return _format_fields(_list_fields(ending))
+
+
+def _format_fields(fields: Iterable[tuple[str, str]]) -> list[str]:
     lines: list[str] = []
-    for label, text in _list_fields(ending):
+    for label, text in fields:
         if text:
-            # A command is never cut: it is there to be copied.
-            lines += wrap_path(f"{label + ':':8} {make_printable(text)}", width)
+            # Neither a path nor a command is broken: they are there to be copied.
+            lines.append(f"{label + ':':8} {make_printable(text)}")
     return lines
+
+
+def format_undo(remediation: RemediationDocument | RestorationDocument, journal: str) -> list[str]:
+    """Return the command that restores what a remediation changed; nothing for a restoration."""
+    if not journal or any("write" in outcome for outcome in remediation["outcomes"]):
+        return []
+    return _format_fields([("Undo", _suggest_undo(Ending({}, journal=journal)))])
 
 
 def _list_fields(ending: Ending) -> Iterable[tuple[str, str]]:
     yield "Report", _choose_report(ending)
     yield "Journal", ending.journal
-    if _AWX not in os.environ:
-        yield "Undo", _suggest_undo(ending)
-        yield "Next", _suggest_next(ending)
+    yield "Undo", _suggest_undo(ending)
+    yield "Next", _suggest_next(ending)
 
 
 def _choose_report(ending: Ending) -> str:
@@ -80,32 +94,36 @@ def _choose_report(ending: Ending) -> str:
 
 
 def _suggest_undo(ending: Ending) -> str:
-    if not ending.journal:
+    if not ending.journal or _AWX in os.environ:
         return ""
     return _build_command(_RESTORE, "orphan_cleanup_journal", ending.journal)
 
 
 def _suggest_next(ending: Ending) -> str:
+    if _AWX in os.environ:
+        return ""
     if ending.failed:
         return "read the message below, solve its cause, and run the same command again"
     if not ending.plan:
         return ""
     if ending.detects_only:
-        return f"{_build_command(_CLEANUP)} --check"
+        return _build_command(_CLEANUP, flag="--check")
     if ending.check_mode:
-        return f"{_build_command(_CLEANUP, 'orphan_cleanup_plan', ending.plan)}"
+        return _build_command(_CLEANUP, "orphan_cleanup_plan", ending.plan)
     return ""
 
 
-def _build_command(playbook: str, variable: str = "", value: str = "") -> str:
+def _build_command(playbook: str, variable: str = "", value: str = "", flag: str = "") -> str:
     """Return the command that runs a playbook of the collection as this one was run."""
     parts = ["ansible-playbook", _name_playbook(playbook)]
     if variable:
         parts += ["-e", f"{variable}={value}"]
+    if flag:
+        parts.append(flag)
     command = shlex.join(parts)
     # They can contain passwords, so they are not repeated.
     if context.CLIARGS.get("extra_vars"):
-        return f"{command} ({_SAME_OPTIONS})"
+        return f"{command}  # {_SAME_OPTIONS}"
     return command
 
 

@@ -133,6 +133,11 @@ def wrap_text(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
+def wrap_item(text: str, width: int) -> list[str]:
+    """Return one of several paragraphs, whose first line stands out."""
+    return textwrap.wrap(text, width, subsequent_indent="    ", break_on_hyphens=False)
+
+
 def get_prose_width(width: int) -> int:
     """Return the width for sentences, which are hard to read on a very wide terminal."""
     return min(width, MAX_PROSE)

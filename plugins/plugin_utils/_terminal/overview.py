@@ -48,6 +48,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     Line,
     format_omitted,
     get_prose_width,
+    wrap_item,
     wrap_path,
     wrap_text,
 )
@@ -209,14 +210,10 @@ def format_groups(title: str, entries: Sequence[Entry], width: int, tone: str) -
     for (kind, _reason), members in list(groups.items())[:MAX_UNCHANGED_ROWS]:
         text = f"{make_printable(kind)} ({_list_names(members)}): "
         text += make_printable(members[0]["reason"])
-        lines += [Line(line, tone) for line in _wrap_item(text, width)]
+        lines += [Line(line, tone) for line in wrap_item(text, width)]
     if len(groups) > MAX_UNCHANGED_ROWS:
         lines.append(f"… and {len(groups) - MAX_UNCHANGED_ROWS} more reasons")
     return lines
-
-
-def _wrap_item(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _list_names(entries: Sequence[Entry]) -> str:
