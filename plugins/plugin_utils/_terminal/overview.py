@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import collections
 import re
-import textwrap
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
@@ -48,6 +47,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     Line,
     format_omitted,
     get_prose_width,
+    wrap,
     wrap_item,
     wrap_path,
     wrap_text,
@@ -71,12 +71,12 @@ _MAX_HOSTS, _MAX_NAMES = 10, 3
 _SUBJECT = "CONSUMER"
 _COLUMNS = (
     Column("KIND"),
-    Column("HOST", least=9),
-    Column("FREES", least=13),
+    Column("HOST", least=9, comfort=12),
+    Column("FREES", least=13, comfort=18),
     Column("AGE"),
-    Column("SERVER", least=6),
+    Column("SERVER", least=6, comfort=8),
     Column(_SUBJECT, short=SHORT_UUID),
-    Column("CHANGE", least=7),
+    Column("CHANGE", least=7, comfort=14),
 )
 
 _MEANINGS = {kind.name: kind.meaning for kind in KINDS}
@@ -153,13 +153,7 @@ def _format_kinds(entries: Iterable[Entry], width: int) -> list[str]:
     for kind, count in counts.items():
         start = f"{kind:{column}}  {count:{digits}}  "
         meaning = _MEANINGS.get(kind, "a kind of another version")
-        lines += textwrap.wrap(
-            meaning,
-            width,
-            initial_indent=start,
-            subsequent_indent=" " * len(start),
-            break_on_hyphens=False,
-        )
+        lines += wrap(meaning, width, start, " " * len(start))
     return lines
 
 
@@ -175,7 +169,7 @@ def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
     rows = []
     for host in hosts[:_MAX_HOSTS]:
         rows.append(Row((make_printable(host, MAX_NAME), describe_amounts(freed[host]))))
-    columns = (Column("HOST", least=9), Column("FREES", least=13))
+    columns = (Column("HOST", least=9, comfort=12), Column("FREES", least=13, comfort=18))
     lines = ["", *format_table(columns, rows, width)]
     if len(hosts) > _MAX_HOSTS:
         lines.append(f"and {len(hosts) - _MAX_HOSTS} more hosts")

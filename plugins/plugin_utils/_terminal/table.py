@@ -33,11 +33,13 @@ class Column:
     """A column of a table.
 
     least: how narrow it may become; None for a column that is never cut.
+    comfort: how narrow it may become before another column is shortened for it.
     short: what is left of a longer cell of a column that is either whole or this short.
     """
 
     heading: str
     least: int | None = None
+    comfort: int = 0
     short: int | None = None
 
 
@@ -80,40 +82,32 @@ def _measure_columns(columns: Sequence[Column], rows: Sequence[Row]) -> list[int
 
 def _choose_widths(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[int]:
     """Return the width of each column, so that a row fits."""
-    widths = _measure_columns(columns, rows)
+    natural = _measure_columns(columns, rows)
     room = width - _GAP * (len(columns) - 1)
-    _shrink_widest(columns, widths, room, _get_comfortable_width)
+    comforts = [max(column.comfort, column.least or 0) for column in columns]
+    widths = list(natural)
+    _shrink_widest(columns, widths, room, comforts)
+    if sum(widths) <= room:
+        return widths
+    widths = list(natural)
     for place, column in enumerate(columns):
-        if sum(widths) > room and column.short is not None:
+        if column.short is not None:
             widths[place] = max(min(widths[place], column.short), len(column.heading))
-    # What that has freed goes back to the other columns.
-    freed = _measure_columns(columns, rows)
-    for place, column in enumerate(columns):
-        if column.short is None:
-            widths[place] = freed[place]
-    _shrink_widest(columns, widths, room, _get_least_width)
+    _shrink_widest(columns, widths, room, comforts)
+    _shrink_widest(columns, widths, room, [column.least or 0 for column in columns])
     return widths
 
 
-def _get_comfortable_width(column: Column) -> int:
-    """Return how narrow a column may become before a UUID is shortened for it."""
-    return (column.least or 0) * 3 // 2
-
-
-def _get_least_width(column: Column) -> int:
-    return column.least or 0
-
-
 def _shrink_widest(
-    columns: Sequence[Column], widths: list[int], room: int, get_least: t.Callable[[Column], int]
+    columns: Sequence[Column], widths: list[int], room: int, leasts: Sequence[int]
 ) -> None:
     """Make the widest of the columns narrower that may be cut, until a row fits."""
     while sum(widths) > room:
         spare = []
         for place, column in enumerate(columns):
-            if column.least is not None and widths[place] > get_least(column):
+            if column.least is not None and widths[place] > leasts[place]:
                 # What exceeds the least width counts, and not the width itself.
-                spare.append((widths[place] - get_least(column), place))
+                spare.append((widths[place] - leasts[place], place))
         if not spare:
             return
         widths[max(spare)[1]] -= 1
