@@ -36,8 +36,7 @@ options:
     type: dict
     required: true
 seealso:
-  - plugin: osops.placement.run_status
-    plugin_type: filter
+  - module: osops.placement.orphan_result
 """
 
 EXAMPLES = r"""

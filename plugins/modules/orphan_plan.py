@@ -43,8 +43,9 @@ options:
     description:
       - 'A plan that was made before: its path, or the plan itself. The module checks it and
         returns its contents.'
-      - A compact plan can also be the text that P(osops.placement.run_artifacts#filter) makes of
-        it, which begins with C(osops.placement.plan).
+      - A compact plan can also be the text that a run of the role
+        P(osops.placement.orphan_cleanup#role) exports, which begins with
+        C(osops.placement.plan).
       - A plan whose parts contradict each other is an error.
       - For a compact plan (RV(compact)), RV(scope) says what to detect again. With O(findings) of
         that detection, the compact plan becomes a plan with exactly the same changes. The task

@@ -153,7 +153,7 @@ def _list_messages(run: Run, forgiven: Collection[str] = ()) -> list[str]:
 
 def _only_informs(run: Run) -> bool:
     """Return whether the plan is made for other jobs only, and not to be applied by this run."""
-    if not run["detects"]:
+    if not run.get("detects"):
         return False
     if not run.get("remediates", True):
         return True
@@ -168,7 +168,7 @@ def _explain_failure(run: Run, fail_on: str, check_mode: bool) -> str:
     if messages:
         return " ".join(messages)
     # A run that was given its findings did not decide what was found.
-    if not run["detects"]:
+    if not run.get("detects"):
         return ""
     return _explain_shortfall(run, fail_on, check_mode)
 
@@ -178,7 +178,7 @@ def name_outcome(run: Run, check_mode: bool) -> str:
     if _list_messages(run):
         return FAILED
     summary = run.get("detected", {}).get("summary")
-    if not run["detects"] or summary is None:
+    if not run.get("detects") or summary is None:
         return APPLIED
     if summary["coverage"]["failed_checks"]:
         return UNSOUND

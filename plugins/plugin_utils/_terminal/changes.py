@@ -191,10 +191,9 @@ def _list_cells(outcome: t.Any, entry: Entry | None) -> tuple[str, ...]:
     )
 
 
-def _list_amounts(outcome: AnyOutcome) -> Mapping[str, Mapping[str, int]]:
+def _list_amounts(outcome: t.Any) -> Mapping[str, Mapping[str, int]]:
     """Return what a change frees, or what restoring it allocates, by provider."""
-    change: t.Any = outcome
-    key = "frees"
+    change, key = outcome, "frees"
     if "write" in outcome:
         change, key = outcome["write"] or {}, "claims"
     amounts: Mapping[str, Mapping[str, int]] = change.get(key) or {}

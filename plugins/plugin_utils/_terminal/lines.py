@@ -148,7 +148,8 @@ def wrap(text: str, width: int, first: str = "", others: str = "") -> list[str]:
         return textwrap.wrap(
             text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
         )
-    lines, line = [], first
+    lines: list[str] = []
+    line = first
     for word in _split_words(text, width - max(len(first), len(others))):
         indent = others if lines else first
         if line != indent and measure_width(f"{line} {word}") > width:
