@@ -43,8 +43,12 @@ class ActionModule(FileActionModule):
         super().run(tmp, task_vars)
         self._task_vars = task_vars
         result = self._plan(task_vars)
-        if boolean(self._task.args.get("show", False), strict=False) and not result.get("failed"):
+        if result.get("failed"):
+            return result
+        if boolean(self._task.args.get("show", False), strict=False):
             self._show(result)
+        if result.get("diff") and result.get("plan"):
+            self._name_diff(result)
         return result
 
     def _plan(self, task_vars: dict[str, t.Any] | None) -> dict[str, t.Any]:
@@ -71,6 +75,14 @@ class ActionModule(FileActionModule):
 
         plan = self._read_document("plan", result["plan"])
         print_lines(format_plan(plan, self._find_findings(plan), measure_terminal()))
+
+    def _name_diff(self, result: dict[str, t.Any]) -> None:
+        """Add names to what `--diff` shows, where the findings of the plan are known."""
+        from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import name_diff
+
+        findings = self._find_findings(self._read_document("plan", result["plan"]))
+        if findings:
+            result["diff"] = name_diff(result["diff"], findings)
 
     def _find_findings(self, plan: t.Any) -> t.Any:
         """Return the findings that the plan was made of, None if they are not there."""
