@@ -4,8 +4,35 @@
 
 from __future__ import annotations
 
+import typing as t
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.osops.placement.plugins.plugin_utils._progress import ProgressActionModule
+from ansible_collections.osops.placement.plugins.plugin_utils._run import build_journal_artifact
 
 
 class ActionModule(ProgressActionModule):
-    """Runs the module of the same name, which has the documentation, and shows how far it is."""
+    """Runs the module of the same name, which has the documentation, and shows how far it is.
+
+    It also exports the journal, which a module cannot do.
+    """
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
+        result = super().run(tmp, task_vars)
+        args = self._task.args
+        if not boolean(args.get("export_journal", False), strict=False):
+            return result
+        # They move: AWX drops a result from the log of a job that has them twice.
+        parts = result.get("journal_parts")
+        if parts:
+            result["journal_parts"] = []
+            result["ansible_stats"] = {
+                "data": build_journal_artifact(parts, str(args.get("export_host") or "")),
+                "per_host": False,
+                # Another run in the same play adds its own journal.
+                "aggregate": True,
+            }
+        return result

@@ -28,6 +28,7 @@ options:
       - planned
       - confirmed
       - remediated
+      - interrupted
       - reported
     required: true
   result:
@@ -35,8 +36,7 @@ options:
     type: dict
     required: true
 seealso:
-  - plugin: osops.placement.run_status
-    plugin_type: filter
+  - module: osops.placement.orphan_result
 """
 
 EXAMPLES = r"""

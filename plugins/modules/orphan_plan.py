@@ -43,8 +43,9 @@ options:
     description:
       - 'A plan that was made before: its path, or the plan itself. The module checks it and
         returns its contents.'
-      - A compact plan can also be the text that P(osops.placement.run_artifacts#filter) makes of
-        it, which begins with C(osops.placement.plan).
+      - A compact plan can also be the text that a run of the role
+        P(osops.placement.orphan_cleanup#role) exports, which begins with
+        C(osops.placement.plan).
       - A plan whose parts contradict each other is an error.
       - For a compact plan (RV(compact)), RV(scope) says what to detect again. With O(findings) of
         that detection, the compact plan becomes a plan with exactly the same changes. The task
@@ -116,6 +117,13 @@ options:
     description:
       - Whether to fail in that case, unless the plan is empty. In check mode, nothing is written
         and only the warning is shown.
+    type: bool
+    default: false
+    version_added: 2.0.0
+  show:
+    description:
+      - Whether to show each change of the plan on the terminal, in one line. Names come from
+        O(findings), or from C(findings.json) in O(output_dir) if the plan was made of it.
     type: bool
     default: false
     version_added: 2.0.0
@@ -413,7 +421,9 @@ def _check_output_dir(module: AnsibleModule, result: dict[str, t.Any]) -> dict[s
     result = {**result, "output_lost": sentence}
     if module.params["require_durable_output"] and not module.check_mode:
         return {**result, "failed": True, "msg": describe_refusal(path, reason)}
-    module.warn(sentence)
+    # In check mode nothing is changed, and so there is no journal.
+    if not module.check_mode:
+        module.warn(sentence)
     return result
 
 
@@ -544,6 +554,8 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "dest": {"type": "path"},
         "output_dir": {"type": "path"},
         "require_durable_output": {"type": "bool", "default": False},
+        # The action plugin shows it.
+        "show": {"type": "bool", "default": False},
     }
 
 

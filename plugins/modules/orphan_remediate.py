@@ -59,6 +59,20 @@ options:
         If that run has not ended by then, this task fails and changes nothing.
     type: int
     default: 300
+  export_journal:
+    description:
+      - Whether to export the journal to the jobs that follow, as M(ansible.builtin.set_stats)
+        would, as the artifact C(orphan_cleanup_journal). Then RV(journal_parts) is empty.
+      - A failed task exports nothing, so set C(failed_when) to V(false) and fail later.
+    type: bool
+    default: false
+    version_added: 2.0.0
+  export_host:
+    description:
+      - The inventory host for which to export the journal, if the play has several.
+    type: str
+    default: ''
+    version_added: 2.0.0
 seealso:
   - module: osops.placement.orphan_detect
   - module: osops.placement.orphan_plan
@@ -444,6 +458,9 @@ def main() -> None:
         "plan": {"type": "raw", "required": True},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
+        # The action plugin does what these ask for.
+        "export_journal": {"type": "bool", "default": False},
+        "export_host": {"type": "str", "default": ""},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 

@@ -31,7 +31,8 @@ options:
   findings:
     description:
       - Path of the file that M(osops.placement.orphan_detect) wrote.
-      - At least one of O(findings), O(remediation), O(hosts), O(guests) and O(summary) is required.
+      - At least one of O(findings), O(remediation), O(hosts), O(guests), O(summary), O(results) and
+        O(fail) is required.
     type: path
   kinds:
     description:
@@ -79,9 +80,23 @@ options:
     type: path
   failure:
     description:
-      - The message that the run failed with, for the files. Empty if the run did not fail.
+      - The message that the run failed with. Empty if the run did not fail.
     type: str
     default: ""
+  fail:
+    description:
+      - Whether the task fails with O(failure), if it is not empty, after everything was shown and
+        written.
+    type: bool
+    version_added: 2.0.0
+  results:
+    description:
+      - What a play did, to be shown one line each, failures first.
+      - Each has an C(outcome) such as V(failed), the name or UUID of its C(subject), and a sentence
+        as its C(reason).
+    type: list
+    elements: dict
+    version_added: 2.0.0
   terminal:
     description:
       - Whether to draw on the terminal. Colors follow Ansible's own settings.

@@ -36,7 +36,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._paths import make
 from ansible_collections.osops.placement.plugins.plugin_utils._versions import read_running_version
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     # The state of a run, and the result of a task as Ansible registers it.
     Run = Mapping[str, t.Any]
@@ -50,14 +50,41 @@ _STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
     # The second detection of a run that applies a compact plan.
     "confirmed": ("versions",),
     "remediated": ("remediation", "journal", "tally"),
+    # An error that no stage could report itself, such as a variable that cannot be templated.
+    "interrupted": (),
     "reported": ("reports",),
 }
 STAGES = tuple(_STAGE_KEYS)
 
 # What a run is to fail on, from the least to the most; each includes those before it.
-_SEVERITIES = ("never", "error", "partial", "undecided", "findings")
+SEVERITIES = ("never", "error", "partial", "undecided", "findings")
 
 _NOT_FINISHED = "It did not run to its end."
+
+
+# What `orphan_cleanup_fail_on: never` does not fail for: a plan that is refused, and changes that
+# could not be made.
+_FORGIVEN = ("planned", "remediated")
+
+# What a run came to, as one word for programs.
+CLEAN, FINDINGS, UNDECIDED, UNSOUND, APPLIED = (
+    "clean",
+    "findings",
+    "undecided",
+    "unsound",
+    "applied",
+)
+
+
+def has_failed(result: Result) -> bool:
+    """Return whether a task failed, also if its `failed_when` hides that from Ansible.
+
+    The roles hide it because Ansible prints everything that a failed task returns. Only the last
+    task of a role fails, with the message.
+    """
+    if result.get("failed"):
+        return True
+    return result.get("failed_when_result") is False and "msg" in result
 
 
 def record_stage(run: Run, stage: str, result: Result) -> dict[str, t.Any]:
@@ -68,7 +95,7 @@ def record_stage(run: Run, stage: str, result: Result) -> dict[str, t.Any]:
     state = dict(run.items())
     if result.get("skipped"):
         return state
-    kept: dict[str, t.Any] = {"failed": bool(result.get("failed"))}
+    kept: dict[str, t.Any] = {"failed": has_failed(result)}
     if kept["failed"]:
         kept["msg"] = result.get("msg") or "A task failed."
     for key in _STAGE_KEYS[stage]:
@@ -85,11 +112,15 @@ class RunStatus:
     failure: the messages of the stages that failed, empty when none did.
     has_findings: whether `findings.json` is that of this run.
     shortfall: why the run is a failure although no stage failed, empty when it is none.
+    message: what the run fails with; empty if it does not fail.
+    outcome: what the run came to, as one word.
     """
 
     failure: str
     has_findings: bool
     shortfall: str
+    message: str
+    outcome: str
 
 
 def determine_status(run: Run, fail_on: str, check_mode: bool, findings_exist: bool) -> RunStatus:
@@ -101,16 +132,59 @@ def determine_status(run: Run, fail_on: str, check_mode: bool, findings_exist: b
         failure=" ".join(_list_messages(run)),
         has_findings=_has_findings(run, findings_exist),
         shortfall=_explain_shortfall(run, fail_on, check_mode),
+        message=_explain_failure(run, fail_on, check_mode),
+        outcome=name_outcome(run, check_mode),
     )
 
 
-def _list_messages(run: Run) -> list[str]:
+def _list_messages(run: Run, forgiven: Collection[str] = ()) -> list[str]:
+    """Return the message of each stage that failed, except for those that are forgiven."""
     messages = []
     for stage in STAGES:
         result = run.get(stage, {})
-        if result.get("failed"):
-            messages.append(str(result["msg"]))
-    return messages
+        if not result.get("failed") or stage in forgiven:
+            continue
+        if stage == "planned" and _only_informs(run):
+            continue
+        messages.append(str(result["msg"]))
+    # The same error can end a stage and the run.
+    return list(dict.fromkeys(messages))
+
+
+def _only_informs(run: Run) -> bool:
+    """Return whether the plan is made for other jobs only, and not to be applied by this run."""
+    if not run.get("detects"):
+        return False
+    if not run.get("remediates", True):
+        return True
+    summary = run.get("detected", {}).get("summary", {})
+    return bool(summary.get("coverage", {}).get("failed_checks"))
+
+
+def _explain_failure(run: Run, fail_on: str, check_mode: bool) -> str:
+    """Return the message with which the run fails; empty if it does not fail."""
+    forgiven = _FORGIVEN if fail_on == "never" else ()
+    messages = _list_messages(run, forgiven)
+    if messages:
+        return " ".join(messages)
+    # A run that was given its findings did not decide what was found.
+    if not run.get("detects"):
+        return ""
+    return _explain_shortfall(run, fail_on, check_mode)
+
+
+def name_outcome(run: Run, check_mode: bool) -> str:
+    """Return what a run came to, as one word; `failed` if it could not do what it had to."""
+    if _list_messages(run):
+        return FAILED
+    summary = run.get("detected", {}).get("summary")
+    if not run.get("detects") or summary is None:
+        return APPLIED
+    if summary["coverage"]["failed_checks"]:
+        return UNSOUND
+    if _count_findings_left(run, check_mode) > 0:
+        return FINDINGS
+    return UNDECIDED if summary["verdicts"]["undecided"] else CLEAN
 
 
 def _has_findings(run: Run, findings_exist: bool) -> bool:
@@ -128,20 +202,20 @@ def _explain_shortfall(run: Run, fail_on: str, check_mode: bool) -> str:
     if "summary" not in run.get("detected", {}):
         return ""
     summary, path = run["detected"]["summary"], run["detected"].get("dest")
-    severity = _SEVERITIES.index(fail_on)
+    severity = SEVERITIES.index(fail_on)
     coverage, verdicts = summary["coverage"], summary["verdicts"]
     failed_checks = " ".join(coverage["failed_checks"])
-    if severity >= _SEVERITIES.index("error") and failed_checks:
+    if severity >= SEVERITIES.index("error") and failed_checks:
         return f"Nothing may be changed: {failed_checks}"
     unjudged = describe_unjudged_hosts(coverage)
-    if severity >= _SEVERITIES.index("partial") and unjudged:
+    if severity >= SEVERITIES.index("partial") and unjudged:
         return unjudged
     undecided = verdicts["undecided"]
-    if severity >= _SEVERITIES.index("undecided") and undecided:
+    if severity >= SEVERITIES.index("undecided") and undecided:
         consumers = format_count(undecided, "consumer is", "consumers are")
         return f"{consumers} undecided, see {path}."
     left = _count_findings_left(run, check_mode)
-    if severity >= _SEVERITIES.index("findings") and left > 0:
+    if severity >= SEVERITIES.index("findings") and left > 0:
         return f"{format_count(left, 'finding is', 'findings are')} left, see {path}."
     return ""
 
@@ -158,7 +232,7 @@ def _count_findings_left(run: Run, check_mode: bool) -> int:
     changed = 0
     for outcome, count in run.get("remediated", {}).get("tally", {}).items():
         if outcome not in (SKIPPED, FAILED):
-            changed += count
+            changed += int(count)
     return found - changed
 
 
@@ -178,6 +252,7 @@ def build_artifacts(
     compact = planned.get("compact")
     described: t.Any = {
         "versions": _list_versions(run),
+        "outcome": name_outcome(run, check_mode),
         "check_mode": bool(check_mode),
         # A run that applies a plan reads only the consumers of that plan.
         "complete": bool(summary.get("coverage", {}).get("complete")),
@@ -260,7 +335,7 @@ def _build_cloud_run(variables: Mapping[str, t.Any]) -> dict[str, str]:
     remediated = variables.get("_orphan_cleanup_remediated", {})
     findings = ""
     # The file may be that of an earlier run when the detection failed.
-    if not detected.get("failed"):
+    if not has_failed(detected):
         findings = detected.get("dest") or ""
     return {
         "name": variables["inventory_hostname"],

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses as d
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -418,6 +419,11 @@ def told(process: subprocess.Popen[str]) -> dict[str, t.Any]:
     output, errors = process.communicate(timeout=120)
     assert output or process.returncode < 0, errors
     return {"failed": False, **json.loads(output)} if output else {}
+
+
+def has_detected(run: Run) -> bool:
+    """Return whether the role looked for findings, instead of skipping that task."""
+    return re.search(r"Find orphaned allocations\] \*+ ok:", run.told) is not None
 
 
 def assert_nothing_changed(run: Run, before: dict[str, t.Any], placement: Placement) -> None:

@@ -130,11 +130,18 @@ def bare(world: World) -> t.Callable[[int], list[str]]:
 
 def outcomes(run: Run) -> dict[str, tuple[bool, str, str]]:
     """Return by server whether something was changed, the outcome and its reason."""
-    told = re.findall(
-        r'(ok|changed): \[localhost\] => \{\s+"msg": "([0-9a-f-]{36}) (\w[\w ]*): (.*)"', run.output
+    servers = re.findall(r"=> \(item=([0-9a-f-]{36})\)", run.output)
+    states = re.findall(r"Record the outcome\] \*+\n(ok|changed): \[localhost\]", run.output)
+    changed = dict(zip(servers, states, strict=True))
+    # A sentence that is too long for one line continues in lines that begin with spaces.
+    said = re.findall(
+        r"^(failed|skipped|healed|would be healed) +([0-9a-f-]{36})  (.*(?:\n    .*)*)",
+        run.output,
+        re.MULTILINE,
     )
     return {
-        server: (status == "changed", outcome, reason) for status, server, outcome, reason in told
+        server: (changed[server] == "changed", outcome, " ".join(reason.split()))
+        for outcome, server, reason in said
     }
 
 

@@ -34,6 +34,9 @@ SUBJECT_COLUMN = 38
 # How many entries are shown that would be changed, and how many of those that are not changed.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
+# The widest line of a sentence; a table may be wider.
+MAX_PROSE = 120
+
 # The longest label has 7 characters.
 _LABEL_WIDTH = 9
 
@@ -117,22 +120,62 @@ def format_failed_checks(reasons: Iterable[str], width: int) -> list[str]:
 
 
 def format_field(label: str, text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        make_printable(text),
-        width,
-        initial_indent=f"    {label:{_LABEL_WIDTH}}",
-        subsequent_indent=" " * (4 + _LABEL_WIDTH),
-        break_on_hyphens=False,
+    return wrap(
+        make_printable(text), width, f"    {label:{_LABEL_WIDTH}}", " " * (4 + _LABEL_WIDTH)
     )
 
 
 def wrap_text(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False)
+    return wrap(text, width)
+
+
+def wrap_item(text: str, width: int) -> list[str]:
+    """Return one of several paragraphs, whose first line stands out."""
+    return wrap(text, width, "", "    ")
 
 
 def wrap_path(text: str, width: int) -> list[str]:
     """Return a sentence that ends with a path, which is never cut: it is there to be copied."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def wrap(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """Return a text as lines that are no wider than a terminal.
+
+    first, others: what precedes the first line, and what precedes all others.
+    """
+    if measure_width(text) == len(text):
+        return textwrap.wrap(
+            text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+        )
+    lines: list[str] = []
+    line = first
+    for word in _split_words(text, width - max(len(first), len(others))):
+        indent = others if lines else first
+        if line != indent and measure_width(f"{line} {word}") > width:
+            lines.append(line)
+            line = others
+        line += word if line in (first, others) else f" {word}"
+    return [*lines, line]
+
+
+def _split_words(text: str, room: int) -> list[str]:
+    """Return the words of a text with wide characters, those that are too long in parts."""
+    words: list[str] = []
+    for word in text.split():
+        part = ""
+        for character in word:
+            if measure_width(part + character) > room:
+                words.append(part)
+                part = ""
+            part += character
+        words.append(part)
+    return words
+
+
+def get_prose_width(width: int) -> int:
+    """Return the width for sentences, which are hard to read on a very wide terminal."""
+    return min(width, MAX_PROSE)
 
 
 def format_omitted(entries: Sized, shown: int, path: str, width: int) -> list[str]:

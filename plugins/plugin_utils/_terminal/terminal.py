@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Findings and outcomes as lines for a terminal."""
+"""Findings as lines for a terminal: what they are, what would be changed, and figures."""
 
 from __future__ import annotations
 
@@ -21,16 +21,6 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
     describe_reading,
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    DELETE_PROVIDERS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    get_finding_subject,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
-    FAILED,
-)
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
     get_record_subject,
@@ -38,16 +28,21 @@ from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation i
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     MAX_NAME,
     describe_complaint,
-    explain_unchanged,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
+    describe_amounts,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
+    format_drifted,
+    format_dropped_hosts,
+    format_entry,
+    format_with_write,
+    has_change,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    CHANGED,
-    ERROR,
     KIND_COLUMN,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
-    OK,
     SKIPPED,
     WARNING,
     Line,
@@ -56,28 +51,21 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     format_field,
     format_omitted,
     format_row,
-    format_second_column,
-    format_server,
-    format_write,
-    wrap_path,
+    get_prose_width,
     wrap_text,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.overview import (
+    format_groups,
+    format_overview,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         Entry,
         FindingsDocument,
         Summary,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        ChangeDocument,
-        OutcomeDocument,
-        ProviderDocument,
-        RemediationDocument,
-        RestorationDocument,
-        RestoredOutcomeDocument,
     )
     from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
         Complaint,
@@ -86,8 +74,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _MAX_COMPLAINTS = 3
 
-# What a change does to its consumer; what the consumer has after it follows.
-_VERBS = {"remove": "keeping", "reduce": "keeping", "rewrite": "giving it", "create": "giving it"}
+# So many findings are shown in full. More of them are shown in one line each.
+MAX_IN_FULL = 5
 
 
 def format_findings(
@@ -96,49 +84,86 @@ def format_findings(
     kinds: Collection[str] | None,
     width: int,
     complaints: Iterable[Complaint] = (),
+    verbose: bool = False,
 ) -> list[str]:
     """Return the table of a detection: orphans, drift, what is protected and undecided, and totals.
 
     kinds: those that may be changed; None for any.
     complaints: the records of `nova_log_info`, to be shown with what explains them.
+    verbose: whether everything is shown in full, however much it is.
     """
+    prose = get_prose_width(width)
     correlated = correlate_records(findings, complaints)
-    log = _make_log_formatter(correlated["explained"], width)
+    log = _make_log_formatter(correlated["explained"], prose)
+    endpoint = make_printable(findings["cloud"]["placement_endpoint"])
+    title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
+    lines = ["", *wrap_text(title + _format_version(findings), prose)]
+    with_write, others = _split_findings(findings["findings"], kinds)
+    if verbose or len(findings["findings"]) <= MAX_IN_FULL:
+        lines += _format_in_full(with_write, others, path, kinds, prose, log)
+    else:
+        lines += format_overview([*with_write, *others], path, kinds, width)
+        for entry in [*with_write, *others][:MAX_ROWS]:
+            lines += log(entry)
+
+    def format_unchanged(title: str, entries: Sequence[Entry], tone: str) -> list[str]:
+        if not verbose:
+            return [*format_groups(title, entries, prose, tone), *_list_logs(entries, log)]
+        unchanged: list[str] = []
+        if entries:
+            unchanged += ["", title]
+        for entry in entries[:MAX_UNCHANGED_ROWS]:
+            unchanged += format_entry(entry, prose, tone)
+            unchanged += log(entry)
+        return unchanged + format_omitted(entries, MAX_UNCHANGED_ROWS, path, prose)
+
+    lines += format_unchanged("Undecided, not changed:", findings["undecided"], WARNING)
+    lines += format_unchanged("Protected, not changed:", findings["protected"], SKIPPED)
+    lines += _format_unexplained(correlated["unexplained"], prose)
+    return [*lines, "", *_format_totals(findings["summary"], prose)]
+
+
+def _split_findings(
+    entries: Iterable[Entry], kinds: Collection[str] | None
+) -> tuple[list[Entry], list[Entry]]:
+    """Return the findings that are shown with the write that would be made, and the others."""
     with_write: list[Entry] = []
     others: list[Entry] = []
-    for entry in sorted(findings["findings"], key=_make_sort_key):
+    for entry in sorted(entries, key=_make_sort_key):
         if _is_shown_with_write(entry, kinds):
             with_write.append(entry)
         else:
             others.append(entry)
-    endpoint = make_printable(findings["cloud"]["placement_endpoint"])
-    title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
-    lines = ["", *wrap_text(title + _format_version(findings), width)]
+    return with_write, others
+
+
+def _format_in_full(
+    with_write: Sequence[Entry],
+    others: Sequence[Entry],
+    path: str,
+    kinds: Collection[str] | None,
+    width: int,
+    log: Callable[[Entry], list[str]],
+) -> list[str]:
+    lines: list[str] = []
     if with_write:
         lines += ["", format_row("KIND", "CONSUMER", "SERVER")]
     for entry in with_write[:MAX_ROWS]:
-        lines += _format_with_write(entry, kinds, width)
+        lines += format_with_write(entry, kinds, width)
         lines += log(entry)
     lines += format_omitted(with_write, MAX_ROWS, path, width)
     if others:
         lines += ["", "Drifted, not changed:"]
     for entry in others[:MAX_ROWS]:
-        lines += _format_drifted(entry, width, log)
-    lines += format_omitted(others, MAX_ROWS, path, width)
+        lines += format_drifted(entry, width, log)
+    return lines + format_omitted(others, MAX_ROWS, path, width)
 
-    def format_unchanged(title: str, entries: Sequence[Entry], tone: str) -> list[str]:
-        unchanged: list[str] = []
-        if entries:
-            unchanged += ["", title]
-        for entry in entries[:MAX_UNCHANGED_ROWS]:
-            unchanged += _format_entry(entry, width, tone)
-            unchanged += log(entry)
-        return unchanged + format_omitted(entries, MAX_UNCHANGED_ROWS, path, width)
 
-    lines += format_unchanged("Undecided, not changed:", findings["undecided"], WARNING)
-    lines += format_unchanged("Protected, not changed:", findings["protected"], SKIPPED)
-    lines += _format_unexplained(correlated["unexplained"], width)
-    return [*lines, "", *_format_totals(findings["summary"], width)]
+def _list_logs(entries: Iterable[Entry], log: Callable[[Entry], list[str]]) -> list[str]:
+    lines = []
+    for entry in entries:
+        lines += log(entry)
+    return lines[:MAX_UNCHANGED_ROWS]
 
 
 def _format_version(findings: FindingsDocument) -> str:
@@ -150,7 +175,7 @@ def _format_version(findings: FindingsDocument) -> str:
 
 
 def _make_sort_key(entry: Entry) -> tuple[str, str, str]:
-    return entry["kind"], _format_dropped_hosts(entry), entry["id"]
+    return entry["kind"], format_dropped_hosts(entry), entry["id"]
 
 
 def _is_shown_with_write(entry: Entry, kinds: Collection[str] | None) -> bool:
@@ -162,15 +187,7 @@ def _is_shown_with_write(entry: Entry, kinds: Collection[str] | None) -> bool:
         return True
     if not kinds or entry["kind"] not in kinds:
         return False
-    return _has_change(entry)
-
-
-def _format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) -> list[str]:
-    lines = [*_format_entry(entry, width, CHANGED), *log(entry)]
-    if _has_change(entry):
-        reason = f"{entry['kind']} is not among the kinds to remediate"
-        lines += format_field("could", f"be corrected; not now: {reason}", width)
-    return lines
+    return has_change(entry)
 
 
 def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
@@ -187,102 +204,6 @@ def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
     if len(records) > MAX_ROWS:
         lines.append(f"… and {len(records) - MAX_ROWS} more")
     return lines
-
-
-def format_remediation(
-    remediation: RemediationDocument | RestorationDocument, journal: str | None, width: int
-) -> list[str]:
-    """Return the outcomes that have a reason, and the tally."""
-    lines = [""]
-    # Changes that were made as planned are only counted: there may be thousands.
-    explained: list[OutcomeDocument | RestoredOutcomeDocument] = []
-    for outcome in remediation["outcomes"]:
-        if outcome["reason"]:
-            explained.append(outcome)
-    for outcome in explained[:MAX_ROWS]:
-        lines += _format_outcome(outcome, width)
-    lines += format_omitted(explained, MAX_ROWS, "remediation.json", width)
-    lines += _format_tally(remediation, width)
-    if journal:
-        lines += wrap_path(f"Journal: {make_printable(journal)}", width)
-    return lines
-
-
-def _format_outcome(outcome: OutcomeDocument | RestoredOutcomeDocument, width: int) -> list[str]:
-    subject = get_finding_subject(outcome["finding"])
-    # Of a tree that was restored, the name says more than the uuid of its root.
-    if _is_of_restoration(outcome) and outcome["provider"]:
-        subject = outcome["provider"]["name"]
-    about = make_printable(subject, MAX_NAME)
-    tone = ERROR if outcome["outcome"] == FAILED else SKIPPED
-    return [
-        Line(f"{outcome['outcome']:9} {about}  {outcome['kind']}", tone),
-        *format_field("why", outcome["reason"], width),
-    ]
-
-
-def _is_of_restoration(
-    outcome: OutcomeDocument | RestoredOutcomeDocument,
-) -> t.TypeGuard[RestoredOutcomeDocument]:
-    return "provider" in outcome
-
-
-def _format_tally(remediation: RemediationDocument | RestorationDocument, width: int) -> list[str]:
-    tally = remediation["tally"]
-    counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
-    if not counts:
-        return ["Nothing to remediate."]
-    if remediation["check_mode"]:
-        return wrap_text(f"Check mode: nothing was written. Without check mode: {counts}.", width)
-    tone = ERROR if tally.get("failed") else OK
-    return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
-
-
-def _format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
-    """Return an entry with the write that would be made."""
-    change, left = entry["change"], explain_unchanged(entry, kinds)
-    # Some orphans have no change that is known to be right.
-    if change is None:
-        return ["", *_format_entry(entry, width, CHANGED)]
-    if change["action"] == DELETE_PROVIDERS:
-        deletion = f"DELETE /resource_providers for {_list_providers(change['providers'])}"
-        return ["", *_format_entry(entry, width, CHANGED), *format_write(deletion, left, width)]
-    names: dict[str, str] = {}
-    for provider in entry["providers"]:
-        names[provider["uuid"]] = make_printable(provider["name"], MAX_NAME)
-    lines = ["", Line(_format_heading(entry, width), CHANGED)]
-    lines += _format_first_seen(entry, width)
-    lines += format_field("host", _format_dropped_hosts(entry), width)
-    lines += format_field("frees", _format_allocations(change["frees"], names), width)
-    lines += format_field("adds", _format_allocations(change["claims"], names), width)
-    lines += format_field("why", entry["reason"], width)
-    return lines + format_write(_format_post(change, names), left, width)
-
-
-def _list_providers(providers: Iterable[ProviderDocument]) -> str:
-    return ", ".join(
-        f"{make_printable(provider['name'], MAX_NAME)} ({provider['uuid']})"
-        for provider in providers
-    )
-
-
-def _format_allocations(
-    allocations: Mapping[str, Mapping[str, int]], names: Mapping[str, str]
-) -> str:
-    parts = []
-    for provider, resources in allocations.items():
-        parts.append(f"{format_amounts(resources)} of {names.get(provider, provider)}")
-    return "; ".join(parts)
-
-
-def _format_post(change: ChangeDocument, names: Mapping[str, str]) -> str:
-    """Return the request that makes a change, and what its consumer has then."""
-    consumers = _format_consumer_generation(change)
-    if change["partner"]:
-        consumers += f" and {_format_consumer_generation(change['partner'])}"
-    after = change["after"]["allocations"]
-    kept = ", ".join(names.get(provider, provider) for provider in after) or "nothing"
-    return f"POST /allocations for {consumers}, {_VERBS[change['action']]} {kept}"
 
 
 def _make_log_formatter(
@@ -305,48 +226,6 @@ def _make_log_formatter(
     return format_log
 
 
-def _format_consumer_generation(change: ChangeDocument) -> str:
-    generation = change["generation"]
-    if generation is None:
-        return f"{change['consumer']} (new)"
-    return f"{change['consumer']} (generation {generation})"
-
-
-def _has_change(entry: Entry) -> bool:
-    """Return whether there is a write that would remediate a finding."""
-    return bool(entry["change"])
-
-
-def _format_entry(entry: Entry, width: int, tone: str) -> list[str]:
-    return [
-        Line(_format_heading(entry, width), tone),
-        *_format_first_seen(entry, width),
-        *format_field("why", entry["reason"], width),
-    ]
-
-
-def _format_first_seen(entry: Entry, width: int) -> list[str]:
-    """Return since when an earlier run has seen the entry, nothing for a new one."""
-    if entry["new"]:
-        return []
-    return format_field("known", f"since {entry['first_seen']}", width)
-
-
-def _format_heading(entry: Entry, width: int) -> str:
-    """Return the kind, what it is about, and the server's name where there is one."""
-    about = format_second_column(get_subject(entry))
-    return format_row(entry["kind"], about, format_server(entry, width))
-
-
-def _format_dropped_hosts(entry: Entry) -> str:
-    dropped = {
-        make_printable(provider["root_name"], MAX_NAME)
-        for provider in entry["providers"]
-        if provider["dropped"]
-    }
-    return ", ".join(sorted(dropped))
-
-
 def _format_totals(summary: Summary, width: int) -> list[str]:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     stranded = summary["stranded"]["resource_classes"]
@@ -356,7 +235,7 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     if verdicts["orphaned"] + verdicts["drifted"]:
         counts += f" ({sum(summary['new'].values())} of them new)"
     if stranded:
-        counts += f"; stranded: {format_amounts(stranded, fractions)}"
+        counts += f"; stranded: {describe_amounts(stranded, fractions)}"
     if fractions:
         counts += " of all allocations"
     consumers = format_count(coverage["consumers"], "consumer", "consumers")

@@ -80,6 +80,7 @@ CEILINGS = {
     "orphan_plan": 23,
     "orphan_remediate": 83,
     "orphan_report": 0,
+    "orphan_result": 0,
     "orphan_restore": 45,
     "orphan_summary": 12,
     "placement_allocation": 20,

@@ -87,9 +87,19 @@ RECORDED: dict[str, tuple[str, dict[str, t.Any], t.Any]] = {
         {"failed": True, "msg": "3 are too many.", "changes": 3, "compact": COMPACT, "records": []},
         {"failed": True, "msg": "3 are too many.", "changes": 3, "compact": COMPACT},
     ),
-    "failure that is accepted": (
+    "failure that is hidden from Ansible": (
         "planned",
         {"failed": False, "msg": "3 are too many.", "failed_when_result": False, "changes": 3},
+        {"failed": True, "msg": "3 are too many.", "changes": 3},
+    ),
+    "success where a failure would be hidden": (
+        "planned",
+        {"failed": False, "failed_when_result": False, "changes": 3},
+        {"failed": False, "changes": 3},
+    ),
+    "message of a task that hides nothing": (
+        "planned",
+        {"failed": False, "msg": "It is done.", "changes": 3},
         {"failed": False, "changes": 3},
     ),
     "a plan that is written nowhere": (
@@ -157,7 +167,8 @@ def test_a_stage_that_runs_again_replaces_its_result() -> None:
         (("reported",), "reported broke."),
         (
             STAGES,
-            "detected broke. planned broke. confirmed broke. remediated broke. reported broke.",
+            "detected broke. planned broke. confirmed broke. remediated broke. "
+            "interrupted broke. reported broke.",
         ),
     ],
 )
@@ -278,6 +289,7 @@ def test_a_run_without_any_result_exports_nothing_that_could_be_applied() -> Non
     assert build_artifacts({"detects": False}, "/out", check_mode=False) == {
         "orphan_cleanup_run": {
             "versions": {**VERSIONS, "openstacksdk": ""},
+            "outcome": "applied",
             "check_mode": False,
             "complete": False,
             "verdicts": {},
@@ -315,6 +327,7 @@ def test_a_run_exports_numbers_and_its_plan() -> None:
     assert artifacts == {
         "orphan_cleanup_run": {
             "versions": VERSIONS,
+            "outcome": "findings",
             "check_mode": True,
             "complete": True,
             "verdicts": {"orphaned": 2, "drifted": 0, "undecided": 0, "protected": 0},
@@ -448,3 +461,76 @@ def test_each_cloud_is_a_run_of_the_summary(name: str) -> None:
     runs = collect_cloud_runs([{"inventory_hostname": "north", **variables}])
 
     assert runs == [{"name": "north", **empty, **expected}]
+
+
+def _judged(coverage: t.Any = None, **verdicts: int) -> dict[str, t.Any]:
+    detected = _detected(coverage, **verdicts)
+    return {"detects": True, "remediates": True, "detected": detected}
+
+
+REFUSED = {"failed": True, "msg": "3 are too many.", "changes": 3}
+
+
+@pytest.mark.parametrize(
+    ("run", "fail_on", "message"),
+    [
+        ({"detected": {"failed": True, "msg": "No cloud."}}, "never", "No cloud."),
+        ({"confirmed": {"failed": True, "msg": "No cloud."}}, "never", "No cloud."),
+        ({"reported": {"failed": True, "msg": "The disk is full."}}, "never", "The disk is full."),
+        (
+            {"interrupted": {"failed": True, "msg": "No such variable."}},
+            "never",
+            "No such variable.",
+        ),
+        ({"planned": REFUSED}, "never", ""),
+        ({"planned": REFUSED}, "error", "3 are too many."),
+        ({"remediated": {"failed": True, "msg": "1 failed."}}, "never", ""),
+        ({"remediated": {"failed": True, "msg": "1 failed."}}, "error", "1 failed."),
+        # Such a plan is for other jobs, and this run does not apply it.
+        ({"remediates": False, "planned": REFUSED}, "error", ""),
+        (
+            {"detected": _detected({"failed_checks": ["Wrong region."]}), "planned": REFUSED},
+            "never",
+            "",
+        ),
+        (
+            {"detected": _detected({"failed_checks": ["Wrong region."]}), "planned": REFUSED},
+            "error",
+            "Nothing may be changed: Wrong region.",
+        ),
+        # What an earlier run found is not the failure of this one.
+        ({"detects": False, "detected": _detected(undecided=1)}, "findings", ""),
+        ({"detects": False, "planned": REFUSED}, "error", "3 are too many."),
+        ({"detects": False, "remediates": False, "planned": REFUSED}, "error", "3 are too many."),
+    ],
+)
+def test_a_run_fails_with_one_message(run: dict[str, t.Any], fail_on: str, message: str) -> None:
+    assert _status({**_judged(), **run}, fail_on).message == message
+
+
+def test_the_same_error_is_said_once() -> None:
+    broken = {"failed": True, "msg": "It broke."}
+
+    assert _status({**_judged(), "planned": broken, "interrupted": broken}).message == "It broke."
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (_judged(), "clean"),
+        (_judged(orphaned=1), "findings"),
+        (_judged(undecided=1), "undecided"),
+        (_judged(undecided=1, drifted=1), "findings"),
+        (_judged({"failed_checks": ["Wrong region."]}, orphaned=1), "unsound"),
+        ({**_judged(orphaned=2), "remediated": {"tally": {"removed": 2, "skipped": 0}}}, "clean"),
+        (
+            {**_judged(orphaned=2), "remediated": {"tally": {"removed": 1, "skipped": 1}}},
+            "findings",
+        ),
+        ({**_judged(), "planned": REFUSED}, "failed"),
+        ({"detects": True, "detected": {"failed": True, "msg": "No."}}, "failed"),
+        ({"detects": False, "planned": {"failed": False}}, "applied"),
+    ],
+)
+def test_a_run_comes_to_one_word(run: dict[str, t.Any], outcome: str) -> None:
+    assert _status(run).outcome == outcome

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Names beside the UUIDs in what `--diff` shows."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    MAX_NAME,
+    get_server_name,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        FindingsDocument,
+    )
+
+
+def name_diff(diff: Mapping[str, t.Any], findings: FindingsDocument) -> dict[str, t.Any]:
+    """Return a difference of allocations with names.
+
+    diff: as `_models.change.build_diff` returns it.
+    findings: those that the changes were made of.
+    """
+    names: dict[str, str] = {}
+    for entry in findings["findings"]:
+        name = make_printable(get_server_name(entry), MAX_NAME)
+        if name and entry["consumer"]:
+            names[entry["consumer"]] = name
+        for provider in entry["providers"]:
+            names[provider["uuid"]] = make_printable(provider["name"], MAX_NAME)
+    return {side: _name_side(contents, names) for side, contents in diff.items()}
+
+
+def _name_side(contents: t.Any, names: Mapping[str, str]) -> t.Any:
+    """Return the allocations of all consumers before or after a change."""
+    if not isinstance(contents, dict):
+        return contents
+    named: dict[str, t.Any] = {}
+    for consumer, body in contents.items():
+        # Of a tree of providers, the contents are the names already.
+        if not isinstance(body, dict):
+            named[consumer] = body
+            continue
+        allocations = {
+            _add_name(provider, names): amounts
+            for provider, amounts in (body.get("allocations") or {}).items()
+        }
+        named[_add_name(consumer, names)] = {**body, "allocations": allocations}
+    return named
+
+
+def _add_name(uuid: str, names: Mapping[str, str]) -> str:
+    if uuid not in names:
+        return uuid
+    return f"{uuid} ({names[uuid]})"

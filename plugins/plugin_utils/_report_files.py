@@ -1,0 +1,126 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What action plugins have in common that write reports to the host."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+import typing as t
+
+from ansible import constants
+from ansible.errors import AnsibleActionFail
+
+from ansible_collections.osops.placement.plugins.plugin_utils._action import FileActionModule
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
+    find_path,
+    is_on_controller,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import (
+    FORMATS,
+    PROMETHEUS,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._text_files import write_text
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+
+
+class ReportActionModule(FileActionModule):
+    """An action plugin that writes reports to the host, on the controller without a module."""
+
+    def _write_reports(self, report: Report, options: Mapping[str, t.Any]) -> dict[str, str]:
+        """Write the reports, and return their paths by format."""
+        written: dict[str, str] = {}
+        for name in dict.fromkeys(options["formats"]):
+            # JSON has no report: it is the file of the findings.
+            if name not in FORMATS:
+                continue
+            path, mode = self._choose_path(name, options)
+            contents = report
+            if name == PROMETHEUS:
+                contents = report.replace_metrics(self._read_text(path))
+            self._write_file(path, FORMATS[name].render(contents), mode)
+            written[name] = path
+        return written
+
+    @staticmethod
+    def _choose_path(name: str, options: Mapping[str, t.Any]) -> tuple[str, str]:
+        """Return the path and the mode of the report in a format."""
+        folder, metrics_path = options["output_dir"], options["metrics_path"]
+        if name == PROMETHEUS and metrics_path:
+            # node_exporter reads the metrics; all other reports name projects and users.
+            return metrics_path, "0644"
+        if not folder:
+            raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
+        return os.path.join(folder, FORMATS[name].file), "0600"
+
+    def _write_file(self, path: str, text: str, mode: str) -> None:
+        """Write a file to the host, in check mode too.
+
+        A reader sees the old file or the whole new one, never a part of it.
+        """
+        if is_on_controller(self):
+            self._write_on_controller(path, text, mode)
+        else:
+            self._write_on_host(path, text, mode)
+
+    def _write_on_controller(self, path: str, text: str, mode: str) -> None:
+        try:
+            write_text(find_path(self, path), text, int(mode, 8))
+        except OSError as error:
+            raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}.") from error
+
+    def _write_on_host(self, path: str, text: str, mode: str) -> None:
+        folder, name = os.path.split(path)
+        unfinished = os.path.join(folder, f".{name}.unfinished")
+        quoted = shlex.quote(unfinished)
+        # Copied to a file that exists already, the text is at no time readable for more users than
+        # that file.
+        umask = "022" if mode == "0644" else "077"
+        self._run_command(
+            f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} "
+            f"&& rm -f -- {quoted} && : > {quoted}",
+            path,
+        )
+        with tempfile.NamedTemporaryFile(
+            "w",
+            encoding="utf-8",
+            errors="backslashreplace",
+            newline="",
+            dir=constants.DEFAULT_LOCAL_TMP,
+        ) as source:
+            source.write(text)
+            source.flush()
+            task = self._task.copy()
+            task.args = {"src": source.name, "dest": unfinished, "mode": mode, "follow": False}
+            task.check_mode = task.diff = False
+            copy = self._shared_loader_obj.action_loader.get(
+                "ansible.legacy.copy",
+                task=task,
+                connection=self._connection,
+                play_context=self._play_context,
+                loader=self._loader,
+                templar=self._templar,
+                shared_loader_obj=self._shared_loader_obj,
+            )
+            copied = copy.run(task_vars=self._task_vars)
+        if copied.get("failed"):
+            raise AnsibleActionFail(f"{path} cannot be written: {copied.get('msg')}")
+        self._run_command(f"mv -f -- {quoted} {shlex.quote(path)}", path)
+
+    def _run_command(self, command: str, path: str) -> None:
+        done = self._low_level_execute_command(command)
+        if done["rc"]:
+            raise AnsibleActionFail(
+                f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}"
+            )

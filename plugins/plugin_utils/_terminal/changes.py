@@ -1,0 +1,246 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""What became of the changes of a run: one line for each, and why some were not made."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    DELETE_PROVIDERS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    FAILED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
+    SKIPPED as LEFT_OUT,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    MAX_NAME,
+    get_server_name,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
+    describe_amounts,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
+    describe_effect,
+    map_names,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    CHANGED,
+    ERROR,
+    MAX_ROWS,
+    OK,
+    SKIPPED,
+    Line,
+    format_field,
+    format_omitted,
+    get_prose_width,
+    wrap_item,
+    wrap_path,
+    wrap_text,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.table import (
+    SHORT_UUID,
+    Column,
+    Row,
+    format_table,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        Entry,
+        FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        OutcomeDocument,
+        PlanDocument,
+        RemediationDocument,
+        RestorationDocument,
+        RestoredOutcomeDocument,
+        StepDocument,
+        TreeStepDocument,
+    )
+
+    AnyOutcome = OutcomeDocument | RestoredOutcomeDocument
+
+_COLUMNS = (
+    Column("OUTCOME"),
+    Column("KIND"),
+    Column("HOST", least=9, comfort=12),
+    Column("AMOUNT", least=13, comfort=18),
+    Column("SERVER", least=6, comfort=8),
+    Column("CONSUMER", short=SHORT_UUID),
+)
+
+
+def format_remediation(
+    remediation: RemediationDocument | RestorationDocument,
+    journal: str | None,
+    width: int,
+    findings: FindingsDocument | None = None,
+) -> list[str]:
+    """Return the outcome of each change, then the tally and the journal.
+
+    findings: those that the plan was made of, for the names; None if they are not there.
+    """
+    prose = get_prose_width(width)
+    lines = ["", *_format_outcomes(remediation, width, findings)]
+    lines += format_tally(remediation, prose)
+    if journal:
+        lines += wrap_path(f"Journal: {make_printable(journal)}", prose)
+    return lines
+
+
+def format_plan(plan: PlanDocument, findings: FindingsDocument | None, width: int) -> list[str]:
+    """Return a line for each change of a plan that is about to be applied.
+
+    findings: those that the plan was made of, for the names; None if they are not there.
+    """
+    entries = _map_entries(findings)
+    count = format_count(len(plan["changes"]), "change", "changes")
+    lines = ["", f"{count} of the plan of {plan['detected_at']}:", ""]
+    rows = []
+    for step in plan["changes"][:MAX_ROWS]:
+        entry = entries.get(step["finding"])
+        cells = _list_cells(step, entry)
+        rows.append(Row((*cells, _describe_step(step, entry)), CHANGED))
+    lines += format_table((*_COLUMNS[1:], Column("CHANGE", least=7, comfort=14)), rows, width)
+    return lines + format_omitted(plan["changes"], MAX_ROWS, "the plan", get_prose_width(width))
+
+
+def _describe_step(step: StepDocument | TreeStepDocument, entry: Entry | None) -> str:
+    if step["action"] == DELETE_PROVIDERS:
+        return f"deletes {format_count(len(step['providers']), 'provider', 'providers')}"
+    return describe_effect(step, map_names(entry) if entry else {})
+
+
+def _format_outcomes(
+    remediation: RemediationDocument | RestorationDocument,
+    width: int,
+    findings: FindingsDocument | None,
+) -> list[str]:
+    """Return a line for each change; in check mode only for those that would not be made."""
+    outcomes = sorted(remediation["outcomes"], key=_rank_outcome)
+    if remediation["check_mode"]:
+        outcomes = [outcome for outcome in outcomes if outcome["reason"]]
+    return _format_table(outcomes, width, findings)
+
+
+def _format_table(
+    outcomes: Sequence[AnyOutcome], width: int, findings: FindingsDocument | None
+) -> list[str]:
+    entries = _map_entries(findings)
+    shown = outcomes[:MAX_ROWS]
+    rows = [_make_row(outcome, entries.get(outcome["finding"])) for outcome in shown]
+    heading, *drawn = format_table(_COLUMNS, rows, width) or [""]
+    lines = [heading] if drawn else []
+    prose = get_prose_width(width)
+    for outcome, line in zip(shown, drawn, strict=True):
+        lines.append(line)
+        if outcome["reason"]:
+            lines += format_field("why", outcome["reason"], prose)
+    lines += format_omitted(outcomes, MAX_ROWS, "remediation.json", prose)
+    return lines
+
+
+def _map_entries(findings: FindingsDocument | None) -> Mapping[str, Entry]:
+    if findings is None:
+        return {}
+    return {entry["id"]: entry for entry in findings["findings"]}
+
+
+def _rank_outcome(outcome: AnyOutcome) -> tuple[int, str, str]:
+    """Return the place of an outcome: what needs somebody's attention comes first."""
+    rank = {FAILED: 0, LEFT_OUT: 1}.get(outcome["outcome"], 2)
+    return rank, outcome["kind"], outcome["finding"]
+
+
+def _make_row(outcome: AnyOutcome, entry: Entry | None) -> Row:
+    tones = {FAILED: ERROR, LEFT_OUT: SKIPPED}
+    cells = (outcome["outcome"], *_list_cells(outcome, entry))
+    return Row(cells, tones.get(outcome["outcome"], OK))
+
+
+def _list_cells(outcome: t.Any, entry: Entry | None) -> tuple[str, ...]:
+    """Return what a change is about, for the columns after the outcome."""
+    amounts = _list_amounts(outcome)
+    subject = make_printable(get_finding_subject(outcome["finding"]), MAX_NAME)
+    hosts = _name_hosts(outcome, amounts, entry)
+    return (
+        make_printable(outcome["kind"]),
+        ", ".join(hosts) or "-",
+        describe_amounts(sum_amounts(amounts.values())) or "-",
+        (make_printable(get_server_name(entry), MAX_NAME) if entry else "") or "-",
+        subject,
+    )
+
+
+def _list_amounts(outcome: t.Any) -> Mapping[str, Mapping[str, int]]:
+    """Return what a change frees, or what restoring it allocates, by provider."""
+    change, key = outcome, "frees"
+    if "write" in outcome:
+        change, key = outcome["write"] or {}, "claims"
+    amounts: Mapping[str, Mapping[str, int]] = change.get(key) or {}
+    return amounts
+
+
+def _name_hosts(outcome: t.Any, providers: Iterable[str], entry: Entry | None) -> list[str]:
+    """Return the hosts that a change is about, by uuid where no name is known."""
+    if outcome.get("provider"):
+        return [make_printable(outcome["provider"]["name"], MAX_NAME)]
+    if outcome.get("action") == DELETE_PROVIDERS:
+        # The root is last.
+        return [make_printable(outcome["providers"][-1]["name"], MAX_NAME)]
+    names: dict[str, str] = {}
+    for provider in entry["providers"] if entry else ():
+        names[provider["uuid"]] = make_printable(provider["root_name"], MAX_NAME)
+    return list(dict.fromkeys(names.get(uuid, make_printable(uuid)) for uuid in providers))
+
+
+def format_tally(remediation: RemediationDocument | RestorationDocument, width: int) -> list[str]:
+    """Return how many changes had each outcome."""
+    tally = remediation["tally"]
+    counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
+    if not counts:
+        return ["Nothing to remediate."]
+    if remediation["check_mode"]:
+        return wrap_text(f"Check mode: nothing was written. Without check mode: {counts}.", width)
+    tone = ERROR if tally.get("failed") else OK
+    return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
+
+
+def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[str]:
+    """Return a line for each thing that a play did, what needs somebody's attention first."""
+    lines: list[str] = []
+    for result in sorted(results, key=_rank_result):
+        outcome = make_printable(result["outcome"])
+        subject = make_printable(result["subject"], MAX_NAME)
+        text = f"{outcome:9} {subject}  {make_printable(result.get('reason') or '')}"
+        tone = {FAILED: ERROR, LEFT_OUT: SKIPPED}.get(outcome, OK)
+        lines += [Line(line, tone) for line in wrap_item(text, width)]
+    return ["", *lines] if lines else []
+
+
+def _rank_result(result: Mapping[str, t.Any]) -> tuple[int, str]:
+    return {FAILED: 0, LEFT_OUT: 1}.get(result["outcome"], 2), str(result["subject"])
+
+
+def format_failure(message: str, width: int) -> list[str]:
+    """Return why a run failed that does not fail its play."""
+    return [Line(line, ERROR) for line in wrap_text(f"Failed: {make_printable(message)}", width)]

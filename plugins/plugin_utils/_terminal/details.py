@@ -1,0 +1,163 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Findings in full: several lines for each, with its proof and the write that would be made."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    DELETE_PROVIDERS,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    MAX_NAME,
+    explain_unchanged,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
+    describe_amounts,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    CHANGED,
+    Line,
+    format_field,
+    format_row,
+    format_second_column,
+    format_server,
+    format_write,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        ChangeDocument,
+        ProviderDocument,
+    )
+
+# What a change does to its consumer; what the consumer has after it follows.
+_VERBS = {"reduce": "keeps", "rewrite": "gives it", "create": "gives it"}
+
+
+def format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) -> list[str]:
+    """Return an entry whose kind is not among those that may be changed."""
+    lines = [*format_entry(entry, width, CHANGED), *log(entry)]
+    if has_change(entry):
+        reason = f"{entry['kind']} is not among the kinds to remediate"
+        lines += format_field("could", f"be corrected; not now: {reason}", width)
+    return lines
+
+
+def format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
+    """Return an entry with the write that would be made."""
+    change, left = entry["change"], explain_unchanged(entry, kinds)
+    # Some orphans have no change that is known to be right.
+    if change is None:
+        return ["", *format_entry(entry, width, CHANGED)]
+    if change["action"] == DELETE_PROVIDERS:
+        deletion = f"DELETE /resource_providers for {_list_providers(change['providers'])}"
+        return ["", *format_entry(entry, width, CHANGED), *format_write(deletion, left, width)]
+    names = map_names(entry)
+    lines = ["", Line(_format_heading(entry, width), CHANGED)]
+    lines += _format_first_seen(entry, width)
+    lines += format_field("host", format_dropped_hosts(entry), width)
+    lines += format_field("frees", _format_allocations(change["frees"], names), width)
+    lines += format_field("adds", _format_allocations(change["claims"], names), width)
+    lines += format_field("why", entry["reason"], width)
+    return lines + format_write(_format_post(change, names), left, width)
+
+
+def map_names(entry: Entry) -> dict[str, str]:
+    """Return the names of the providers that an entry is about, by uuid."""
+    names: dict[str, str] = {}
+    for provider in entry["providers"]:
+        names[provider["uuid"]] = make_printable(provider["name"], MAX_NAME)
+    return names
+
+
+def _list_providers(providers: Iterable[ProviderDocument]) -> str:
+    return ", ".join(
+        f"{make_printable(provider['name'], MAX_NAME)} ({provider['uuid']})"
+        for provider in providers
+    )
+
+
+def _format_allocations(
+    allocations: Mapping[str, Mapping[str, int]], names: Mapping[str, str]
+) -> str:
+    parts = []
+    for provider, resources in allocations.items():
+        parts.append(f"{describe_amounts(resources)} on {names.get(provider, provider)}")
+    return "; ".join(parts)
+
+
+def _format_post(change: ChangeDocument, names: Mapping[str, str]) -> str:
+    """Return the request that makes a change, and what its consumer has then."""
+    consumers = _format_consumer_generation(change)
+    if change["partner"]:
+        consumers += f" and {_format_consumer_generation(change['partner'])}"
+    return f"POST /allocations for {consumers}: {describe_effect(change, names)}"
+
+
+def describe_effect(change: ChangeDocument, names: Mapping[str, str]) -> str:
+    """Return what a change does to the allocations of its consumer, such as `keeps compute-4`.
+
+    names: the names of providers, by uuid.
+    """
+    after = change["after"]["allocations"]
+    if not after:
+        return "removes all of it"
+    kept = ", ".join(names.get(provider, provider) for provider in after)
+    return f"{_VERBS[change['action']]} {kept}"
+
+
+def _format_consumer_generation(change: ChangeDocument) -> str:
+    generation = change["generation"]
+    if generation is None:
+        return f"{change['consumer']} (new)"
+    return f"{change['consumer']} (generation {generation})"
+
+
+def has_change(entry: Entry) -> bool:
+    """Return whether there is a write that would remediate a finding."""
+    return bool(entry["change"])
+
+
+def format_entry(entry: Entry, width: int, tone: str) -> list[str]:
+    """Return an entry with its reason, and without a write."""
+    return [
+        Line(_format_heading(entry, width), tone),
+        *_format_first_seen(entry, width),
+        *format_field("why", entry["reason"], width),
+    ]
+
+
+def _format_first_seen(entry: Entry, width: int) -> list[str]:
+    """Return since when an earlier run has seen the entry, nothing for a new one."""
+    if entry["new"]:
+        return []
+    return format_field("known", f"since {entry['first_seen']}", width)
+
+
+def _format_heading(entry: Entry, width: int) -> str:
+    """Return the kind, what it is about, and the server's name where there is one."""
+    about = format_second_column(get_subject(entry))
+    return format_row(entry["kind"], about, format_server(entry, width))
+
+
+def format_dropped_hosts(entry: Entry) -> str:
+    """Return the hosts whose allocation is an orphan."""
+    dropped = {
+        make_printable(provider["root_name"], MAX_NAME)
+        for provider in entry["providers"]
+        if provider["dropped"]
+    }
+    return ", ".join(sorted(dropped))

@@ -1,0 +1,223 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Many findings at one glance: one line each, and figures by kind and by host."""
+
+from __future__ import annotations
+
+import collections
+import re
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    DELETE_PROVIDERS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    add_amounts,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    MAX_NAME,
+    explain_unchanged,
+    get_server_name,
+    list_hosts,
+    sum_freed,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
+    describe_age,
+    describe_amounts,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
+    describe_effect,
+    map_names,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    CHANGED,
+    MAX_ROWS,
+    MAX_UNCHANGED_ROWS,
+    Line,
+    format_omitted,
+    get_prose_width,
+    wrap,
+    wrap_item,
+    wrap_path,
+    wrap_text,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.table import (
+    SHORT_UUID,
+    Column,
+    Row,
+    format_table,
+    is_cut,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+
+# How many hosts are listed, and how many names.
+_MAX_HOSTS, _MAX_NAMES = 10, 3
+
+_SUBJECT = "CONSUMER"
+_COLUMNS = (
+    Column("KIND"),
+    Column("HOST", least=9, comfort=12),
+    Column("FREES", least=13, comfort=18),
+    Column("AGE"),
+    Column("SERVER", least=6, comfort=8),
+    Column(_SUBJECT, short=SHORT_UUID),
+    Column("CHANGE", least=7, comfort=14),
+)
+
+_MEANINGS = {kind.name: kind.meaning for kind in KINDS}
+
+_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+
+def format_overview(
+    entries: Sequence[Entry], path: str, kinds: Collection[str] | None, width: int
+) -> list[str]:
+    """Return a line for each finding, and what they add up to by kind and by host.
+
+    kinds: those that may be changed; None for any.
+    """
+    prose = get_prose_width(width)
+    shown = entries[:MAX_ROWS]
+    rows = [_make_row(entry, kinds) for entry in shown]
+    lines = ["", *format_table(_COLUMNS, rows, width)]
+    lines += format_omitted(entries, MAX_ROWS, path, prose)
+    if is_cut(_COLUMNS, rows, width, _SUBJECT):
+        lines += wrap_path(f"Whole ids: {make_printable(path)}, or a wider terminal.", prose)
+    lines += _format_left_alone(entries, kinds, prose)
+    return lines + _format_kinds(entries, prose) + _format_hosts(entries, width)
+
+
+def _make_row(entry: Entry, kinds: Collection[str] | None) -> Row:
+    hosts = ", ".join(make_printable(host, MAX_NAME) for host in list_hosts(entry))
+    subject = make_printable(get_subject(entry), MAX_NAME)
+    cells = (
+        make_printable(entry["kind"]),
+        hosts or "-",
+        describe_amounts(sum_freed(entry)) or "-",
+        describe_age(entry["age_seconds"]),
+        make_printable(get_server_name(entry), MAX_NAME) or "-",
+        # What is not about a consumer, such as a service, has the name of its host.
+        "-" if subject == hosts else subject,
+        _describe_change(entry, kinds),
+    )
+    return Row(cells, CHANGED)
+
+
+def _describe_change(entry: Entry, kinds: Collection[str] | None) -> str:
+    change = entry["change"]
+    if not change:
+        return "none"
+    if explain_unchanged(entry, kinds):
+        return "not now"
+    if change["action"] == DELETE_PROVIDERS:
+        return f"deletes {format_count(len(change['providers']), 'provider', 'providers')}"
+    return describe_effect(change, map_names(entry))
+
+
+def _format_left_alone(
+    entries: Iterable[Entry], kinds: Collection[str] | None, width: int
+) -> list[str]:
+    """Return why changes are not made now, each reason once."""
+    reasons: dict[str, int] = collections.Counter()
+    for entry in entries:
+        reason = explain_unchanged(entry, kinds)
+        if entry["change"] and reason:
+            reasons[reason] += 1
+    lines: list[str] = []
+    for reason, count in list(reasons.items())[:_MAX_HOSTS]:
+        lines += wrap_text(f"Not now: {count}, because {make_printable(reason)}.", width)
+    return lines
+
+
+def _format_kinds(entries: Iterable[Entry], width: int) -> list[str]:
+    """Return how many findings there are of each kind, and what the kind means."""
+    counts = collections.Counter(entry["kind"] for entry in entries)
+    column = max(len(kind) for kind in counts)
+    digits = max(len(str(count)) for count in counts.values())
+    lines = [""]
+    for kind, count in counts.items():
+        start = f"{kind:{column}}  {count:{digits}}  "
+        meaning = _MEANINGS.get(kind, "a kind of another version")
+        lines += wrap(meaning, width, start, " " * len(start))
+    return lines
+
+
+def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
+    """Return what the hosts lose that lose most, if there are several."""
+    freed: dict[str, dict[str, int]] = {}
+    for entry in entries:
+        for host, amounts in _sum_freed_by_host(entry).items():
+            add_amounts(freed.setdefault(host, {}), amounts)
+    hosts = sorted(freed, key=lambda host: _rank_amounts(freed[host]), reverse=True)
+    if len(hosts) < 2:
+        return []
+    rows = []
+    for host in hosts[:_MAX_HOSTS]:
+        rows.append(Row((make_printable(host, MAX_NAME), describe_amounts(freed[host]))))
+    columns = (Column("HOST", least=9, comfort=12), Column("FREES", least=13, comfort=18))
+    lines = ["", *format_table(columns, rows, width)]
+    if len(hosts) > _MAX_HOSTS:
+        lines.append(f"and {len(hosts) - _MAX_HOSTS} more hosts")
+    return lines
+
+
+def _sum_freed_by_host(entry: Entry) -> dict[str, dict[str, int]]:
+    change = entry["change"]
+    if change is None or change["action"] == DELETE_PROVIDERS:
+        return {}
+    hosts = {provider["uuid"]: provider["root_name"] for provider in entry["providers"]}
+    freed: dict[str, dict[str, int]] = {}
+    for provider, amounts in change["frees"].items():
+        add_amounts(freed.setdefault(hosts.get(provider, provider), {}), amounts)
+    return freed
+
+
+def _rank_amounts(amounts: dict[str, int]) -> tuple[int, int, int]:
+    processors = amounts.get("VCPU", 0) + amounts.get("PCPU", 0)
+    return processors, amounts.get("MEMORY_MB", 0), amounts.get("DISK_GB", 0)
+
+
+def format_groups(title: str, entries: Sequence[Entry], width: int, tone: str) -> list[str]:
+    """Return a paragraph for each reason not to change something, with a few of its names."""
+    groups: dict[tuple[str, str], list[Entry]] = collections.defaultdict(list)
+    for entry in entries:
+        # The same reason names another consumer each time.
+        groups[entry["kind"], _UUID.sub("…", entry["reason"])].append(entry)
+    lines: list[str] = []
+    if groups:
+        lines += ["", title]
+    for (kind, _reason), members in list(groups.items())[:MAX_UNCHANGED_ROWS]:
+        text = f"{make_printable(kind)} ({_list_names(members)}): "
+        text += make_printable(members[0]["reason"])
+        lines += [Line(line, tone) for line in wrap_item(text, width)]
+    if len(groups) > MAX_UNCHANGED_ROWS:
+        lines.append(f"… and {len(groups) - MAX_UNCHANGED_ROWS} more reasons")
+    return lines
+
+
+def _list_names(entries: Sequence[Entry]) -> str:
+    """Return a few names with their UUIDs, and how many there are in all."""
+    names = []
+    for entry in entries[:_MAX_NAMES]:
+        subject = make_printable(get_subject(entry), MAX_NAME)
+        name = make_printable(get_server_name(entry), MAX_NAME)
+        names.append(f"{name} {subject}".strip())
+    listed = ", ".join(names)
+    if len(entries) > _MAX_NAMES:
+        listed += f" and {len(entries) - _MAX_NAMES} more"
+    return listed

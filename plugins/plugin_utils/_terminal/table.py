@@ -1,0 +1,121 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Tables that fit into the width of a terminal: one line a row."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    Line,
+    cut_to_width,
+    measure_width,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Sequence
+
+_GAP = 2
+
+# The first characters of a UUID tell the few that stand in one table apart.
+SHORT_UUID = 8
+
+
+@d.dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    least: how narrow it may become; None for a column that is never cut.
+    comfort: how narrow it may become before another column is shortened for it.
+    short: what is left of a longer cell of a column that is either whole or this short.
+    """
+
+    heading: str
+    least: int | None = None
+    comfort: int = 0
+    short: int | None = None
+
+
+@d.dataclass(frozen=True)
+class Row:
+    """A row of a table, with a cell for each column."""
+
+    cells: tuple[str, ...]
+    tone: str | None = None
+
+
+def format_table(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[str]:
+    """Return a table with its headings; nothing without rows."""
+    if not rows:
+        return []
+    widths = _choose_widths(columns, rows, width)
+    lines = [_format_row([column.heading for column in columns], columns, widths)]
+    for row in rows:
+        line = _format_row(row.cells, columns, widths)
+        lines.append(Line(line, row.tone) if row.tone else line)
+    return lines
+
+
+def is_cut(columns: Sequence[Column], rows: Sequence[Row], width: int, heading: str) -> bool:
+    """Return whether the cells of a column are shortened at this width."""
+    widths = _choose_widths(columns, rows, width)
+    natural = _measure_columns(columns, rows)
+    place = [column.heading for column in columns].index(heading)
+    return widths[place] < natural[place]
+
+
+def _measure_columns(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
+    """Return the width that the longest cell of each column takes."""
+    natural = []
+    for place, column in enumerate(columns):
+        cells = [row.cells[place] for row in rows]
+        natural.append(max(measure_width(text) for text in (column.heading, *cells)))
+    return natural
+
+
+def _choose_widths(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[int]:
+    """Return the width of each column, so that a row fits."""
+    natural = _measure_columns(columns, rows)
+    room = width - _GAP * (len(columns) - 1)
+    comforts = [max(column.comfort, column.least or 0) for column in columns]
+    widths = list(natural)
+    _shrink_widest(columns, widths, room, comforts)
+    if sum(widths) <= room:
+        return widths
+    widths = list(natural)
+    for place, column in enumerate(columns):
+        if column.short is not None:
+            widths[place] = max(min(widths[place], column.short), len(column.heading))
+    _shrink_widest(columns, widths, room, comforts)
+    _shrink_widest(columns, widths, room, [column.least or 0 for column in columns])
+    return widths
+
+
+def _shrink_widest(
+    columns: Sequence[Column], widths: list[int], room: int, leasts: Sequence[int]
+) -> None:
+    """Make the widest of the columns narrower that may be cut, until a row fits."""
+    while sum(widths) > room:
+        spare = []
+        for place, column in enumerate(columns):
+            if column.least is not None and widths[place] > leasts[place]:
+                # What exceeds the least width counts, and not the width itself.
+                spare.append((widths[place] - leasts[place], place))
+        if not spare:
+            return
+        widths[max(spare)[1]] -= 1
+
+
+def _format_row(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
+    shown = []
+    for cell, column, room in zip(cells, columns, widths, strict=True):
+        text = cell[:room] if column.short is not None else cut_to_width(cell, room)
+        shown.append(text + " " * (room - measure_width(text)))
+    return (" " * _GAP).join(shown).rstrip()

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a user sees of a whole run: how long it is, and what its last lines hold."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+        Run,
+    )
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+MAX_LINES = 60
+FORGOTTEN = {
+    "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
+    "orphan_cleanup_max_share": 1.0,
+}
+
+
+@pytest.fixture
+def nine(minicloud: Minicloud, world: World) -> list[str]:
+    """Nine consumers on two hosts that Nova does not know."""
+    minicloud.scenario("healthy")
+    return [world.claim(f"compute-{number % 2 + 1}") for number in range(9)]
+
+
+def _variables(consumers: list[str], **others: t.Any) -> dict[str, t.Any]:
+    return {**FORGOTTEN, "orphan_cleanup_consumers": consumers, **others}
+
+
+def _get_lines(run: Run) -> list[str]:
+    # A run ends with an empty line.
+    return run.output.rstrip("\n").split("\n")
+
+
+def test_check_of_nine_findings_fits_on_one_screen(
+    ansible: Ansible, placement: Placement, nine: list[str]
+) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", "--check", variables=_variables(nine))
+    lines = _get_lines(run)
+
+    assert run.status == 0 and placement.everything() == before, run.output
+    assert len(lines) <= MAX_LINES, run.output
+    rows = [line for line in lines if line.startswith("unknown_consumer  compute-")]
+    assert len(rows) == len(nine) and all(any(uuid in row for row in rows) for uuid in nine)
+    assert max(map(len, rows)) <= 120
+    last = "\n".join(lines[-10:])
+    folder = run.folder / "orphan-cleanup"
+    assert "Check mode: nothing was written. Without check mode: 9 removed." in last
+    assert f"Report:  {folder / 'report.html'}" in last
+    assert f"-e orphan_cleanup_plan={folder / 'plan.json'}" in last
+    assert "skipping:" not in last
+
+
+def test_detection_of_nine_findings_fits_on_one_screen(ansible: Ansible, nine: list[str]) -> None:
+    run = ansible.playbook("detect_orphans", variables=_variables(nine))
+    lines = _get_lines(run)
+
+    assert run.status == 0 and len(lines) <= MAX_LINES, run.output
+    assert run.output.count("\nTASK [") <= 6
+    assert "Next:    ansible-playbook osops.placement.cleanup_orphans --check" in run.output
+    assert "skipping:" not in run.output
+
+
+def test_changes_are_listed_with_the_command_that_undoes_them(
+    ansible: Ansible, placement: Placement, nine: list[str]
+) -> None:
+    run = ansible.playbook("cleanup_orphans", variables=_variables(nine))
+    lines = _get_lines(run)
+
+    assert run.status == 0 and not any(map(placement.held, nine)), run.output
+    assert sum(line.startswith("removed  unknown_consumer  compute-") for line in lines) == 9
+    last = "\n".join(lines[-10:])
+    (journal,) = (run.folder / "orphan-cleanup").glob("journal-*")
+    assert "Outcome: 9 removed." in last and f"Journal: {journal}" in last
+    assert f"restore_allocations -e orphan_cleanup_journal={journal}" in last
+
+    back = ansible.playbook(
+        "restore_allocations", variables={"orphan_cleanup_journal": str(journal)}
+    )
+
+    assert back.status == 0 and all(map(placement.held, nine)), back.output
+    assert "Outcome: 9 restored." in "\n".join(_get_lines(back)[-10:])
+    assert sum(line.startswith("restored ") for line in _get_lines(back)) == 9
+
+
+def test_limit_that_is_exceeded_is_one_sentence_at_the_end(
+    ansible: Ansible, placement: Placement, nine: list[str]
+) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook(
+        "cleanup_orphans", variables=_variables(nine, orphan_cleanup_max_changes=8)
+    )
+    last = _get_lines(run)[-10:]
+
+    assert run.status == 2 and placement.everything() == before, run.output
+    (fatal,) = [line for line in last if line.startswith("fatal:")]
+    assert "9 changes are planned and max_changes is 8: nothing was changed." in fatal
+    # The compact plan is not a part of it.
+    assert len(fatal) < 500 and run.output.count("fatal:") == 1
+    assert "digest" not in run.output
+
+
+@pytest.mark.long
+def test_reviewed_plan_is_shown_before_it_is_applied(ansible: Ansible, nine: list[str]) -> None:
+    variables = _variables(nine)
+    ansible.playbook("cleanup_orphans", "--check", variables=variables)
+    plan = str(ansible.folder / "orphan-cleanup" / "plan.json")
+
+    run = ansible.playbook("cleanup_orphans", variables={**variables, "orphan_cleanup_plan": plan})
+
+    assert run.status == 0, run.output
+    shown, _task, made = run.output.partition(": Make the changes]")
+    assert shown.count("removes all of it") == 9 and "9 changes of the plan of" in shown
+    assert made.count("\nremoved  unknown_consumer  compute-") == 9
+
+
+@pytest.mark.long
+def test_unreadable_cloud_is_one_sentence_at_the_end(ansible: Ansible, nine: list[str]) -> None:
+    ansible.environment["OS_CLOUD"] = "nonesuch"
+
+    run = ansible.playbook("cleanup_orphans", variables=_variables(nine))
+
+    assert run.status == 2 and run.output.count("fatal:") == 1, run.output
+    (fatal,) = [line for line in _get_lines(run)[-10:] if line.startswith("fatal:")]
+    assert "nonesuch" in fatal

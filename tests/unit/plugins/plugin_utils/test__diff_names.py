@@ -1,0 +1,36 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Names beside the UUIDs of a difference."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import name_diff
+
+
+def _findings(server: str | None, provider: str) -> t.Any:
+    named = {"name": server} if server is not None else None
+    providers = [{"uuid": "p", "name": provider}]
+    return {"findings": [{"consumer": "c", "server": named, "providers": providers}]}
+
+
+def _side(*providers: str) -> dict[str, t.Any]:
+    return {"allocations": {provider: {"resources": {}} for provider in providers}, "user_id": "u"}
+
+
+def test_names_follow_the_uuids_of_consumers_and_providers() -> None:
+    diff = {"before": {"c": _side("p", "q")}, "after": {"c": _side()}}
+
+    assert name_diff(diff, _findings("web\x1b", "compute-1")) == {
+        "before": {"c (web\\x1b)": _side("p (compute-1)", "q")},
+        "after": {"c (web\\x1b)": _side()},
+    }
+
+
+def test_what_has_no_name_keeps_its_uuid() -> None:
+    diff = {"before": {"c": _side("q"), "tree": "its name"}, "after": "text"}
+
+    assert name_diff(diff, _findings(None, "compute-1")) == diff
