@@ -119,6 +119,7 @@ class ActionModule(FileActionModule):
                 journal=options["journal"],
                 complaints=complaints,
                 failure=options["failure"],
+                plan_path=options["plan"],
             )
             result["reports"] = self._write(report, options)
         return result

@@ -239,8 +239,8 @@ summary:
             MEMORY_MB: 2560
             DISK_GB: 11
         allocated:
-          description: All that is allocated of these resource classes in the cloud. Empty unless the
-            whole cloud was read.
+          description: All that is allocated of these resource classes in the cloud. Empty unless
+            the whole cloud was read.
           returned: success
           type: dict
           sample:

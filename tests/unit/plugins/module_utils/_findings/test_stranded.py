@@ -69,7 +69,7 @@ def test_allocated_amounts_are_those_of_which_the_fractions_are() -> None:
 
     # On all providers, whether or not their inventory was read.
     assert stranded["allocated"] == {cls: 4 * amount for cls, amount in CLAIM.items()}
-    assert stranded["share_of_claimed"] == {cls: 0.25 for cls in CLAIM}
+    assert stranded["share_of_claimed"] == dict.fromkeys(CLAIM, 0.25)
 
 
 def test_part_of_a_cloud_has_neither_allocated_amounts_nor_fractions() -> None:
