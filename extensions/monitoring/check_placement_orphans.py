@@ -101,7 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def check(options: argparse.Namespace) -> tuple[int, str]:
     """Return the status of all files, and the line about them."""
-    now = datetime.datetime.now(datetime.UTC)
+    now = datetime.datetime.now(datetime.timezone.utc)
     each = [read_figures(path, now, options) for path in options.files]
     require_all_shards(each)
     figures = add_up(each)
@@ -149,7 +149,7 @@ def read_json(path: str) -> t.Any:
 
 def parse_time(text: str) -> datetime.datetime:
     moment = datetime.datetime.fromisoformat(text[:-1] if text.endswith("Z") else text)
-    return moment.replace(tzinfo=datetime.UTC)
+    return moment.replace(tzinfo=datetime.timezone.utc)
 
 
 def require_age(path: str, age: float, max_age: int) -> None:
