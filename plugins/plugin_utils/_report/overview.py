@@ -210,7 +210,7 @@ def _describe_capacity(resource_class: str, summary: Summary) -> str:
     stranded = humanize_amount(resource_class, stock["stranded"])
     percentage = _format_percentage(stock["stranded"] / stock["capacity"])
     capacity = humanize_amount(resource_class, stock["capacity"])
-    return f"{stranded} on {providers}: {percentage} of their capacity ({capacity})."
+    return f"{stranded} on {providers}: {percentage} of the capacity there ({capacity})."
 
 
 def _summarize_hosts(findings: FindingsDocument) -> Lines:

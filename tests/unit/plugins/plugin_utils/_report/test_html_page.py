@@ -253,12 +253,12 @@ def test_capacity_says_which_providers_it_counts() -> None:
     report = reports.planned()
     page = Page(render(report))
     assert "Of 30 allocated in the whole cloud." in page.text
-    read = "12 on 11 providers whose inventory was read: < 0.1 % of their capacity (40 040)."
+    read = "12 on 11 providers whose inventory was read: < 0.1 % of the capacity there (40 040)."
     assert read in page.text
 
     report.findings["summary"]["capacity"] = {}
     assert "Of 30 allocated in the whole cloud." in Page(render(report)).text
-    assert "of their capacity" not in Page(render(report)).text
+    assert "of the capacity there" not in Page(render(report)).text
 
 
 def test_page_of_an_older_file_compares_with_no_capacity() -> None:
@@ -273,7 +273,7 @@ def test_page_of_an_older_file_compares_with_no_capacity() -> None:
 
     assert "Of all allocations in the cloud." in page.text
     assert "All figures are about the whole cloud." in page.text
-    assert "of their capacity" not in page.text
+    assert "of the capacity there" not in page.text
 
 
 def test_page_explains_each_kind_and_links_its_documentation() -> None:
