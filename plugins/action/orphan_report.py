@@ -102,6 +102,7 @@ class ActionModule(ReportActionModule):
                 journal=options["journal"],
                 complaints=complaints,
                 failure=options["failure"],
+                plan_path=options["plan"],
             )
             result["reports"] = self._write_reports(report, options)
         # At the end, so that everything else was shown and written before.

@@ -238,8 +238,18 @@ summary:
             VCPU: 3
             MEMORY_MB: 2560
             DISK_GB: 11
+        allocated:
+          description: All that is allocated of these resource classes in the cloud. Empty unless
+            the whole cloud was read.
+          returned: success
+          type: dict
+          sample:
+            VCPU: 240
+            MEMORY_MB: 204800
+            DISK_GB: 880
         share_of_claimed:
-          description: The same as a fraction of all allocations, by resource class.
+          description: The fraction of RV(summary.stranded.allocated) that is stranded, by resource
+            class.
           returned: success
           type: dict
           sample:
@@ -271,6 +281,8 @@ summary:
           reserved: 0
           capacity: 256
           used: 120
+          stranded: 3
+          providers: 1
       contains:
         total:
           description: Sum of the totals.
@@ -292,11 +304,26 @@ summary:
           returned: success
           type: int
           sample: 120
+        stranded:
+          description: Sum of the amounts that all proposed changes would free on these providers.
+          returned: success
+          type: int
+          sample: 3
+        providers:
+          description: Number of these providers.
+          returned: success
+          type: int
+          sample: 1
     coverage:
       description: How much was read, and whether that is enough to change anything.
       returned: success
       type: dict
       contains:
+        scope:
+          description: What the figures of the summary are about.
+          returned: success
+          type: str
+          sample: the whole cloud
         reading:
           description: What was read. V(full) is everything in scope. V(incremental) is what
             changed since an earlier reading, and what had a finding.

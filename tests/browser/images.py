@@ -2,133 +2,144 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Draws docs/images/ again.
+"""Draws docs/images/ again, from the findings in tests/fixtures/report/. `make images` calls it.
 
-It runs in Chromium, with the reports of a minicloud. `make images` calls it.
+It needs Chromium, and no cloud. Names and dates are those of the fixtures, so that an image changes
+only when what it shows has changed.
 """
 
 from __future__ import annotations
 
-import base64
-import html
+import dataclasses as d
 import shutil
+import sys
 import tempfile
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    CHANGED,
-    ERROR,
-    OK,
-    SKIPPED,
-    WARNING,
-    group_by_tone,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
-    format_findings,
-)
 from ansible_collections.osops.placement.tests.browser import reports
 from ansible_collections.osops.placement.tests.browser.chromium import Chromium
+from ansible_collections.osops.placement.tests.browser.png import compress
+from ansible_collections.osops.placement.tests.browser.screen import ROOT, render_terminal
 
-ROOT = Path(__file__).parents[2]
-WIDTH = 1280
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
-# Ansible's own colours on a dark terminal.
-SHADES = {
-    CHANGED: "#d7ba5c",
-    SKIPPED: "#5fb3c9",
-    WARNING: "#c58fd6",
-    ERROR: "#e06c6c",
-    OK: "#7fbf6a",
-    None: "#d6d9de",
-}
-SCREEN = (
-    "margin:0;padding:18px 22px;background:#15181d;"
-    "font:14px/1.45 'DejaVu Sans Mono',monospace;width:max-content"
-)
-COLUMNS, LINES = 100, 42
+IMAGES = ROOT / "docs" / "images"
+WIDE, NARROW = 1280, 390
+# The image of the usual width has no number in its name.
+TERMINALS = {80: "terminal-80", 120: "terminal", 160: "terminal-160"}
+MAX_LINES = 60
+# A page of a phone is endless: its image shows the summary.
+MAX_HEIGHT = 1800
+
+_PLAN = "/srv/placement/orphan-cleanup/plan.json"
+_JOURNAL = "/srv/placement/orphan-cleanup/journal-20261122T141545Z.jsonl"
 
 
-def terminal() -> str:
-    """Render the first lines of the table as a page."""
+def show_first_run() -> Report:
+    """Return a report before anything is written, in which everything is new."""
     report = reports.planned()
-    # In a first run everything is new.
     seen = {"new": True, "first_seen": report.findings["started_at"]}
-    entries = {
-        key: [{**entry, **seen} for entry in report.findings[key]]
-        for key in ("findings", "protected", "undecided")
-    }
-    findings = {
-        **report.findings,
-        **entries,
-        "summary": {**report.findings["summary"], "new": report.findings["summary"]["kinds"]},
-    }
-    lines = format_findings(findings, "orphan-cleanup/findings.json", report.kinds, COLUMNS)[:LINES]
-    shown = [
-        (None, "$ ansible-playbook osops.placement.cleanup_orphans --check"),
-        *group_by_tone(lines),
-    ]
-    spans = "".join(
-        f'<span style="color:{SHADES[tone]}">{html.escape(text)}\n</span>' for tone, text in shown
+    for entry in reports.entries_of(report):
+        entry.update(seen)
+    summary = report.findings["summary"]
+    summary["new"] = summary["kinds"]
+    return d.replace(report, plan_path=_PLAN)
+
+
+def show_cleanup() -> Report:
+    """Return a report after the changes."""
+    return d.replace(reports.remediated(), plan_path=_PLAN, journal=_JOURNAL)
+
+
+def draw_pages(browser: Chromium) -> None:
+    """Draw the page in a wide and in a narrow window, and dark ones."""
+    browser.look(width=WIDE)
+    browser.open(show_cleanup())
+    _draw(browser, "report", 0, _get_bottom(browser, ".panel.wide") + 14, WIDE)
+
+    browser.look(width=WIDE, scheme="dark")
+    browser.open(show_first_run())
+    _open(browser, ".steps", "[data-kind]")
+    _draw(browser, "report-dark", 0, _get_bottom(browser, ".panel.wide") + 14, WIDE)
+
+    browser.look(width=NARROW)
+    browser.open(show_first_run())
+    _draw(browser, "report-390", 0, min(MAX_HEIGHT, _get_bottom(browser, "main")), NARROW)
+
+    browser.look(width=WIDE, scheme="dark")
+    browser.open(show_cleanup())
+    browser.unfold(4)
+    browser.script(
+        "document.activeElement.blur(); "
+        "for (const answer of document.querySelectorAll('details')) answer.open = false"
     )
-    return (
-        '<meta charset="utf-8"><body style="margin:0;background:#15181d">'
-        f'<pre style="{SCREEN}">{spans}</pre>'
+    top = _get_top(browser, "#findings") - 16
+    _draw(browser, "report-finding", top, _get_bottom(browser, ".detail") - top, WIDE)
+
+
+def draw_terminals(browser: Chromium, folder: Path) -> None:
+    """Draw what a check run prints about its findings, on terminals of several widths."""
+    for columns, name in TERMINALS.items():
+        page = folder / "terminal.html"
+        text = render_terminal(show_first_run(), folder, columns, MAX_LINES)
+        page.write_text(text, encoding="utf-8")
+        browser.look(width=2000)
+        browser.driver.get(page.as_uri())
+        width, height = browser.script(
+            "const box = document.querySelector('pre').getBoundingClientRect();"
+            "return [Math.ceil(box.width), Math.ceil(box.height)]"
+        )
+        _draw(browser, name, 0, height, width)
+
+
+def _open(browser: Chromium, *selectors: str) -> None:
+    for selector in selectors:
+        browser.script("document.querySelector(arguments[0]).open = true", selector)
+
+
+def _get_top(browser: Chromium, selector: str) -> int:
+    return _measure(browser, selector, "top")
+
+
+def _get_bottom(browser: Chromium, selector: str) -> int:
+    return _measure(browser, selector, "bottom")
+
+
+def _measure(browser: Chromium, selector: str, edge: str) -> int:
+    return int(
+        browser.script(
+            "return scrollY + document.querySelector(arguments[0]).getBoundingClientRect()"
+            "[arguments[1]]",
+            selector,
+            edge,
+        )
     )
 
 
-def draw(browser: Chromium, name: str, top: int, height: int, width: int = WIDTH) -> None:
+def _draw(browser: Chromium, name: str, top: int, height: int, width: int) -> None:
+    # What is half-way would be drawn differently each time.
+    browser.script(
+        "document.body.getBoundingClientRect();"
+        "for (const moving of document.getAnimations()) moving.finish()"
+    )
     clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
     taken = browser.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-    (ROOT / "docs" / "images" / f"{name}.png").write_bytes(base64.b64decode(taken["data"]))
+    (IMAGES / f"{name}.png").write_bytes(compress(browser, taken["data"]))
 
 
 def main() -> None:
-    (ROOT / "docs" / "images").mkdir(exist_ok=True)
+    programs = [shutil.which(name) for name in ("chromium", "chromedriver")]
+    if None in programs:
+        sys.exit("Chromium is missing: apt-get install --no-install-recommends chromium-driver")
+    chromium, chromedriver = t.cast("list[str]", programs)
+    IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        browser = Chromium(
-            t.cast("str", shutil.which("chromium")),
-            t.cast("str", shutil.which("chromedriver")),
-            Path(folder),
-        )
+        browser = Chromium(chromium, chromedriver, Path(folder))
         browser.start_over(Path(folder))
-        browser.look(width=WIDTH)
-        browser.open(reports.remediated())
-        draw(
-            browser,
-            "report",
-            0,
-            int(
-                browser.script(
-                    "return document.querySelector('.panel.wide').getBoundingClientRect().bottom"
-                )
-            )
-            + 14,
-        )
-
-        browser.look(width=WIDTH, scheme="dark")
-        browser.unfold(4)
-        browser.script(
-            "document.activeElement.blur(); "
-            "for (const answer of document.querySelectorAll('details')) answer.open = false"
-        )
-        top = browser.script(
-            "return scrollY + document.getElementById('findings').getBoundingClientRect().top"
-        )
-        bottom = browser.script(
-            "return scrollY + document.querySelector('.detail').getBoundingClientRect().bottom"
-        )
-        draw(browser, "report-finding", int(top) - 16, int(bottom - top) + 16)
-
-        page = Path(folder) / "terminal.html"
-        page.write_text(terminal(), encoding="utf-8")
-        browser.driver.get(page.as_uri())
-        box = browser.script(
-            "const box = document.querySelector('pre').getBoundingClientRect(); "
-            "return [box.width, box.height]"
-        )
-        browser.look(width=int(box[0]) + 1)
-        draw(browser, "terminal", 0, int(box[1]), int(box[0]))
+        draw_pages(browser)
+        draw_terminals(browser, Path(folder))
         browser.close()
 
 

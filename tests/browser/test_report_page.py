@@ -10,6 +10,7 @@ With mouse, keyboard, paper, small windows and many findings.
 from __future__ import annotations
 
 import collections
+import dataclasses as d
 import statistics
 import typing as t
 
@@ -208,6 +209,78 @@ def test_page_expands_evidence_change_and_log_complaints(chromium: Chromium) -> 
     assert chromium.script("return document.querySelector('.detail')") is None
 
 
+def test_page_explains_each_kind_where_it_is_counted_and_where_it_is_found(
+    chromium: Chromium,
+) -> None:
+    chromium.open(reports.remediated())
+    help_text = '[data-kind="deleted_server"] .help'
+    assert not chromium.shown(help_text)
+    chromium.driver.find_element("css selector", '[data-kind="deleted_server"] summary').click()
+    told = chromium.driver.find_element("css selector", help_text).text
+    assert "Nova deleted the server, but its allocation remains. Changed by default." in told
+    assert """--check -e '{"orphan_cleanup_remediate_kinds": ["deleted_server"]}'""" in told
+    chromium.choose("kind", "deleted_server")
+    assert "Nova deleted the server, but its allocation remains." in chromium.unfold()
+    links = chromium.script(
+        "return [...document.querySelectorAll('.meaning a')].map((link) => link.href)"
+    )
+    page = "https://github.com/osops/ansible-placement/blob/main/docs/kinds.md"
+    assert links[0] == links[-1] == f"{page}#deleted_server"
+
+
+def test_page_has_names_beside_uuids_of_requests_and_changes(chromium: Chromium) -> None:
+    [entry] = [
+        entry
+        for entry in reports.remediated().findings["findings"]
+        if entry["kind"] == "evacuated_source"
+    ]
+    chromium.open(reports.remediated())
+    chromium.choose("kind", "evacuated_source")
+    chromium.unfold()
+
+    def get_names(selector: str) -> set[tuple[str, str]]:
+        pairs = chromium.script(
+            "return [...document.querySelectorAll(`${arguments[0]} .known`)].map((name) =>"
+            " [name.parentElement.textContent, name.textContent])",
+            selector,
+        )
+        return {(text, name) for text, name in pairs}
+
+    server = entry["server"]
+    assert any(
+        f"GET /servers/{server['uuid']}" in text and name == server["name"]
+        for text, name in get_names(".answer summary")
+    )
+    providers = {provider["uuid"]: provider["name"] for provider in entry["providers"]}
+    for uuid in entry["change"]["before"]["allocations"]:
+        assert any(
+            uuid in text and name == providers[uuid] for text, name in get_names(".side.removed")
+        )
+
+
+def test_command_is_copied_as_one_line(chromium: Chromium) -> None:
+    chromium.look(width=390)
+    chromium.open(d.replace(reports.planned(), plan_path="/srv/a b/plan.json"))
+    chromium.driver.find_element("css selector", ".steps summary").click()
+    chromium.script(
+        "window.copied = [];"
+        "navigator.clipboard.writeText = (text) => Promise.resolve(window.copied.push(text));"
+    )
+    button = chromium.driver.find_element("css selector", ".steps .command button")
+    button.click()
+    chromium.until(lambda: button.text == "Copied")
+    assert chromium.script("return window.copied") == [
+        "ansible-playbook osops.placement.cleanup_orphans "
+        """-e '{"orphan_cleanup_plan": "/srv/a b/plan.json"}'"""
+    ]
+    chromium.script("navigator.clipboard.writeText = () => Promise.reject()")
+    button.click()
+    chromium.until(lambda: button.text == "Selected")
+    assert chromium.script("return String(getSelection())") == (
+        chromium.script("return window.copied[0]")
+    )
+
+
 def test_page_explains_changes_that_were_not_made(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     chromium.choose("state", "skipped")
@@ -290,7 +363,7 @@ def test_printed_page_has_all_rows_with_reasons_and_no_controls(chromium: Chromi
     [reports.remediated, reports.closed, lambda: reports.named("x" * 255)],
     ids=["remediated", "closed", "long names"],
 )
-@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("width", [360, 390, 768, 1280])
 def test_page_is_never_wider_than_the_window(
     chromium: Chromium, width: int, report: t.Callable[[], t.Any]
 ) -> None:

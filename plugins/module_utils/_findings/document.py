@@ -12,7 +12,10 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    FORMAT,
+    describe_scope,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.first_seen import (
     History,
     retain_first_seen,
@@ -215,7 +218,7 @@ def _build_summary(
         "kinds": _count_kinds(finding.kind for finding in confirmed),
         "new": _count_kinds(new_kinds),
         "stranded": summarize_stranded(confirmed, index),
-        "capacity": summarize_capacity(index),
+        "capacity": summarize_capacity(confirmed, index),
         "coverage": _build_coverage(index),
     }
 
@@ -235,6 +238,7 @@ def _build_coverage(index: SnapshotIndex) -> Coverage:
         nodes = [node for node in nodes if index.covers(node.uuid)]
     reading = snapshot.reading
     return {
+        "scope": describe_scope(convert_to_json(snapshot.scope)),
         "reading": reading.mode,
         "full_at": reading.full_at or snapshot.started_at,
         "why_full": reading.why_full,

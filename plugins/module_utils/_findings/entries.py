@@ -15,6 +15,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    summarize_names,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
     AnswerDocument,
     ChangeDocument,
@@ -30,7 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 # The version of the structure of all the files that a run writes.
 FORMAT = 1
@@ -105,8 +109,10 @@ class Stranded(t.TypedDict):
 
     # Amounts by resource class.
     resource_classes: dict[str, int]
-    # By resource class the fraction (0 to 1) of all that is allocated in the cloud; empty unless
-    # the whole cloud was read.
+    # By resource class all that is allocated in the cloud; empty unless the whole cloud was read.
+    # Files of older versions do not have it.
+    allocated: t.NotRequired[dict[str, int]]
+    # The fraction (0 to 1) of these amounts that is stranded.
     share_of_claimed: dict[str, float]
     # Amounts by resource class, by the name of the provider and by the uuid of the project.
     providers: dict[str, dict[str, int]]
@@ -114,7 +120,7 @@ class Stranded(t.TypedDict):
 
 
 class Capacity(t.TypedDict):
-    """What all providers have of one resource class, added up."""
+    """What the providers whose inventory was read have of one resource class, added up."""
 
     total: int
     reserved: int
@@ -122,6 +128,10 @@ class Capacity(t.TypedDict):
     capacity: int
     # What is allocated.
     used: int
+    # What the proposed changes would free on these providers, and how many providers they are.
+    # Files of older versions have neither.
+    stranded: t.NotRequired[int]
+    providers: t.NotRequired[int]
 
 
 class Unjudged(t.TypedDict):
@@ -136,6 +146,8 @@ class Unjudged(t.TypedDict):
 class Coverage(Unjudged):
     """How much was read, and whether that is enough to change anything."""
 
+    # What the figures are about, such as "the whole cloud". Files of older versions do not have it.
+    scope: t.NotRequired[str]
     # "full", or "incremental" where only what changed was read again. Files of version 1.0 do not
     # have these three.
     reading: t.NotRequired[str]
@@ -263,3 +275,28 @@ def iterate_entries(findings: FindingsDocument) -> Iterator[Entry]:
 def get_subject(entry: Entry) -> str:
     """Return the uuid or the name of the object that an entry is about."""
     return entry["consumer"] or get_finding_subject(entry["id"])
+
+
+def describe_scope(scope: ScopeDocument) -> str:
+    """Return of what the figures of a detection are, such as `the whole cloud`."""
+    about = []
+    if scope["hosts"]:
+        about.append(_count_names(scope["hosts"], "host", "hosts"))
+    if scope["consumers"]:
+        about.append(_count_names(scope["consumers"], "consumer", "consumers"))
+    shard = scope.get("shard")
+    if shard:
+        about.append(f"shard {shard['number']} of {shard['count']} of the cloud")
+    if scope["mode"] == "triage":
+        about.append("the hosts whose figures look wrong")
+    text = " and ".join(about) or "the whole cloud"
+    # These choose among what was found, and not what is read.
+    if scope["projects"]:
+        text += f", findings of {_count_names(scope['projects'], 'project', 'projects')} only"
+    if scope["kinds"]:
+        text += f", findings of {_count_names(scope['kinds'], 'kind', 'kinds')} only"
+    return text
+
+
+def _count_names(names: Sequence[str], one: str, many: str) -> str:
+    return f"{format_count(len(names), one, many)} ({summarize_names(sorted(names))})"

@@ -52,7 +52,8 @@ def get_freed_amounts(finding: Finding) -> Amounts:
 def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Stranded:
     """Return the stranded amounts, and which fraction of all allocated amounts they are.
 
-    The fraction (`share_of_claimed`, from 0 to 1) is only there after a reading of the whole cloud.
+    The allocated amounts and the fractions (`share_of_claimed`, from 0 to 1) are only there after a
+    reading of the whole cloud.
     """
     by_provider: list[tuple[str, Resources]] = []
     by_project: list[tuple[str, Resources]] = []
@@ -64,25 +65,33 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Str
             by_provider.append((index.get_name(provider), amounts))
             by_project.append((project, amounts))
     stranded = sum_amounts(amounts for _project, amounts in by_project)
+    allocated = _sum_allocated(stranded, index)
     return {
         "resource_classes": stranded,
-        "share_of_claimed": _compute_fractions(stranded, index),
+        "allocated": allocated,
+        "share_of_claimed": _compute_fractions(stranded, allocated),
         "providers": _sum_and_sort(by_provider),
         "projects": _sum_and_sort(by_project),
     }
 
 
-def _compute_fractions(stranded: Mapping[str, int], index: SnapshotIndex) -> dict[str, float]:
-    """Return by resource class which fraction of all allocated amounts is stranded."""
+def _sum_allocated(classes: Iterable[str], index: SnapshotIndex) -> dict[str, int]:
+    """Return what is allocated of each of the resource classes in the whole cloud."""
     scope = index.snapshot.scope
     # Of a part of the cloud the allocated amounts are not all there: a fraction would mislead.
     if scope.is_narrow or scope.shard:
         return {}
     allocated = sum_amounts(index.used.values())
+    return {cls: allocated[cls] for cls in sorted(classes) if allocated.get(cls)}
+
+
+def _compute_fractions(
+    stranded: Mapping[str, int], allocated: Mapping[str, int]
+) -> dict[str, float]:
+    """Return by resource class which fraction of the allocated amounts is stranded."""
     fractions = {}
-    for cls, amount in stranded.items():
-        if allocated.get(cls):
-            fractions[cls] = round(amount / allocated[cls], 4)
+    for cls, amount in allocated.items():
+        fractions[cls] = round(stranded[cls] / amount, 4)
     return fractions
 
 
@@ -92,22 +101,39 @@ def _sum_and_sort(amounts: Iterable[tuple[str, Resources]]) -> dict[str, dict[st
     return {name: dict(sorted(sums[name].items())) for name in sorted(sums)}
 
 
-def summarize_capacity(index: SnapshotIndex) -> dict[str, Capacity]:
-    """Return by resource class what the providers have, and how much of it is allocated.
+def summarize_capacity(findings: Iterable[Finding], index: SnapshotIndex) -> dict[str, Capacity]:
+    """Return by resource class what the providers have, and how much is allocated and stranded.
 
-    Only the providers whose inventory was read count.
+    Only the providers whose inventory was read count, in each of the sums.
     """
+    freed_amounts: list[tuple[str, Resources]] = []
+    for finding in findings:
+        freed_amounts += get_freed_amounts(finding).items()
+    stranded = sum_amounts_by_key(freed_amounts)
     sums: dict[str, Capacity] = {}
     for uuid, details in index.snapshot.details.items():
         if not index.covers(index.get_root(uuid) or uuid):
             continue
         for cls, inventory in details.inventories.items():
-            of_class = sums.setdefault(cls, {"total": 0, "reserved": 0, "capacity": 0, "used": 0})
+            of_class = sums.setdefault(cls, _create_capacity())
             of_class["total"] += inventory.total
             of_class["reserved"] += inventory.reserved
             of_class["capacity"] += inventory.capacity
             of_class["used"] += index.used.get(uuid, {}).get(cls, 0)
+            of_class["stranded"] += stranded.get(uuid, {}).get(cls, 0)
+            of_class["providers"] += 1
     return dict(sorted(sums.items()))
+
+
+def _create_capacity() -> Capacity:
+    return {
+        "total": 0,
+        "reserved": 0,
+        "capacity": 0,
+        "used": 0,
+        "stranded": 0,
+        "providers": 0,
+    }
 
 
 def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[ProviderCapacity]:

@@ -6,7 +6,10 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Findings as CSV (RFC 4180), one row each. No spreadsheet takes a cell of it for a formula."""
+"""Findings as CSV (RFC 4180), one row each. No spreadsheet takes a cell of it for a formula.
+
+The rows are in the order of the terminal, and each names its cloud: files can be put together.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ import io
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    get_subject,
-    iterate_entries,
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
+    list_sorted_entries,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     get_server_name,
@@ -32,6 +35,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        CloudDocument,
+    )
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 _YES_OR_NO = {True: "yes", False: "no"}
@@ -46,18 +52,21 @@ def render(report: Report) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    for entry in iterate_entries(report.findings):
-        row = _build_row(entry, outcomes.get(entry["id"], ""))
+    cloud = report.findings["cloud"]
+    for entry in list_sorted_entries(report.findings):
+        row = _build_row(entry, outcomes.get(entry["id"], ""), cloud)
         writer.writerow([_escape_cell(row[column]) for column in COLUMNS])
     return text.getvalue()
 
 
-def _build_row(entry: Entry, outcome: str) -> dict[str, str | int | None]:
+def _build_row(entry: Entry, outcome: str, cloud: CloudDocument) -> dict[str, str | int | None]:
     frees = sum_freed(entry)
     # Any other class has no column, for which ones there are differs from cloud to cloud.
     others = {cls: amount for cls, amount in frees.items() if cls not in COMMON_CLASSES}
     server, change = entry["server"], entry["change"]
     row: dict[str, str | int | None] = {
+        "cloud": cloud["placement_endpoint"],
+        "region": cloud["region"],
         "verdict": entry["verdict"],
         "kind": entry["kind"],
         "new": _YES_OR_NO[entry["new"]],
@@ -87,6 +96,8 @@ def _build_row(entry: Entry, outcome: str) -> dict[str, str | int | None]:
 
 COLUMNS = (
     *(
+        "cloud",
+        "region",
         "verdict",
         "kind",
         "new",

@@ -24,8 +24,11 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
     describe_unjudged_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    describe_scope,
     get_subject,
-    iterate_entries,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
+    list_sorted_entries,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     get_server_name,
@@ -52,7 +55,7 @@ def render(report: Report) -> str:
     outcomes, remediated = map_outcomes(report), list_remediated_findings(report)
     suites: dict[str, list[ET.Element]] = collections.defaultdict(list)
     suites[_RUN] = _build_run_cases(report)
-    for entry in iterate_entries(report.findings):
+    for entry in list_sorted_entries(report.findings):
         outcome = outcomes.get(entry["id"], "")
         suites[entry["kind"]].append(_convert_entry(entry, outcome, entry["id"] in remediated))
     root = ET.Element("testsuites")
@@ -154,6 +157,7 @@ def _build_properties(report: Report) -> ET.Element:
     values = {
         "placement_endpoint": cloud["placement_endpoint"],
         "region": cloud["region"] or "",
+        "scope": describe_scope(report.findings["scope"]),
         "journal": report.journal or "",
     }
     properties = ET.Element("properties")

@@ -22,10 +22,14 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.coverage
     describe_reading,
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    describe_scope,
+    get_subject,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     get_finding_subject,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.order import sort_entries
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     get_server_name,
     list_hosts,
@@ -33,7 +37,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     map_outcomes,
     sum_freed,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
+    humanize_amount,
+    humanize_amounts,
+    sort_resource_classes,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Sequence
@@ -90,7 +98,8 @@ def _render_origin(findings: FindingsDocument) -> str:
     origin = format_code_span(cloud["placement_endpoint"])
     if cloud["region"]:
         origin += f", region {format_code_span(cloud['region'])}"
-    return f"{origin}, {findings['finished_at']}"
+    scope = escape_text(describe_scope(findings["scope"]))
+    return f"{origin}, {findings['finished_at']}\n\nAll figures are about {scope}."
 
 
 def format_code_span(text: t.Any, limit: int = _MAX_NAME) -> str:
@@ -143,8 +152,8 @@ def _render_summary(summary: Summary) -> str:
         "new": new,
         "undecided": verdicts["undecided"],
         "protected": verdicts["protected"],
-        "consumers": coverage["consumers"],
-        "hypervisors": coverage["hypervisors"],
+        "consumers read": coverage["consumers"],
+        "hypervisors listed": coverage["hypervisors"],
     }
     return format_table(list(counts), [[str(count) for count in counts.values()]])
 
@@ -152,12 +161,17 @@ def _render_summary(summary: Summary) -> str:
 def _render_stranded(stranded: Stranded) -> list[str]:
     if not stranded["resource_classes"]:
         return []
-    fractions = stranded["share_of_claimed"]
+    amounts, fractions = stranded["resource_classes"], stranded["share_of_claimed"]
+    # Files of older versions do not have them.
+    allocated = stranded.get("allocated", {})
     rows = []
-    for cls, amount in sorted(stranded["resource_classes"].items()):
+    for cls in sort_resource_classes(amounts):
         fraction = f"{fractions[cls]:.1%}" if cls in fractions else ""
-        rows.append([format_code_span(cls), str(amount), fraction])
-    head = ["resource class", "amount", "of all allocations"]
+        if cls in allocated:
+            fraction += f" of {escape_text(humanize_amount(cls, allocated[cls]))}"
+        shown = escape_text(humanize_amount(cls, amounts[cls]))
+        rows.append([format_code_span(cls), shown, fraction])
+    head = ["resource class", "amount", "of all allocations in the cloud"]
     return ["## Stranded", format_table(head, rows)]
 
 
@@ -165,7 +179,7 @@ def _render_entries(report: Report) -> list[str]:
     parts = []
     outcomes = map_outcomes(report)
     for key, title in _TITLES.items():
-        entries = report.findings[key]
+        entries = sort_entries(report.findings[key])
         if not entries:
             continue
         head = ["kind", "since", "about", "server", "host", "frees", "why"]
@@ -191,7 +205,7 @@ def _build_row(entry: Entry) -> list[str]:
         format_code_span(get_subject(entry)),
         format_code_span(get_server_name(entry)),
         format_code_span(", ".join(list_hosts(entry))),
-        escape_text(format_amounts(sum_freed(entry))),
+        escape_text(humanize_amounts(sum_freed(entry))),
         reason,
     ]
 

@@ -15,17 +15,23 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_reading,
     describe_unjudged_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    describe_scope,
     iterate_entries,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import add_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
     get_record_subject,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.guidance import (
+    list_commands,
+    summarize_kinds,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     describe_complaint,
@@ -57,7 +63,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Cell,
         ClassLine,
         ComplaintLine,
-        KindCount,
         Line,
         Lines,
         NewCount,
@@ -75,8 +80,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _SHOWN_LINES = 8
 _MAX_LINES = 200
 
-_ReadCount = t.Literal["providers", "consumers", "hypervisors", "servers", "looked_at_closely"]
-_READ_COUNTS: tuple[_ReadCount, ...] = t.get_args(_ReadCount)
+_ReadCount = t.Literal["providers", "hypervisors", "servers", "consumers", "looked_at_closely"]
+_READ_COUNTS: Mapping[_ReadCount, str] = {
+    "providers": "providers listed",
+    "hypervisors": "hypervisors listed",
+    "servers": "servers on them",
+    "consumers": "consumers read",
+    "looked_at_closely": "consumers looked up",
+}
 _ScopeList = t.Literal["hosts", "consumers", "projects", "kinds"]
 _SCOPE_LISTS: tuple[_ScopeList, ...] = t.get_args(_ScopeList)
 _MEANING = {
@@ -94,6 +105,7 @@ def build_overview(report: Report) -> Overview:
     return {
         "cloud": findings["cloud"],
         "finished_at": findings["finished_at"],
+        "about": describe_scope(findings["scope"]),
         "scope": _describe_scope(findings["scope"], coverage),
         "complete": coverage["complete"],
         "failed_checks": coverage["failed_checks"],
@@ -101,13 +113,14 @@ def build_overview(report: Report) -> Overview:
         "left_out": _format_positive(coverage["left_out"]),
         "verdicts": _summarize_verdicts(summary["verdicts"]),
         "fresh": _count_new(findings),
-        "read": [(key.replace("_", " "), format_number(coverage[key])) for key in _READ_COUNTS],
+        "read": [(label, format_number(coverage[key])) for key, label in _READ_COUNTS.items()],
         "classes": _summarize_classes(summary),
-        "kinds": _summarize_kinds(summary["kinds"]),
+        "kinds": summarize_kinds(summary["kinds"]),
         "columns": [get_class_label(cls) for cls in RESOURCE_COLUMNS],
         "hosts": _summarize_hosts(findings),
         "projects": _summarize_projects(summary["stranded"]["projects"]),
         "remediation": _summarize_remediation(report),
+        "commands": list_commands(report),
         "unexplained": _list_unexplained(report),
     }
 
@@ -139,55 +152,73 @@ def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str,
 
 
 def _count_new(findings: FindingsDocument) -> NewCount | None:
-    """Return how many entries the previous run did not have; None where no entry says so."""
-    flags = [entry["new"] for entry in iterate_entries(findings) if "new" in entry]
+    """Return how many findings the previous run did not have; None where none says so."""
+    flags = [entry["new"] for entry in findings["findings"] if "new" in entry]
     if not flags:
         return None
     return {"count": format_number(sum(flags)), "of": format_number(len(flags))}
 
 
 def _summarize_classes(summary: Summary) -> list[ClassLine]:
-    """Return for each resource class what is stranded.
-
-    Each has its fraction of all allocations, and its percentage of the capacity that was read.
-    """
+    """Return for each resource class what is stranded, and of what its fractions are."""
     stranded = summary["stranded"]["resource_classes"]
     fractions = summary["stranded"]["share_of_claimed"]
     lines = []
     for cls in sort_resource_classes(stranded):
-        # A class whose inventory was not read has no capacity to compare with.
-        stock = summary["capacity"].get(cls)
         line: ClassLine = {
             "label": get_class_label(cls),
             "name": cls,
             "stranded": humanize_amount(cls, stranded[cls]),
             "fraction": fractions.get(cls),
             "percentage": "",
-            "capacity": "",
-            "of_capacity": "",
+            "notes": [],
         }
         if cls in fractions:
             line["percentage"] = _format_percentage(fractions[cls])
-        if stock:
-            line["capacity"] = humanize_amount(cls, stock["capacity"])
-        if stock and stock["capacity"]:
-            line["of_capacity"] = _format_percentage(stranded[cls] / stock["capacity"])
+            line["notes"].append(_describe_allocated(cls, summary))
+        capacity = _describe_capacity(cls, summary)
+        if capacity:
+            line["notes"].append(capacity)
         lines.append(line)
     return lines
 
 
-def _summarize_kinds(kinds: Mapping[str, int]) -> list[KindCount]:
-    # Bars compare the kinds with each other: the most frequent one has the longest.
-    most = max(kinds.values(), default=1)
-    ordered = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [
-        {"name": kind, "count": format_number(count), "fraction": count / most}
-        for kind, count in ordered
-    ]
+def _describe_allocated(resource_class: str, summary: Summary) -> str:
+    """Return of what the fraction of a stranded amount is."""
+    # Files of older versions do not have the amounts.
+    allocated = summary["stranded"].get("allocated", {}).get(resource_class)
+    if allocated is None:
+        return "Of all allocations in the cloud."
+    return f"Of {humanize_amount(resource_class, allocated)} allocated in the whole cloud."
+
+
+def _describe_capacity(resource_class: str, summary: Summary) -> str:
+    """Return which percentage of a capacity is stranded, empty where that cannot be said.
+
+    Both amounts are sums over the same providers, which may be a few of all: those whose inventory
+    was read.
+    """
+    stock = summary["capacity"].get(resource_class)
+    # What files of older versions say is stranded is not only on these providers.
+    if not stock or not stock["capacity"] or "stranded" not in stock:
+        return ""
+    providers = format_count(
+        stock["providers"],
+        "provider whose inventory was read",
+        "providers whose inventory was read",
+    )
+    stranded = humanize_amount(resource_class, stock["stranded"])
+    percentage = _format_percentage(stock["stranded"] / stock["capacity"])
+    capacity = humanize_amount(resource_class, stock["capacity"])
+    return f"{stranded} on {providers}: {percentage} of the capacity there ({capacity})."
 
 
 def _summarize_hosts(findings: FindingsDocument) -> Lines:
-    """Return what is stranded on each host with its whole tree, with its fraction of all there."""
+    """Return what is stranded on each host with its whole tree.
+
+    Its fraction is of what is allocated on the same providers: of other providers of the host, on
+    which nothing is stranded, the file has nothing.
+    """
     roots = {
         provider["uuid"]: (provider["root"] or provider["uuid"], provider["root_name"])
         for entry in iterate_entries(findings)

@@ -27,7 +27,7 @@ class VerdictCount(t.TypedDict):
 
 
 class NewCount(t.TypedDict):
-    """How many entries are new, of how many."""
+    """How many findings are new, of how many."""
 
     count: str
     of: str
@@ -40,20 +40,32 @@ class ClassLine(t.TypedDict):
     label: str
     name: str
     stranded: str
-    # The fraction (0 to 1) of all that is allocated, and the same as text.
+    # The fraction (0 to 1) of all that is allocated in the cloud, and the same as text.
     fraction: float | None
     percentage: str
-    # The capacity of the providers whose inventory was read, which may be a few of all.
-    capacity: str
-    # What is stranded, as a percentage of that capacity.
-    of_capacity: str
+    # Of what these fractions are, as sentences.
+    notes: list[str]
+
+
+class Command(t.TypedDict):
+    """A command to copy, and what it does."""
+
+    label: str
+    text: str
 
 
 class KindCount(t.TypedDict):
-    """How many findings are of a kind."""
+    """How many findings are of a kind, and what that kind is."""
 
     name: str
     count: str
+    # Sentences, empty for a kind of another version.
+    meaning: str
+    policy: str
+    # The address of its documentation, empty for a kind of another version.
+    url: str
+    # What shows the changes of this kind only; None for a kind that is never changed.
+    command: Command | None
     # The length of the bar (0 to 1); that of the most frequent kind is 1.
     fraction: float
 
@@ -129,6 +141,8 @@ class Overview(t.TypedDict):
 
     cloud: CloudDocument
     finished_at: str
+    # What all figures are about.
+    about: str
     # What the reading was narrowed to, as labels and texts.
     scope: list[tuple[str, str]]
     complete: bool
@@ -139,7 +153,7 @@ class Overview(t.TypedDict):
     # How many consumers were not looked up, empty for none.
     left_out: str
     verdicts: list[VerdictCount]
-    # None where the entries do not say what is new.
+    # None where the findings do not say what is new.
     fresh: NewCount | None
     # What was read, as labels and numbers.
     read: list[tuple[str, str]]
@@ -151,4 +165,6 @@ class Overview(t.TypedDict):
     projects: Lines
     # None where no remediation ran.
     remediation: RemediationOverview | None
+    # What a reader may do next.
+    commands: list[Command]
     unexplained: Unexplained

@@ -32,6 +32,7 @@ class Report:
 
     kinds: those that may be changed; None for any.
     plan, remediation: None where the run did not come so far.
+    plan_path: the path of the plan, None where it is not known.
     journal: the path of the journal, None where nothing was written.
     complaints: the records of `nova_log_info`.
     failure: what the run ended with, empty when nothing failed.
@@ -46,6 +47,7 @@ class Report:
     complaints: Sequence[Complaint] = ()
     failure: str = ""
     metrics: str | None = None
+    plan_path: str | None = None
 
     def replace_metrics(self, metrics: str | None) -> Report:
         """Return the report with the Prometheus textfile of the run before."""

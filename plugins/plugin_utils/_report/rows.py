@@ -20,7 +20,6 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
     get_subject,
-    iterate_entries,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
@@ -33,6 +32,17 @@ from ansible_collections.osops.placement.plugins.module_utils._models.outcomes i
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import (
+    format_command,
+    list_safe_hosts,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.names import (
+    choose_names,
+    map_names,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
+    list_sorted_entries,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     describe_complaint,
     explain_unchanged,
@@ -43,6 +53,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
     format_amounts,
     humanize_amount,
+    humanize_amounts,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -116,8 +127,6 @@ class AllocationDetails(t.TypedDict):
     title: str
     before: AllocationBody
     after: AllocationBody
-    # The names of the providers in both, by uuid.
-    names: dict[str, str]
 
 
 class RemovalDetails(t.TypedDict):
@@ -129,6 +138,11 @@ class RemovalDetails(t.TypedDict):
 
 class RowDetails(t.TypedDict):
     """What the page has of a row that is unfolded."""
+
+    # The command that looks at the hosts of the entry only, empty where it has none.
+    command: str
+    # The names of the providers and servers in the requests and documents below, by uuid.
+    names: dict[str, str]
 
     # Facts about the subject, as labels and texts.
     known: list[tuple[str, str]]
@@ -162,17 +176,12 @@ class State:
 
 
 def build_rows(report: Report) -> list[Row]:
-    """Return the entries in the order of the table: by verdict, kind, host and id."""
+    """Return the entries in the order of the terminal."""
     get_state = _make_state_getter(report)
     rows = []
-    for entry in iterate_entries(report.findings):
+    for entry in list_sorted_entries(report.findings):
         rows.append(Row(entry, _build_index(entry, get_state(entry))))
-    return sorted(rows, key=_make_sort_key)
-
-
-def _make_sort_key(row: Row) -> tuple[int, str, list[str], str]:
-    index = row.index
-    return VERDICTS.index(index["verdict"]), index["kind"], index["hosts"], index["id"]
+    return rows
 
 
 def make_details_builder(report: Report) -> Callable[[Entry], RowDetails]:
@@ -181,23 +190,28 @@ def make_details_builder(report: Report) -> Callable[[Entry], RowDetails]:
     complaints: dict[str, list[str]] = collections.defaultdict(list)
     for pair in correlate_records(report.findings, report.complaints)["explained"]:
         complaints[pair["finding"]].append(describe_complaint(pair["record"]))
-    names = {
-        provider["uuid"]: provider["name"]
-        for entry in iterate_entries(report.findings)
-        for provider in entry["providers"]
-    }
+    names = map_names(report)
 
     def build_details(entry: Entry) -> RowDetails:
         return {
+            "command": _format_host_command(entry),
+            "names": choose_names(entry, names),
             "known": _describe_subject(entry),
             "why": get_state(entry).reason,
             "providers": [_describe_provider(provider) for provider in entry["providers"]],
-            "changes": _describe_changes(entry["change"], names),
+            "changes": _describe_changes(entry["change"]),
             "evidence": entry["evidence"],
             "complaints": complaints.get(entry["id"], []),
         }
 
     return build_details
+
+
+def _format_host_command(entry: Entry) -> str:
+    hosts = list_safe_hosts(entry)
+    if not hosts:
+        return ""
+    return format_command("cleanup_orphans", {"orphan_cleanup_hosts": hosts}, check=True)
 
 
 def _describe_provider(provider: EntryProvider) -> ProviderDetails:
@@ -206,7 +220,7 @@ def _describe_provider(provider: EntryProvider) -> ProviderDetails:
         "uuid": provider["uuid"],
         "root_name": provider["root_name"],
         "dropped": provider["dropped"],
-        "allocated": format_amounts(provider["resources"]) or "nothing",
+        "allocated": humanize_amounts(provider["resources"]) or "nothing",
     }
 
 
@@ -337,7 +351,7 @@ def _describe_service(service: ServiceDocument) -> str:
 
 
 def _describe_changes(
-    change: ChangeDocument | RemovalDocument | None, names: Mapping[str, str]
+    change: ChangeDocument | RemovalDocument | None,
 ) -> list[AllocationDetails | RemovalDetails]:
     """Return the documents of a change and of its partner, or the providers that it deletes."""
     if not change:
@@ -345,20 +359,16 @@ def _describe_changes(
     if change["action"] == DELETE_PROVIDERS:
         return [{"title": "Providers to delete, children first", "providers": change["providers"]}]
     changes: list[AllocationDetails | RemovalDetails] = []
-    changes.append(_describe_allocation_change(change, names))
+    changes.append(_describe_allocation_change(change))
     if change["partner"]:
-        changes.append(_describe_allocation_change(change["partner"], names))
+        changes.append(_describe_allocation_change(change["partner"]))
     return changes
 
 
-def _describe_allocation_change(
-    change: ChangeDocument, names: Mapping[str, str]
-) -> AllocationDetails:
-    """Return the documents before and after a change, with the names of their providers."""
-    providers = [*change["before"]["allocations"], *change["after"]["allocations"]]
+def _describe_allocation_change(change: ChangeDocument) -> AllocationDetails:
+    """Return the documents before and after a change."""
     return {
         "title": f"{change['action'].capitalize()} the allocation of {change['consumer']}",
         "before": change["before"],
         "after": change["after"],
-        "names": {uuid: names[uuid] for uuid in providers if uuid in names},
     }

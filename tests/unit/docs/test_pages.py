@@ -25,6 +25,7 @@ PLACES = (
     "docs/*.md",
     "tests/README.md",
     "tests/*/README.md",
+    "extensions/monitoring/README.md",
     "extensions/patterns/*/README.md",
 )
 MARKDOWN = sorted(

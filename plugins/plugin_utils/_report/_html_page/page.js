@@ -214,16 +214,55 @@
   }
 
   function drawParts(row, details) {
-    const parts = [make("p", { class: "reason" }, name(row.reason, { title: null }))];
+    const parts = [make("p", { class: "reason" }, name(row.reason, { title: null })), ...drawMeaning(row.kind)];
     if (details.why) parts.push(make("p", { class: `became ${row.look}` }, make("b", {}, `${row.state}: `), make("bdi", {}, details.why)));
     if (details.providers.length) parts.push(section("Allocations", drawProviders(details.providers)));
-    if (details.changes.length) parts.push(section("Change", ...details.changes.map(drawChange)));
+    if (details.changes.length) parts.push(section("Change", ...details.changes.map((change) => drawChange(change, details.names))));
     if (details.complaints.length) {
       parts.push(section("Complaints of hosts", make("ul", {}, ...details.complaints.map((text) => make("li", {}, make("bdi", {}, text))))));
     }
-    parts.push(section("Evidence", ...details.evidence.map((answer, place) => drawAnswer(answer, details.evidence.length <= ROWS_WITHOUT_FOLD && place === 0))));
+    parts.push(section("Evidence", ...details.evidence.map((answer, place) => drawAnswer(answer, details.names, details.evidence.length <= ROWS_WITHOUT_FOLD && place === 0))));
     parts.push(section("Details", make("dl", {}, ...details.known.map(([label, text]) => make("div", {}, make("dt", {}, label), make("dd", {}, make("bdi", {}, text)))))));
+    if (details.command) parts.push(section("Command", drawCommand("Look at this host only, and show what would be changed there", details.command)));
     return parts;
+  }
+
+  /** What the kind means, copied from the list of kinds, which has only those of findings. */
+  function drawMeaning(kind) {
+    const known = [...document.querySelectorAll("[data-kind]")].find((element) => element.dataset.kind === kind);
+    const meaning = known?.querySelector(".meaning");
+    return meaning ? [meaning.cloneNode(true)] : [];
+  }
+
+  function drawCommand(label, text) {
+    const command = make("div", { class: "command" }, make("p", { class: "hint" }, label), make("pre", { tabindex: "0" }, make("bdi", {}, text)));
+    addCopyButton(command);
+    return command;
+  }
+
+  /** A button that copies a command, or selects it where a page may not write to the clipboard. */
+  function addCopyButton(command) {
+    const text = command.querySelector("pre");
+    const button = make("button", { type: "button", class: "plain" }, "Copy");
+    const say = (word) => {
+      button.textContent = word;
+      setTimeout(() => (button.textContent = "Copy"), 2000);
+    };
+    const select = () => {
+      getSelection().selectAllChildren(text);
+      say("Selected");
+    };
+    button.addEventListener("click", () => {
+      if (navigator.clipboard) navigator.clipboard.writeText(text.textContent).then(() => say("Copied"), select);
+      else select();
+    });
+    command.append(button);
+  }
+
+  /** A text with the names of the things whose uuids it has. */
+  function named(text, names) {
+    const known = [...new Set(text.match(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g) || [])].filter((uuid) => Object.hasOwn(names, uuid));
+    return known.map((uuid) => make("bdi", { class: "hint known" }, names[uuid]));
   }
 
   function section(title, ...children) {
@@ -244,7 +283,7 @@
     return make("div", { class: "scroll" }, make("table", { class: "providers" }, make("thead", {}, head), make("tbody", {}, ...lines)));
   }
 
-  function drawChange(change) {
+  function drawChange(change, names) {
     if (change.providers) {
       const items = change.providers.map((provider) => make("li", {}, name(provider.name), " ", make("bdi", { class: "name uuid" }, provider.uuid)));
       return make("div", {}, make("p", {}, change.title), make("ol", {}, ...items));
@@ -256,20 +295,19 @@
         "div",
         { class: `side ${mark}` },
         make("h4", {}, title),
-        make("pre", { tabindex: "0" }, ...lines.map((line, place) => drawLine(line, kept.has(place) ? "same" : mark, change.names))),
+        make("pre", { tabindex: "0" }, ...lines.map((line, place) => drawLine(line, kept.has(place) ? "same" : mark, names))),
       );
     return make(
       "div",
       { class: "change" },
-      make("p", {}, make("bdi", {}, change.title)),
+      make("p", {}, make("bdi", {}, change.title), ...named(change.title, names)),
       make("div", { class: "sides" }, side("Before", before, common[0], "removed"), side("After", after, common[1], "added")),
     );
   }
 
   function drawLine(line, mark, names) {
     const sign = { same: "  ", removed: "− ", added: "+ " }[mark];
-    const known = names[(line.match(/^ *"([0-9a-f-]{36})": /) || [])[1]];
-    return make("span", { class: `line ${mark}` }, sign, line, known && make("bdi", { class: "hint" }, `  ${known}`), "\n");
+    return make("span", { class: `line ${mark}` }, sign, line, ...named(line, names), "\n");
   }
 
   /** The places of those lines in either list that both have, in order. */
@@ -291,7 +329,7 @@
     return [left, right];
   }
 
-  function drawAnswer(answer, open) {
+  function drawAnswer(answer, names, open) {
     const version = answer.microversion ? `microversion ${answer.microversion}` : "";
     const status = answer.status === null ? "no answer" : String(answer.status);
     return make(
@@ -301,6 +339,7 @@
         "summary",
         {},
         make("code", {}, make("bdi", {}, answer.request)),
+        ...named(answer.request, names),
         make("span", { class: `status s${status[0]}` }, status),
         make("span", { class: "hint" }, [version, answer.at].filter(Boolean).join(", ")),
       ),
@@ -336,6 +375,7 @@
   addEventListener("beforeprint", drawAll);
   matchMedia("print").addEventListener("change", (media) => media.matches && drawAll());
 
+  document.querySelectorAll(".command").forEach(addCopyButton);
   drawHead();
   drawChoices();
   filter();

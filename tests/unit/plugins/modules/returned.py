@@ -42,6 +42,7 @@ COMMON = {
 
 # Dictionaries whose keys are data: names, UUIDs, resource classes, kinds or options.
 FREE = {
+    "allocated",
     "actions",
     "allocations",
     "amounts",

@@ -118,6 +118,7 @@ def test_stranded_amounts_are_summed_by_class_provider_and_project(cloud: Cloud)
 
     assert cloud.report()["summary"]["stranded"] == {
         "resource_classes": {**thrice, "VF": 2},
+        "allocated": {"DISK_GB": 6, "MEMORY_MB": 3072, "VCPU": 6, "VF": 2},
         "share_of_claimed": {"DISK_GB": 0.5, "MEMORY_MB": 0.5, "VCPU": 0.5, "VF": 1.0},
         "providers": {"compute-1": twice, "compute-1_pci": {"VF": 2}, "compute-2": CLAIM},
         "projects": {PROJECT: {**thrice, "VF": 2}},
@@ -138,6 +139,7 @@ def test_document_without_findings_is_empty() -> None:
     }
     assert found["summary"]["stranded"] == {
         "resource_classes": {},
+        "allocated": {},
         "share_of_claimed": {},
         "providers": {},
         "projects": {},
@@ -147,6 +149,7 @@ def test_document_without_findings_is_empty() -> None:
 
 def test_coverage_says_how_much_was_read(cloud: Cloud) -> None:
     assert cloud.report()["summary"]["coverage"] == {
+        "scope": "the whole cloud",
         "reading": "full",
         "full_at": "2026-11-20T12:00:00Z",
         "why_full": "",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import collections
+import dataclasses as d
 import hashlib
 import json
 import os
@@ -25,6 +26,8 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.browser import reports
+
+DOCUMENTATION = "https://github.com/osops/ansible-placement/blob/main"
 
 RENDER = """
 import hashlib
@@ -121,7 +124,12 @@ def test_page_fetches_nothing_and_has_no_style_or_script_attributes() -> None:
             attrs,
         )
         assert not [name for name in attrs if name.startswith("on")], (tag, attrs)
-        assert (attrs.get("href") or "#").startswith(("#", "data:image/svg+xml,")), (tag, attrs)
+        href = attrs.get("href") or "#"
+        # Only the reader follows a link, and the page that it leads to does not learn where from.
+        if tag == "a" and href.startswith(f"{DOCUMENTATION}/docs/kinds.md#"):
+            assert attrs["rel"] == "noopener noreferrer"
+        else:
+            assert href.startswith(("#", "data:image/svg+xml,")), (tag, attrs)
 
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
@@ -244,12 +252,70 @@ def test_capacity_says_which_providers_it_counts() -> None:
     """In a large cloud the inventories of a few providers are read."""
     report = reports.planned()
     page = Page(render(report))
-    stranded = "of all allocations, and < 0.1 % of the capacity of the providers whose inventory "
-    assert f"{stranded}was read (40 040)" in page.text
+    assert "Of 30 allocated in the whole cloud." in page.text
+    read = "12 on 11 providers whose inventory was read: < 0.1 % of the capacity there (40 040)."
+    assert read in page.text
 
     report.findings["summary"]["capacity"] = {}
-    assert "of all allocations" in Page(render(report)).text
-    assert "of the capacity" not in Page(render(report)).text
+    assert "Of 30 allocated in the whole cloud." in Page(render(report)).text
+    assert "of the capacity there" not in Page(render(report)).text
+
+
+def test_page_of_an_older_file_compares_with_no_capacity() -> None:
+    """Its stranded amounts are not only of the providers whose inventory was read."""
+    report = reports.planned()
+    summary: t.Any = report.findings["summary"]
+    del summary["stranded"]["allocated"], summary["coverage"]["scope"]
+    for stock in summary["capacity"].values():
+        del stock["stranded"], stock["providers"]
+
+    page = Page(render(report))
+
+    assert "Of all allocations in the cloud." in page.text
+    assert "All figures are about the whole cloud." in page.text
+    assert "of the capacity there" not in page.text
+
+
+def test_page_explains_each_kind_and_links_its_documentation() -> None:
+    page = Page(render(reports.remediated()))
+    kinds = reports.remediated().findings["summary"]["kinds"]
+    linked = {attrs["href"] for tag, attrs in page.elements if tag == "a" and "rel" in attrs}
+
+    assert linked == {f"{DOCUMENTATION}/docs/kinds.md#{kind}" for kind in kinds}
+    assert "Nova deleted the server, but its allocation remains. Changed by default." in page.text
+
+
+def test_page_offers_the_commands_that_are_possible() -> None:
+    plan = "-e orphan_cleanup_plan=/srv/orphan-cleanup/plan.json"
+    restore = "ansible-playbook osops.placement.restore_allocations -e orphan_cleanup_journal="
+    kind = """-e '{"orphan_cleanup_remediate_kinds": ["deleted_server"]}'"""
+
+    planned = Page(render(d.replace(reports.planned(), plan_path="/srv/orphan-cleanup/plan.json")))
+    assert f"ansible-playbook osops.placement.cleanup_orphans {plan}" in planned.text
+    assert f"osops.placement.cleanup_orphans --check {kind}" in planned.text
+    assert restore not in planned.text
+
+    done = d.replace(reports.remediated(), plan_path="/srv/orphan-cleanup/plan.json")
+    page = Page(render(done))
+    assert f"{restore}{done.journal}" in page.text
+    # The plan has been carried out.
+    assert plan not in page.text
+
+    unsound = d.replace(reports.closed(), plan=done.plan, plan_path="/srv/orphan-cleanup/plan.json")
+    assert plan not in Page(render(unsound)).text
+
+
+def test_row_has_the_command_for_its_host_and_the_names_of_its_uuids() -> None:
+    page = Page(render(reports.remediated()))
+    details = [told for chunk in page.data[1:] for told in chunk]
+    [found] = [told for told in details if told["known"][0][1].startswith("evacuated_source/")]
+
+    hosts = """'{"orphan_cleanup_hosts": ["dead-evacuated-source"]}'"""
+    assert found["command"] == (
+        f"ansible-playbook osops.placement.cleanup_orphans --check -e {hosts}"
+    )
+    assert "dead-evacuated-source" in found["names"].values()
+    assert all(uuid in json.dumps(found) for uuid in found["names"])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
     format_amounts,
     format_number,
     humanize_amount,
+    humanize_amounts,
 )
 
 
@@ -55,5 +56,12 @@ def test_usual_classes_come_first_in_their_order() -> None:
     )
 
 
+def test_amounts_for_people_have_units_and_fractions() -> None:
+    amounts = {"CUSTOM_A\n": 9, "DISK_GB": 2048, "MEMORY_MB": 3072, "VCPU": 1}
+
+    assert humanize_amounts(amounts) == "1 VCPU, 3 GiB, 2 TiB of disk, 9 CUSTOM_A\\n"
+    assert humanize_amounts({"VCPU": 1}, {"VCPU": 0.25}) == "1 VCPU (25.0%)"
+
+
 def test_empty_amounts_give_no_text() -> None:
-    assert format_amounts({}) == ""
+    assert format_amounts({}) == humanize_amounts({}) == ""

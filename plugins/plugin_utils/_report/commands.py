@@ -1,0 +1,87 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Commands that a reader of a report copies into a shell.
+
+Names from a cloud get into a command only where they mean nothing to a shell, to Ansible's parser
+and to its templates. Anything else is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+
+    Value = str | Sequence[str]
+
+# Stands for a value that must not be in a command: no host and no file has this name.
+LEFT_OUT = "…"
+
+_COLLECTION = "osops.placement"
+# What needs no quotes in `-e variable=value`.
+_PLAIN = re.compile(r"[A-Za-z0-9/._][A-Za-z0-9/._:@+-]*")
+
+
+def format_command(
+    playbook: str, variables: Mapping[str, Value] | None = None, check: bool = False
+) -> str:
+    """Return the command that runs a playbook of this collection.
+
+    variables: the values of its `-e` options.
+    check: whether it only shows what would be changed.
+    """
+    words = ["ansible-playbook", f"{_COLLECTION}.{playbook}"]
+    if check:
+        words.append("--check")
+    for name, value in (variables or {}).items():
+        words += ["-e", _format_variable(name, value)]
+    return " ".join(words)
+
+
+def _format_variable(name: str, value: Value) -> str:
+    if isinstance(value, str):
+        safe = keep_safe(value)
+        if safe == LEFT_OUT or _PLAIN.fullmatch(safe):
+            return f"{name}={safe}"
+        return _quote_json({name: safe})
+    return _quote_json({name: [keep_safe(part) for part in value]})
+
+
+def _quote_json(variable: Mapping[str, Value]) -> str:
+    return shlex.quote(json.dumps(variable, ensure_ascii=False))
+
+
+def keep_safe(text: str) -> str:
+    """Return a text that may be in a command, or what stands for one that may not.
+
+    Ansible reads a template in the value of a variable, and a terminal what does not print.
+    """
+    if text and text.isprintable() and "{" not in text and not text.startswith("-"):
+        return text
+    return LEFT_OUT
+
+
+def list_safe_hosts(entry: Entry) -> list[str]:
+    """Return the hosts of an entry by names that may be in a command, or else by their UUIDs."""
+    dropped = [provider for provider in entry["providers"] if provider["dropped"]]
+    hosts = set()
+    for provider in dropped or entry["providers"]:
+        name, uuid = provider["root_name"], normalize_uuid(provider["root"] or "")
+        if not _PLAIN.fullmatch(name) and uuid:
+            name = uuid
+        hosts.add(keep_safe(name))
+    return sorted(hosts)

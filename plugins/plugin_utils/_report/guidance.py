@@ -1,0 +1,98 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the kinds in a report are, and what its reader may do next."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    KINDS,
+    OPT_IN,
+    REMEDIATE,
+    REPORT,
+    Kind,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import (
+    format_command,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.order import sort_kinds
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_number
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.plugin_utils._report.page_view import (
+        Command,
+        KindCount,
+    )
+    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+
+_KINDS: dict[str, Kind] = {kind.name: kind for kind in KINDS}
+_POLICIES = {
+    REMEDIATE: "Changed by default.",
+    OPT_IN: "Changed only if you choose this kind.",
+    REPORT: "Never changed, only reported.",
+}
+_KIND_PAGE = "https://github.com/osops/ansible-placement/blob/main/docs/kinds.md"
+
+
+def summarize_kinds(kinds: Mapping[str, int]) -> list[KindCount]:
+    """Return what each kind is, with the number of its findings, in the order of the terminal."""
+    # Bars compare the kinds with each other: the most frequent one has the longest.
+    most = max(kinds.values(), default=1)
+    lines = []
+    for name, count in sort_kinds(kinds):
+        line: KindCount = {
+            "name": name,
+            "count": format_number(count),
+            "meaning": "",
+            "policy": "",
+            "url": "",
+            "command": None,
+            "fraction": count / most,
+        }
+        # A file of another version may have a kind of which this one knows nothing.
+        if name in _KINDS:
+            _add_help(line, _KINDS[name])
+        lines.append(line)
+    return lines
+
+
+def _add_help(line: KindCount, kind: Kind) -> None:
+    line["meaning"] = f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
+    line["policy"] = _POLICIES[kind.by_default]
+    line["url"] = f"{_KIND_PAGE}#{kind.name}"
+    if kind.by_default != REPORT:
+        variables = {"orphan_cleanup_remediate_kinds": [kind.name]}
+        line["command"] = {
+            "label": "Show the changes of this kind only",
+            "text": format_command("cleanup_orphans", variables, check=True),
+        }
+
+
+def list_commands(report: Report) -> list[Command]:
+    """Return what a reader may do next; nothing is proposed that would be refused."""
+    commands: list[Command] = []
+    written = report.remediation is not None and not report.remediation["check_mode"]
+    unsound = report.findings["summary"]["coverage"]["failed_checks"]
+    if report.plan_path and report.plan and not written and not unsound:
+        changes = format_count(len(report.plan["changes"]), "change", "changes")
+        if report.plan["changes"]:
+            variables = {"orphan_cleanup_plan": report.plan_path}
+            text = format_command("cleanup_orphans", variables)
+            commands.append({"label": f"Make exactly the {changes} of this plan", "text": text})
+    if report.journal:
+        variables = {"orphan_cleanup_journal": report.journal}
+        text = format_command("restore_allocations", variables)
+        commands.append({"label": "Restore what this run changed", "text": text})
+    again = format_command("cleanup_orphans", check=True)
+    commands.append({"label": "Look again, without changing anything", "text": again})
+    return commands

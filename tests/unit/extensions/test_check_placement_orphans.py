@@ -1,0 +1,412 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The check for Nagios and NRPE, run as they run it: one line, and an exit status of 0 to 3."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses as d
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
+
+ROOT = Path(__file__).parents[3]
+CHECK = ROOT / "extensions" / "monitoring" / "check_placement_orphans.py"
+FIXTURES = ROOT / "tests" / "fixtures" / "report"
+
+OK, WARNING, CRITICAL, UNKNOWN = range(4)
+NAMES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+PERFORMANCE = re.compile(r"\w+=\d+s?;\d*;\d*;0")
+
+
+@d.dataclass(frozen=True)
+class Line:
+    """What the check printed, in its two parts, and its exit status."""
+
+    status: int
+    text: str
+    figures: dict[str, str]
+
+
+class Folder:
+    """The output directory of a run that has just ended."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.findings = json.loads((FIXTURES / "findings.json").read_text())
+        self.findings["finished_at"] = _format_time(0)
+
+    def remove_findings(self) -> None:
+        self.findings["findings"] = []
+        self.findings["summary"]["verdicts"].update(orphaned=0, drifted=0)
+
+    def write(self, name: str = "findings.json", contents: t.Any = None) -> Path:
+        path = self.path / name
+        path.write_text(json.dumps(self.findings if contents is None else contents))
+        return path
+
+    def check(self, *options: str) -> Line:
+        return _run(*options, str(self.write()))
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def _format_time(seconds_ago: int) -> str:
+    moment = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=seconds_ago)
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _run(*arguments: str, python: str = sys.executable) -> Line:
+    done = subprocess.run(
+        [python, "-I", "-W", "error", str(CHECK), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # An exit status alone is not enough: Nagios takes 1 and 2 of a crash for WARNING and CRITICAL.
+    assert done.stderr == "" and done.stdout.count("\n") == 1, done.stdout + done.stderr
+    text, _bar, performance = done.stdout.rstrip("\n").partition("|")
+    name, _dash, text = text.partition(" - ")
+    assert name == NAMES[done.returncode]
+    for part in performance.split():
+        assert PERFORMANCE.fullmatch(part), part
+    figures = dict(part.split("=") for part in performance.split())
+    return Line(done.returncode, text, figures)
+
+
+def test_cloud_without_orphans_is_ok(folder: Folder) -> None:
+    folder.remove_findings()
+
+    line = folder.check()
+
+    assert line.status == OK
+    assert line.text.startswith("0 orphaned, 0 drifted; 2 undecided, 7 protected; read ")
+    assert line.figures["orphans"] == "0;0;;0" and line.figures["undecided"] == "2;;;0"
+
+
+def test_orphans_are_a_warning_with_kinds_and_amounts(folder: Folder) -> None:
+    line = folder.check()
+
+    assert line.status == WARNING
+    assert line.text.startswith("9 orphaned, 3 drifted (1 deleted_migration, 4 deleted_server, ")
+    assert "; stranded: 1 CUSTOM_PCI_X, 20 GiB of disk, 7 GiB, 12 VCPU; " in line.text
+    assert line.text.endswith("[orphans 9 > 0]")
+    assert line.figures["stranded_MEMORY_MB"] == "7168;;;0"
+    assert line.figures["deleted_server"] == "4;;;0"
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        (["-w", "8"], WARNING),
+        (["-w", "9"], OK),
+        (["--warning", "orphans=9"], OK),
+        (["-c", "8"], CRITICAL),
+        (["-c", "9"], WARNING),
+        (["-w", "9", "-c", "9"], OK),
+        (["-w", "deleted_server=3"], WARNING),
+        (["-w", "deleted_server=4"], OK),
+        (["-w", "stale_service=0"], OK),
+        (["-w", "VCPU=11"], WARNING),
+        (["-w", "VCPU=12"], OK),
+        (["-w", "100", "-c", "MEMORY_MB=7167"], CRITICAL),
+        (["-w", "100", "-c", "CUSTOM_NONE=0"], OK),
+        (["-w", "drifted=2"], WARNING),
+        (["-w", "undecided=1"], WARNING),
+        (["-w", "undecided=2", "-w", "protected=7"], OK),
+        (["-w", "100", "-w", "new=0"], OK),
+    ],
+)
+def test_threshold_is_exceeded_by_a_greater_figure(
+    folder: Folder, options: list[str], status: int
+) -> None:
+    line = folder.check(*options)
+
+    assert line.status == status
+    assert ("[" in line.text) is (status != OK)
+
+
+@pytest.mark.parametrize(
+    ("age", "options", "status"),
+    [
+        (25 * 3600, [], OK),
+        (27 * 3600, [], UNKNOWN),
+        (27 * 3600, ["--max-age", "2d"], OK),
+        (120, ["--max-age", "90"], UNKNOWN),
+        (120, ["--max-age", "90s"], UNKNOWN),
+        (120, ["--max-age", "15m"], OK),
+        (-120, [], OK),
+        (-3600, [], UNKNOWN),
+    ],
+)
+def test_old_file_is_unknown(folder: Folder, age: int, options: list[str], status: int) -> None:
+    folder.remove_findings()
+    folder.findings["finished_at"] = _format_time(age)
+
+    assert folder.check(*options).status == status
+
+
+def _fail_check(found: t.Any) -> None:
+    found["summary"]["coverage"].update(complete=False, failed_checks=["Use another|role.\n"])
+
+
+def _be_incomplete(found: t.Any) -> None:
+    found["summary"]["coverage"].update(complete=False)
+
+
+def _be_of_a_host(found: t.Any) -> None:
+    found["scope"]["hosts"] = ["compute-1"]
+
+
+def _be_of_a_kind(found: t.Any) -> None:
+    found["scope"]["kinds"] = ["deleted_server"]
+
+
+def _be_a_triage(found: t.Any) -> None:
+    found["scope"]["mode"] = "triage"
+
+
+def _be_newer(found: t.Any) -> None:
+    found["format"] = 2
+
+
+def _lose_an_entry(found: t.Any) -> None:
+    del found["findings"][0]
+
+
+def _have_no_time(found: t.Any) -> None:
+    found["finished_at"] = "yesterday"
+
+
+def _have_no_coverage(found: t.Any) -> None:
+    del found["summary"]["coverage"]
+
+
+def _have_texts_as_entries(found: t.Any) -> None:
+    found["findings"] = ["x"] * 12
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (_fail_check, "the reading in FILE is not sound: Use another/role. "),
+        (_be_incomplete, "the reading in FILE is not complete"),
+        (_be_of_a_host, "FILE is only about some of the cloud (hosts): "),
+        (_be_of_a_kind, "FILE is only about some of the cloud (kinds): "),
+        (_be_a_triage, "FILE is only about some of the cloud (mode triage): "),
+        (_be_newer, "FILE has format 2, and this check reads 1"),
+        (_lose_an_entry, "the figures in FILE contradict its entries: it was edited"),
+        (_have_no_time, "FILE is not a findings.json that a run of osops.placement wrote"),
+        (_have_no_coverage, "FILE is not a findings.json that a run of osops.placement wrote"),
+        (_have_texts_as_entries, "FILE is not a findings.json that a run of osops.placement wrote"),
+    ],
+)
+def test_file_that_proves_nothing_is_unknown(folder: Folder, edit: t.Any, sentence: str) -> None:
+    edit(folder.findings)
+
+    line = folder.check()
+
+    assert line.status == UNKNOWN and line.figures == {}
+    assert line.text.replace(str(folder.path / "findings.json"), "FILE").startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("contents", "sentence"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"", "is not JSON, or was cut short"),
+        (b'{"format": 1, "summ', "is not JSON, or was cut short"),
+        (b"\xff\xfe", "is not JSON, or was cut short"),
+        (b"[" * 100_000, "is not JSON, or was cut short"),
+        (b"[]", "is not a findings.json that a run of osops.placement wrote"),
+        (b"null", "is not a findings.json that a run of osops.placement wrote"),
+        (b'{"format": 1}', "is not a findings.json that a run of osops.placement wrote"),
+    ],
+)
+def test_unreadable_file_is_unknown(tmp_path: Path, contents: bytes | None, sentence: str) -> None:
+    path = tmp_path / "findings.json"
+    if contents is not None:
+        path.write_bytes(contents)
+
+    line = _run(str(path))
+
+    assert (line.status, line.text) == (UNKNOWN, f"{path} {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "the following arguments are required: FILE"),
+        (["--no-such-option"], "required"),
+        (["-w", "many", "f"], "'many' is not a threshold such as 10 or VCPU=64"),
+        (["-w", "-1", "f"], "'-1' is not a threshold such as 10 or VCPU=64"),
+        (["-c", "delted_server=1", "f"], "'delted_server' is neither one of orphans, "),
+        (["--max-age", "soon", "f"], "--max-age 'soon' is not a duration"),
+    ],
+)
+def test_wrong_option_is_unknown_and_not_critical(options: list[str], sentence: str) -> None:
+    line = _run(*options)
+
+    assert line.status == UNKNOWN and sentence in line.text
+
+
+def test_hosts_that_were_not_judged_make_ok_unknown_and_leave_an_alarm(folder: Folder) -> None:
+    folder.findings["summary"]["coverage"].update(
+        complete=False, partial=True, silent_hosts=2, unjudged_hosts=["compute-8", "compute-9"]
+    )
+    sentence = "2 hosts were not judged because their cell does not answer"
+
+    alarm = folder.check()
+    assert alarm.status == WARNING and sentence in alarm.text
+    calm = folder.check("-w", "100")
+    assert calm.status == UNKNOWN and sentence in calm.text
+
+
+def test_reading_of_a_part_can_be_accepted(folder: Folder) -> None:
+    _be_of_a_host(folder.findings)
+
+    assert folder.check("--any-scope").status == WARNING
+
+
+def _outcomes_of(findings: t.Any, outcome: str) -> dict[str, t.Any]:
+    outcomes = [
+        {**entry["change"], "finding": entry["id"], "kind": entry["kind"], "outcome": outcome}
+        for entry in findings["findings"]
+        if entry["change"] and entry["verdict"] == "orphaned"
+    ]
+    return {"format": 1, "check_mode": False, "outcomes": outcomes}
+
+
+def _check_remediated(folder: Folder, remediation: t.Any, seconds_later: int = 1) -> Line:
+    path, beside = folder.write(), folder.write("remediation.json", remediation)
+    at = path.stat().st_mtime + seconds_later
+    os.utime(beside, (at, at))
+    return _run(str(path))
+
+
+def test_what_the_run_removed_is_no_longer_counted(folder: Folder) -> None:
+    line = _check_remediated(folder, _outcomes_of(folder.findings, "removed"))
+
+    assert line.status == OK
+    assert line.text.startswith("0 orphaned, 3 drifted")
+    # What the drifted findings strand is left.
+    assert line.figures["stranded_VCPU"] == "2;;;0"
+
+
+@pytest.mark.parametrize("outcome", ["skipped", "failed"])
+def test_change_that_was_not_made_is_counted(folder: Folder, outcome: str) -> None:
+    line = _check_remediated(folder, _outcomes_of(folder.findings, outcome))
+
+    assert line.status == (CRITICAL if outcome == "failed" else WARNING)
+    assert line.text.startswith("9 orphaned")
+
+
+def test_outcomes_of_an_earlier_run_or_of_check_mode_do_not_count(folder: Folder) -> None:
+    remediation = _outcomes_of(folder.findings, "removed")
+
+    assert _check_remediated(folder, remediation, seconds_later=-1).status == WARNING
+    assert _check_remediated(folder, {**remediation, "check_mode": True}).status == WARNING
+
+
+def test_outcome_of_another_change_of_the_same_consumer_does_not_count(folder: Folder) -> None:
+    remediation = _outcomes_of(folder.findings, "removed")
+    for outcome in remediation["outcomes"]:
+        outcome["generation"] = 99
+
+    assert _check_remediated(folder, remediation).text.startswith("9 orphaned")
+
+
+@pytest.mark.parametrize("remediation", [[], {}, {"check_mode": False, "outcomes": [1]}])
+def test_broken_outcomes_are_unknown(folder: Folder, remediation: t.Any) -> None:
+    line = _check_remediated(folder, remediation)
+
+    assert line.status == UNKNOWN and "remediation.json" in line.text
+
+
+def _write_shards(folder: Folder, numbers: tuple[int, ...], count: int) -> list[str]:
+    paths = []
+    for number in numbers:
+        part = copy.deepcopy(folder.findings)
+        part["scope"]["shard"] = {"number": number, "count": count}
+        paths.append(str(folder.write(f"{number}.json", part)))
+    return paths
+
+
+def test_files_of_several_clouds_and_shards_are_added_up(folder: Folder) -> None:
+    line = _run("-w", "17", *_write_shards(folder, (1, 2), 2))
+
+    assert line.status == WARNING and line.text.startswith("18 orphaned")
+    assert line.figures["stranded_VCPU"] == "24;;;0"
+
+
+def test_missing_shard_is_unknown(folder: Folder) -> None:
+    line = _run(*_write_shards(folder, (1, 3), 4))
+
+    assert line.status == UNKNOWN and "no file is about shard 2/4, 4/4 of http" in line.text
+
+
+def test_names_from_the_cloud_cannot_add_figures_or_lines(folder: Folder) -> None:
+    folder.findings["findings"][0]["kind"] = "x|y=1;2;3\n\x1b[2J"
+    amounts = next(iter(folder.findings["findings"][0]["change"]["frees"].values()))
+    amounts["A|b\n= ;"] = 3
+
+    line = folder.check()
+
+    assert line.status == WARNING
+    assert set(line.figures) >= {"x_y_1_2_3___2J"}
+
+
+def test_check_runs_with_the_oldest_python(folder: Folder) -> None:
+    found = subprocess.run(
+        [str(ROOT / "tests" / "tools" / "find-python"), "3.9"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        pytest.skip("Python 3.9 is missing")
+
+    assert _run(str(folder.write()), python=found.stdout.strip()).status == WARNING
+
+
+def test_help_lists_the_options() -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", str(CHECK), "--help"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == OK
+    for option in ("--warning", "--critical", "--max-age", "--any-scope"):
+        assert option in done.stdout
+
+
+def test_check_knows_all_kinds_and_needs_the_standard_library_only() -> None:
+    tree = ast.parse(CHECK.read_text())
+    [kinds] = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_KINDS"
+    ]
+    imported = {
+        name.name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for name in node.names
+    }
+
+    assert kinds == tuple(kind.name for kind in KINDS)
+    assert imported <= sys.stdlib_module_names
