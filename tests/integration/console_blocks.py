@@ -10,8 +10,8 @@ the page does not have to know:
 <!-- before: COMMAND -->             run this first
 <!-- names: PAGE = SCENARIO PATH --> on the page, PAGE stands for this value of a scenario's truth
 <!-- names: PAGE = newest PATTERN --> or for the newest file of this name
-<!-- shows: last 9 lines -->         the page shows this part of the output
-<!-- shows: from TEXT -->            or the output from the first line with this text on
+<!-- shows: last 9 lines -->         the page shows this part of the last command's output
+<!-- shows: from TEXT -->            or that output from the first line with this text on
 <!-- exit: 2 -->                     the last command ends with this status
 <!-- not run: REASON -->             the block cannot run in a test
 """
@@ -56,16 +56,11 @@ class Block:
 
     line: int
     commands: list[Command]
-    before: list[str]
-    names: dict[str, str]
+    # The directives `before` and `names`, in their order.
+    setup: list[tuple[str, str]]
     shows: str
     status: int
     not_run: str
-
-    @property
-    def prints(self) -> bool:
-        """Return whether the page shows an output in this block."""
-        return bool(self.shows)
 
 
 def read_blocks(page: str) -> list[Block]:
@@ -92,17 +87,12 @@ def read_blocks(page: str) -> list[Block]:
 
 
 def _make_block(line: int, body: list[str], directives: list[tuple[str, str]]) -> Block:
-    single = {key: value for key, value in directives if key in ("shows", "exit", "not run")}
-    names = {}
-    for key, value in directives:
-        if key == "names":
-            shown, _equals, source = value.partition(" = ")
-            names[shown] = source
+    setup = [(key, value) for key, value in directives if key in ("before", "names")]
+    single = dict(directives)
     return Block(
         line=line,
         commands=_read_commands(body),
-        before=[value for key, value in directives if key == "before"],
-        names=names,
+        setup=setup,
         shows=single.get("shows", ""),
         status=int(single.get("exit", 0)),
         not_run=single.get("not run", ""),

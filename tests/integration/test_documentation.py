@@ -40,7 +40,7 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 PAGES = ("README.md", "docs/guide.md")
-LONG_PAGES = ("docs/recipes.md",)
+LONG_PAGES = ("docs/no-valid-host.md", "docs/recipes.md")
 
 # The page shows this folder. The real one has as many characters, so that lines wrap in the same way.
 HOME = "/home/operator"
@@ -64,10 +64,12 @@ class Reader:
 
     def follow(self, block: Block) -> Block:
         """Run the commands of a block, and return it with the outputs of this run."""
-        for command in block.before:
-            self._run(self._to_real(command), 0)
-        for shown, source in block.names.items():
-            self._names[shown] = self._find(source)
+        for key, value in block.setup:
+            if key == "before":
+                self._run(self._to_real(value), 0)
+            else:
+                shown, _equals, source = value.partition(" = ")
+                self._names[shown] = self._find(source)
         for command in block.commands:
             program = command.text.split()[0]
             if program in OPTIONAL and not shutil.which(program):
