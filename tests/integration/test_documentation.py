@@ -56,7 +56,7 @@ class Reader:
         self._cloud = cloud
         self._home = home
         self._shell = Shell(str(home), _make_environment(cloud, home))
-        # What the page says, and what it is in this cloud.
+        # What the page says, and where to find what it is in this cloud.
         self._names: dict[str, str] = {}
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Reader:
                 self._run(self._to_real(value), 0)
             else:
                 shown, _equals, source = value.partition(" = ")
-                self._names[shown] = self._find(source)
+                self._names[shown] = source
         for command in block.commands:
             program = command.text.split()[0]
             if program in OPTIONAL and not shutil.which(program):
@@ -88,27 +88,38 @@ class Reader:
         assert status == expected, f"{command}\nended with {status}, not {expected}:\n{output}"
         return output
 
-    def _find(self, source: str) -> str:
-        """Return the value that a directive names."""
-        scenario, path = source.split()
-        if scenario == "newest":
-            files = sorted(self._home.glob(path), key=lambda file: file.stat().st_mtime)
-            assert files, f"no file {path}"
-            return files[-1].name
-        value: t.Any = self._cloud.truth(scenario)
-        for key in path.split("."):
-            value = value[key]
-        return str(value)
-
     def _to_real(self, text: str) -> str:
-        for shown, real in self._names.items():
+        for shown, real in self._list_names():
             text = text.replace(shown, real)
         return text
 
     def _to_shown(self, text: str) -> str:
-        for shown, real in self._names.items():
+        for shown, real in self._list_names():
             text = text.replace(real, shown)
+        for service, port in self._cloud.ports.items():
+            text = text.replace(f"http://127.0.0.1:{port}", f"https://{service}.example.org")
         return text.replace(str(self._home), HOME)
+
+    def _list_names(self) -> list[tuple[str, str]]:
+        """Return what the page says, with what it is now: a command may have made a newer file."""
+        names = []
+        for shown, source in self._names.items():
+            scenario, path = source.split()
+            real = self._find_newest(path) if scenario == "newest" else self._read(scenario, path)
+            if real:
+                names.append((shown, real))
+        return names
+
+    def _find_newest(self, pattern: str) -> str:
+        files = sorted(self._home.glob(pattern), key=lambda file: file.stat().st_mtime)
+        return files[-1].name if files else ""
+
+    def _read(self, scenario: str, path: str) -> str:
+        """Return a value of the ground truth of a scenario."""
+        value: t.Any = self._cloud.truth(scenario)
+        for key in path.split("."):
+            value = value[key]
+        return str(value)
 
 
 def _make_environment(cloud: Minicloud, home: Path) -> dict[str, str]:

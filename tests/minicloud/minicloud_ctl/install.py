@@ -136,9 +136,7 @@ def _stamp(paths: Paths) -> Path:
     return paths.venv / "minicloud-installed"
 
 
-def _run(
-    log: Path, argv: list[str], cwd: str | None = None, shows_progress: bool = False
-) -> None:
+def _run(log: Path, argv: list[str], cwd: str | None = None, shows_progress: bool = False) -> None:
     """Run a command whose output goes to the log; its progress, on stderr, to the terminal."""
     with open(log, "ab") as stream:
         code = subprocess.run(
