@@ -42,7 +42,7 @@ OWN_CLOUD = True
 PAGES = ("README.md", "docs/guide.md")
 LONG_PAGES = ("docs/no-valid-host.md", "docs/recipes.md")
 
-# The page shows this folder. The real one has as many characters, so that lines wrap in the same way.
+# The page shows this folder. The real one has as many characters, so that lines wrap as there.
 HOME = "/home/operator"
 # A machine without one of these skips the commands that begin with it.
 OPTIONAL = ("jq",)

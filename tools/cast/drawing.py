@@ -44,7 +44,8 @@ _STYLES = {
 }
 _PROMPT = "p"
 _CSS = """\
-text{font:14px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#d6d9de;white-space:pre}
+text{font:14px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}
+text{fill:#d6d9de;white-space:pre}
 .r{fill:#e06c6c}.g{fill:#7fbf6a}.y{fill:#d7ba5c}.b{fill:#6ca6e0}.m{fill:#c58fd6}.c{fill:#5fb3c9}
 .d{fill:#8a919c}.p{fill:#fff;font-weight:bold}
 """
@@ -73,7 +74,8 @@ def draw(takes: t.Sequence[Take]) -> str:
     last = max(len(lines) - ROWS, 0) * _LINE
     described = " Then: ".join(take.command for take in takes)
     return f"""\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">
+<svg xmlns="http://www.w3.org/2000/svg" role="img"
+ viewBox="0 0 {width} {height}" width="{width}" height="{height}">
 <!-- SPDX-FileCopyrightText: osops.placement contributors -->
 <!-- SPDX-License-Identifier: GPL-3.0-or-later -->
 <title>A terminal: {html.escape(described)}</title>
@@ -84,7 +86,9 @@ def draw(takes: t.Sequence[Take]) -> str:
 </style>
 <clipPath id="screen"><rect y="{_BAR + 4}" width="{width}" height="{height}"/></clipPath>
 <rect width="{width}" height="{height}" rx="8" fill="#15181d"/>
-<g fill="#3a3f47"><circle cx="20" cy="16" r="5"/><circle cx="38" cy="16" r="5"/><circle cx="56" cy="16" r="5"/></g>
+<g fill="#3a3f47">
+<circle cx="20" cy="16" r="5"/><circle cx="38" cy="16" r="5"/><circle cx="56" cy="16" r="5"/>
+</g>
 <g clip-path="url(#screen)"><g id="all" transform="translate(0,-{last})">
 {rows}
 </g></g>

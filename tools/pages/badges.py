@@ -19,7 +19,8 @@ FOLDER = ROOT / "docs" / "images"
 # The average width of a character, and the space around a text.
 _CHARACTER, _SPACE = 6.6, 7
 _SVG = """\
-<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{title}: {text}">
+<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{title}: {text}"
+ width="{width}" height="20">
 <!-- SPDX-FileCopyrightText: osops.placement contributors -->
 <!-- SPDX-License-Identifier: GPL-3.0-or-later -->
 <title>{title}: {text}</title>

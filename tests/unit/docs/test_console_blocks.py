@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 import re
@@ -132,7 +133,7 @@ def test_part_of_an_output_is_selected(shows: str, selected: list[str]) -> None:
 
 
 def test_missing_text_is_an_error_with_the_output() -> None:
-    with pytest.raises(LookupError, match="KIND.*\nfatal: no cloud"):
+    with pytest.raises(LookupError, match="fatal: no cloud"):
         select_lines("fatal: no cloud\n", "from KIND")
 
 
@@ -193,7 +194,7 @@ def test_playbooks_and_variables_of_commands_exist(name: str) -> None:
     for words in _list_commands(name):
         if words[:1] == ["ansible-playbook"]:
             assert any(_is_playbook(word) for word in words), words
-        for before, word in zip(words, words[1:], strict=False):
+        for before, word in itertools.pairwise(words):
             if before in ("-e", "-a") and word.startswith("{"):
                 json.loads(word)
 
