@@ -24,8 +24,15 @@ from ansible_collections.osops.placement.tests.integration.support import (
 )
 
 FILE = pathlib.Path(__file__).with_name("recording.json")
-SCENARIOS = ("healthy", "deleted_server", "evacuated_source", "ended_migration", "extra_host")
-LOOKALIKES = ("booting", "unconfirmed_resize")
+# Orphans, and servers that only look like orphans, each with a name.
+SCENARIOS = {
+    "deleted_server": "build-42",
+    "evacuated_source": "web-3",
+    "ended_migration": "db-1",
+    "extra_host": "web-7",
+    "booting": "web-8",
+    "unconfirmed_resize": "db-2",
+}
 COMMANDS = (
     "ansible-playbook osops.placement.cleanup_orphans --check",
     "ansible-playbook osops.placement.cleanup_orphans",
@@ -48,7 +55,9 @@ def record() -> list[Take]:
     cloud.forget()
     try:
         cloud.run("up")
-        cloud.scenario(*SCENARIOS, *LOOKALIKES)
+        cloud.scenario(*SCENARIOS)
+        for scenario, name in SCENARIOS.items():
+            cloud.run("rename", scenario, name)
         cloud.run("age", "2")
         with tempfile.TemporaryDirectory(prefix="d", dir="/tmp") as folder:
             return _record(cloud, folder)

@@ -89,6 +89,9 @@ def parser() -> argparse.ArgumentParser:
         help="create a scenario once more if its allocations are no longer the recorded ones",
     )
     command.add_argument("--undo", action="store_true", help="revert the named scenarios")
+    command = commands.add_parser("rename", help="give a scenario's server another name")
+    command.add_argument("name", metavar="SCENARIO")
+    command.add_argument("server_name", metavar="NAME")
     command = commands.add_parser("age", help="make every allocation older, in the database")
     command.add_argument("days", type=int)
     return top
@@ -173,6 +176,11 @@ def _scenario(paths: Paths, arguments: argparse.Namespace) -> int:
     return 0 if runner.run(paths, arguments.names, choice) else 1
 
 
+def _rename(paths: Paths, arguments: argparse.Namespace) -> int:
+    runner.rename(paths, arguments.name, arguments.server_name)
+    return 0
+
+
 def _age(paths: Paths, arguments: argparse.Namespace) -> int:
     databases.set_allocations_back(paths, arguments.days)
     return 0
@@ -210,4 +218,5 @@ COMMANDS = {
     "nova-manage": _nova_manage,
     "scenario": _scenario,
     "age": _age,
+    "rename": _rename,
 }
