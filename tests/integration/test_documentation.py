@@ -172,6 +172,7 @@ def test_commands_of_page_work_and_print_what_it_shows(name: str, reader: Reader
     assert followed, "the page has no command"
 
     printed = replace_outputs(text, followed)
-    if os.environ.get(WRITE):
+    if os.environ.get(WRITE) and printed != text:
         page.write_text(printed, encoding="utf-8")
-    assert printed == page.read_text(encoding="utf-8"), "run make console"
+    else:
+        assert printed == text, "run make console"

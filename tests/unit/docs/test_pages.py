@@ -118,6 +118,16 @@ def test_variables_page_lists_every_variable_once() -> None:
     assert set(listed) == wanted
 
 
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_name_the_version_of_the_collection(page: pathlib.Path) -> None:
+    version = read_galaxy()["version"]
+    text = page.read_text(encoding="utf-8")
+
+    assert set(re.findall(r"osops-placement-(\d+\.\d+\.\d+)\.tar", text)) <= {version}
+    assert set(re.findall(r"osops-placement-ee:([\d.]*\d)", text)) <= {version}
+    assert set(re.findall(r'version: ">=(\d+\.\d+\.\d+)', text)) <= {version}
+
+
 def test_every_table_is_on_a_page() -> None:
     shown = [
         name
