@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -28,6 +30,8 @@ class Shell:
     """One bash, from the first command of a page to the last."""
 
     def __init__(self, folder: str, environment: t.Mapping[str, str]) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._half = ""
         self._screen, terminal = os.openpty()
         size = struct.pack("HHHH", _LINES, COLUMNS, 0, 0)
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
@@ -57,12 +61,23 @@ class Shell:
             ready, _, _ = select.select([self._screen], [], [], max(end - time.monotonic(), 0))
             if not ready:
                 raise TimeoutError(f"{command} did not end in {_SECONDS} s:\n{output}")
-            piece = os.read(self._screen, 65536).decode(errors="replace").replace("\r\n", "\n")
+            piece = self._read()
             watch(_STATUS.sub("", piece))
             output += piece
         return int(found[1]), output[: found.start()]
 
+    def _read(self) -> str:
+        """Return what was printed, without a half character or a half end of a line."""
+        text = self._half + self._decoder.decode(os.read(self._screen, 65536))
+        self._half = "\r" if text.endswith("\r") else ""
+        return text.removesuffix(self._half).replace("\r\n", "\n")
+
     def close(self) -> None:
+        """End the shell, and a command that has not ended in time."""
         os.close(self._typed)
-        self._process.wait(timeout=_SECONDS)
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
         os.close(self._screen)
