@@ -11,6 +11,7 @@ import json
 import pathlib
 import re
 import shlex
+import textwrap
 import typing as t
 
 import pytest
@@ -37,6 +38,7 @@ ALL = sorted(
     for path in ROOT.glob(pattern)
     if path.name != "CHANGELOG.md"
 )
+EXAMPLE = re.compile(r"^ *```(yaml|json)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 PLAYBOOK = re.compile(r"(?:osops\.placement\.|(?:.*/)?playbooks/)(\w+)(?:\.yml)?")
 # A playbook of another collection, or of the reader.
 OTHERS = {"controller.yml"}
@@ -207,5 +209,13 @@ def test_schedules_are_well_formed() -> None:
         *_times, user, command = line.split(maxsplit=6)
         assert user == "operator"
         assert "ansible-playbook osops.placement.cleanup_orphans" in command
-    for text in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_examples_are_well_formed(name: str) -> None:
+    for language, text in EXAMPLE.findall(_read(name)):
+        plain = textwrap.dedent(text)
+        if language == "json":
+            json.loads(plain)
+        else:
+            list(yaml.safe_load_all(plain))
