@@ -33,14 +33,14 @@ help: ## show this help
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: demo
-demo: venv-controller ## start a small real OpenStack, make orphans in it, and show what would be removed
-	$(minicloud) up
-	$(minicloud) scenario $(DEMO_SCENARIOS)
-	@tests/tools/demo
+demo: ## start a small real OpenStack, make orphans in it, and show what would be removed; again and again
+	@echo "The demo takes a minute. The first one takes three minutes more, because it installs a small OpenStack (1 GB)."
+	@$(MAKE) --no-print-directory venv-controller
+	@tests/tools/demo $(DEMO_SCENARIOS)
 
 .PHONY: demo-down
-demo-down: ## stop the OpenStack of the demo
-	$(minicloud) down
+demo-down: ## stop the OpenStack of the demo, and delete everything in it
+	@$(minicloud) down --purge
 
 .PHONY: test
 test: ## run all checks, then all tests except the longest
@@ -85,6 +85,14 @@ minicloud: venv-controller ## install the small OpenStack, without starting it
 .PHONY: versions
 versions: venv-controller ## run the short form of the matrix: the oldest controller, the newest OpenStack, few tests
 	@$(check) $@ sh -c '$(minicloud) install && $(matrix) --short'
+
+.PHONY: console
+console: venv-controller ## run the commands in the console blocks of README and docs/, and write their outputs there
+	@WRITE_CONSOLE_BLOCKS=1 $(controller)/pytest -n0 -m "long or not long" tests/integration/test_documentation.py
+
+.PHONY: cast
+cast: venv-controller ## record two commands on the small OpenStack, and draw them as the animation of the README
+	@PYTHONPATH=collections:tests/minicloud $(controller)/python -m ansible_collections.osops.placement.tools.cast
 
 .PHONY: docs
 docs: venv-docs ## build the documentation as a site in .docs/html, without the network

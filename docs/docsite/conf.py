@@ -7,6 +7,12 @@
 Nothing is fetched: no intersphinx, and a theme that brings along what it shows.
 """
 
+from pygments.lexers.special import TextLexer
+from sphinx.highlighting import lexers
+
+# Pygments does not know crontabs.
+lexers["cron"] = TextLexer()
+
 project = "osops.placement"
 copyright = "osops.placement contributors"
 html_title = "osops.placement"

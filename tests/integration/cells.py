@@ -204,9 +204,4 @@ def _kill_on_the_way(world: World, guests: Guests) -> None:
 
 def set_back(world: World, days: int) -> None:
     """Make every allocation older by so much, in Placement's own database."""
-    older = f"strftime('%Y-%m-%d %H:%M:%S.000000', {{}}, '-{days} days')"
-    with databases.writing(world.paths, "placement") as connection:
-        connection.execute(
-            f"UPDATE allocations SET created_at = {older.format('created_at')}, "
-            f"updated_at = {older.format('updated_at')}"
-        )
+    databases.set_allocations_back(world.paths, days)

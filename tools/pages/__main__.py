@@ -6,7 +6,11 @@
 
 from __future__ import annotations
 
+from ansible_collections.osops.placement.tools.pages.badges import list_files
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, renewed
 
 for page in PAGES:
     page.write_text(renewed(page), encoding="utf-8")
+
+for path, content in list_files().items():
+    path.write_text(content, encoding="utf-8")

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The kinds with their proofs, the protections, the soundness checks and the screens of AWX, as
-Markdown.
+"""Sections as Markdown: the kinds with their proofs, the protections, the soundness checks, the
+screens of AWX, the variables of the roles, and the contents of the collection.
 
 In a page, a section is between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
@@ -31,13 +31,26 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.microver
     REQUIREMENTS,
     format_version,
 )
+from ansible_collections.osops.placement.tools.pages.badges import format_badges
+from ansible_collections.osops.placement.tools.pages.contents import (
+    format_modules,
+    format_playbooks,
+    format_roles,
+)
 from ansible_collections.osops.placement.tools.pages.screens import draw_approval, draw_survey
+from ansible_collections.osops.placement.tools.pages.variables import format_role
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.kinds import Kind
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-PAGES = (DOCS / "awx.md", DOCS / "kinds.md", DOCS / "safety.md")
+PAGES = (
+    DOCS.parent / "README.md",
+    DOCS / "awx.md",
+    DOCS / "kinds.md",
+    DOCS / "safety.md",
+    DOCS / "variables.md",
+)
 DEFAULTS = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
 CHECK_ANNOTATIONS = {"listings": "Listings", "return": "str | None"}
 SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -133,4 +146,11 @@ PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "requirements": _format_requirements,
     "survey": draw_survey,
     "approval": draw_approval,
+    "badges": format_badges,
+    "playbooks": format_playbooks,
+    "roles": format_roles,
+    "modules": format_modules,
+    "orphan_cleanup": lambda: format_role("orphan_cleanup"),
+    "host_decommission": lambda: format_role("host_decommission"),
+    "hypervisor_cleanup": lambda: format_role("hypervisor_cleanup"),
 }

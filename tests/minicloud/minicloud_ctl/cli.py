@@ -11,7 +11,7 @@ import shlex
 import sys
 import time
 
-from minicloud_ctl import api_workers, cells, configs, install, lifecycle
+from minicloud_ctl import api_workers, cells, configs, databases, install, lifecycle
 from minicloud_ctl import state as states
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
@@ -83,7 +83,17 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--again", action="store_true", help="create an existing scenario once more"
     )
+    command.add_argument(
+        "--renew",
+        action="store_true",
+        help="create a scenario once more if its allocations are no longer the recorded ones",
+    )
     command.add_argument("--undo", action="store_true", help="revert the named scenarios")
+    command = commands.add_parser("rename", help="give a scenario's server another name")
+    command.add_argument("name", metavar="SCENARIO")
+    command.add_argument("server_name", metavar="NAME")
+    command = commands.add_parser("age", help="make every allocation older, in the database")
+    command.add_argument("days", type=int)
     return top
 
 
@@ -162,7 +172,18 @@ def _scenario(paths: Paths, arguments: argparse.Namespace) -> int:
     if arguments.undo:
         runner.undo(paths, arguments.names)
         return 0
-    return 0 if runner.run(paths, arguments.names, arguments.again) else 1
+    choice = runner.Existing(again=arguments.again, renew=arguments.renew)
+    return 0 if runner.run(paths, arguments.names, choice) else 1
+
+
+def _rename(paths: Paths, arguments: argparse.Namespace) -> int:
+    runner.rename(paths, arguments.name, arguments.server_name)
+    return 0
+
+
+def _age(paths: Paths, arguments: argparse.Namespace) -> int:
+    databases.set_allocations_back(paths, arguments.days)
+    return 0
 
 
 def _cell(paths: Paths, arguments: argparse.Namespace) -> int:
@@ -196,4 +217,6 @@ COMMANDS = {
     "worker": _worker,
     "nova-manage": _nova_manage,
     "scenario": _scenario,
+    "age": _age,
+    "rename": _rename,
 }

@@ -58,6 +58,16 @@ def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
 
 
+def set_allocations_back(paths: Paths, days: int) -> None:
+    """Make every allocation older by so much."""
+    older = f"strftime('%Y-%m-%d %H:%M:%S.000000', {{}}, '-{days} days')"
+    with writing(paths, "placement") as connection:
+        connection.execute(
+            f"UPDATE allocations SET created_at = {older.format('created_at')}, "
+            f"updated_at = {older.format('updated_at')}"
+        )
+
+
 def map_cell(
     paths: Paths, api_database: str, name: str, database_url: str, transport_url: str
 ) -> None:

@@ -90,6 +90,7 @@ def _make(paths: Paths) -> None:
                 str(paths.venv),
                 *wanted,
             ],
+            shows_progress=True,
         )
     make_templates(paths)
 
@@ -135,10 +136,16 @@ def _stamp(paths: Paths) -> Path:
     return paths.venv / "minicloud-installed"
 
 
-def _run(log: Path, argv: list[str], cwd: str | None = None) -> None:
+def _run(log: Path, argv: list[str], cwd: str | None = None, shows_progress: bool = False) -> None:
+    """Run a command whose output goes to the log; its progress, on stderr, to the terminal."""
     with open(log, "ab") as stream:
         code = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=cwd, check=False
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=None if shows_progress else stream,
+            cwd=cwd,
+            check=False,
         ).returncode
     if code != 0:
         raise MinicloudError(

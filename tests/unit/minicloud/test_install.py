@@ -87,3 +87,30 @@ def test_installation_fails_after_three_failures(
     )
     assert done.returncode != 0
     assert len((tmp_path / "calls").read_text().splitlines()) == 3
+
+
+def test_installation_shows_its_progress_and_keeps_what_pip_prints(tmp_path: Path) -> None:
+    """A Python whose pip prints what pip prints for thirty packages."""
+    pip = tmp_path / "python"
+    pip.write_text(
+        "#!/bin/sh\n"
+        'if [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; exit; fi\n'
+        "for number in $(seq 30); do echo Collecting package-$number==1; done\n"
+        "echo Installing collected packages: package-1\n"
+    )
+    pip.chmod(0o755)
+    wanted = tmp_path / "wanted.txt"
+    wanted.write_text("".join(f"package-{number}==1\n" for number in range(1, 31)))
+    folders = os.environ["PATH"].split(os.pathsep)
+    without_uv = [folder for folder in folders if not os.path.exists(f"{folder}/uv")]
+    done = subprocess.run(
+        [MAKE_VENV, pip, tmp_path / "made", "-r", wanted],
+        env={**os.environ, "PATH": os.pathsep.join(without_uv)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    progress = [line.strip() for line in done.stderr.splitlines()]
+    assert progress == ["25 of at most 30 packages downloaded", "installing 30 packages"]
+    assert "Collecting package-30==1" in done.stdout

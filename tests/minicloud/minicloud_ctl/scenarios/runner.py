@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import concurrent.futures
 import time
+from dataclasses import dataclass
 
+from minicloud_ctl import databases, holdings
 from minicloud_ctl import state as states
+from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.scenarios import REGISTRY
 from minicloud_ctl.scenarios.registry import Context, read_record, write_record
 
 SIDE_BY_SIDE = 4
+
+
+@dataclass(frozen=True)
+class Existing:
+    """Which scenarios are created once more: all, or those that somebody has cleaned up."""
+
+    again: bool = False
+    renew: bool = False
 
 
 def choose(names: list[str]) -> list[str]:
@@ -36,7 +47,7 @@ def choose(names: list[str]) -> list[str]:
     ]
 
 
-def run(paths: Paths, names: list[str], again: bool) -> bool:
+def run(paths: Paths, names: list[str], existing: Existing) -> bool:
     """Make what is not made yet and print a line for each.
 
     Returns False when one failed, which does not stop the others.
@@ -57,13 +68,13 @@ def run(paths: Paths, names: list[str], again: bool) -> bool:
     )
     good = True
     for group, workers in groups:
-        good = _make_all(paths, group, workers, again) and good
+        good = _make_all(paths, group, workers, existing) and good
     return good
 
 
-def _make_all(paths: Paths, names: list[str], workers: int, again: bool) -> bool:
+def _make_all(paths: Paths, names: list[str], workers: int, existing: Existing) -> bool:
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        results = pool.map(lambda name: _make(paths, name, again), names)
+        results = pool.map(lambda name: _make(paths, name, existing), names)
         try:
             good = True
             for line, made in results:
@@ -76,9 +87,9 @@ def _make_all(paths: Paths, names: list[str], workers: int, again: bool) -> bool
             raise
 
 
-def _make(paths: Paths, name: str, again: bool) -> tuple[str, bool]:
+def _make(paths: Paths, name: str, existing: Existing) -> tuple[str, bool]:
     record = read_record(paths, name)
-    if record and not record.get("undone") and not again:
+    if record and _is_kept(paths, record, existing):
         return f"{name:<24} made before", True
     if REGISTRY[name].placement > paths.release.placement:
         return f"{name:<24} left out: the Placement of {paths.release.name} is too old for it", True
@@ -91,6 +102,35 @@ def _make(paths: Paths, name: str, again: bool) -> tuple[str, bool]:
         context.give_up()
         return f"{name:<24} FAILED: {error}" + (f"\n{error.detail}" if error.detail else ""), False
     return f"{name:<24} {time.monotonic() - began:5.1f} s  {REGISTRY[name].description}", True
+
+
+def _is_kept(paths: Paths, record: dict, existing: Existing) -> bool:
+    """Return whether a scenario that was made before is not made once more."""
+    if record.get("undone") or existing.again:
+        return False
+    return not existing.renew or _is_as_recorded(paths, record)
+
+
+def _is_as_recorded(paths: Paths, record: dict) -> bool:
+    """Return whether all consumers of a scenario still have the recorded allocations."""
+    cloud = Cloud(states.load(paths))
+    return all(
+        holdings.of(cloud, allocation["consumer"]).allocations.get(allocation["provider"])
+        == allocation["resources"]
+        for allocation in record["allocations"]
+    )
+
+
+def rename(paths: Paths, name: str, server_name: str) -> None:
+    """Give the server of a scenario another name, in the database, because it may be deleted."""
+    record = read_record(paths, name)
+    if record is None or not record["server"]:
+        raise MinicloudError(f"Scenario {name} is not made, or has no server.")
+    with databases.writing(paths, Context(paths, name).cell()) as connection:
+        statement = "UPDATE instances SET display_name = ? WHERE uuid = ?"
+        connection.execute(statement, [server_name, record["server"]])
+    record["servers"][record["server"]] = server_name
+    write_record(paths, {**record, "server_name": server_name})
 
 
 def undo(paths: Paths, names: list[str]) -> None:

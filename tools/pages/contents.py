@@ -1,0 +1,62 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the collection contains: its playbooks, roles and modules, with links to their files."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import typing as t
+
+import yaml
+
+from ansible_collections.osops.placement.tools.pages.variables import format_markup
+
+ROOT = pathlib.Path(__file__).parents[2]
+_DOCUMENTATION = re.compile(r'^DOCUMENTATION = r?"""\n(.*?)"""', re.MULTILINE | re.DOTALL)
+
+
+def format_playbooks() -> str:
+    """Return a table of the playbooks that users start."""
+    rows = []
+    for path in sorted((ROOT / "playbooks").glob("[a-z]*.yml")):
+        first, *_others = yaml.safe_load(path.read_text(encoding="utf-8"))
+        rows.append(_format_row(path.stem, path, first["name"]))
+    return _format_table("playbook", rows)
+
+
+def format_roles() -> str:
+    """Return a table of the roles."""
+    rows = []
+    for folder in sorted((ROOT / "roles").iterdir()):
+        spec = yaml.safe_load((folder / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+        summary = spec["argument_specs"]["main"]["short_description"]
+        rows.append(_format_row(folder.name, folder / "README.md", summary))
+    return _format_table("role", rows)
+
+
+def format_modules() -> str:
+    """Return a table of the modules."""
+    rows = []
+    for path in sorted((ROOT / "plugins" / "modules").glob("*.py")):
+        found = _DOCUMENTATION.search(path.read_text(encoding="utf-8"))
+        assert found, path
+        summary = yaml.safe_load(found[1])["short_description"]
+        rows.append(_format_row(path.stem, path, summary))
+    return _format_table("module", rows)
+
+
+def _format_row(name: str, path: pathlib.Path, summary: str) -> str:
+    """Return a row with a link that works on Galaxy and on the site too."""
+    link = f"{read_galaxy()['repository']}/blob/main/{path.relative_to(ROOT)}"
+    return f"| [`{name}`]({link}) | {format_markup(summary)} |\n"
+
+
+def _format_table(title: str, rows: list[str]) -> str:
+    return f"| {title} | what it does |\n|---|---|\n{''.join(rows)}"
+
+
+def read_galaxy() -> dict[str, t.Any]:
+    return yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
