@@ -17,7 +17,6 @@ import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import OTHER_VARIABLES
-from ansible_collections.osops.placement.plugins.plugin_utils._run import build_artifacts
 from ansible_collections.osops.placement.tools.pages import variables
 from ansible_collections.osops.placement.tools.pages.badges import list_badges, list_files
 from ansible_collections.osops.placement.tools.pages.contents import read_galaxy
