@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._role_variables im
     list_options,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ ARGUMENT_SPEC = {
 }
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
-_MAX_ERROR = 200
+_MAX_ERROR = 400
 
 
 class ActionModule(ActionBase):
@@ -79,7 +80,7 @@ class ActionModule(ActionBase):
                 # In a dictionary, because a variable that is to be omitted is left out of one.
                 values.update(templar.template({name: variables[name]}))
             except AnsibleError as error:
-                faults.append(f"{name} {_explain(str(error))}")
+                faults.append(f"{name} {_explain(name, error)}")
         # The placeholder of ansible-core 2.18.
         omitted = variables.get("omit")
         kept = {name: value for name, value in values.items() if not _is_same(value, omitted)}
@@ -90,10 +91,17 @@ def _is_same(value: t.Any, omitted: t.Any) -> bool:
     return isinstance(value, str) and value == omitted
 
 
-def _explain(error: str) -> str:
+def _explain(name: str, error: AnsibleError) -> str:
     """Return the end of a sentence about a variable whose template cannot be evaluated."""
-    undefined = _UNDEFINED.search(error)
+    undefined = _UNDEFINED.search(str(error))
     if undefined:
         return f"uses {make_printable(undefined[1])}, which is not defined."
-    shown = make_printable(" ".join(error.split()), _MAX_ERROR).rstrip(".")
+    if name.endswith(SECRETS):
+        return "has a template that cannot be evaluated."
+    # From ansible-core 2.19 on, the error is only about the plugin that failed.
+    cause: BaseException = error
+    while cause.__cause__:
+        cause = cause.__cause__
+    reason = " ".join(str(getattr(cause, "message", cause)).split())
+    shown = make_printable(reason, _MAX_ERROR).rstrip(".")
     return f"has a template that cannot be evaluated: {shown}."

@@ -32,7 +32,8 @@ extends_documentation_fragment:
 options:
   role:
     description:
-      - The role whose variables are validated.
+      - The role whose variables are validated, P(osops.placement.orphan_cleanup#role),
+        P(osops.placement.host_decommission#role) or P(osops.placement.hypervisor_cleanup#role).
     type: str
     choices:
       - orphan_cleanup
@@ -54,12 +55,7 @@ options:
 notes:
   - This is an action plugin. It runs on the controller, in check mode too.
 seealso:
-  - plugin: osops.placement.orphan_cleanup
-    plugin_type: role
-  - plugin: osops.placement.host_decommission
-    plugin_type: role
-  - plugin: osops.placement.hypervisor_cleanup
-    plugin_type: role
+  - module: ansible.builtin.validate_argument_spec
 """
 
 EXAMPLES = r"""

@@ -56,7 +56,7 @@ _WRONG_TYPES: Mapping[str, tuple[type, ...]] = {
 _WRONG_ELEMENTS = (bool, list, tuple, Mapping, datetime.date, type(None))
 
 # Their values are passwords, or have some.
-_SECRETS = ("auth", "cloud", "notify_url")
+SECRETS = ("auth", "cloud", "notify_url")
 
 # Variables for which a role accepts a list that is written as JSON in a text.
 _JSON_LISTS = ("exclude_consumers", "exclude_providers")
@@ -122,7 +122,7 @@ def _judge_null(short: str, option: Option) -> str:
 
 def _judge_type(short: str, name: str, option: Option, value: t.Any) -> str:
     kind = option["type"]
-    shown = "" if short in _SECRETS else f"{show_value(value)}, which is "
+    shown = "" if short in SECRETS else f"{show_value(value)}, which is "
     if isinstance(value, _WRONG_TYPES.get(kind, ())):
         return f"is {shown}{_TYPES[kind]}{_advise_quotes(kind, value)}."
     if kind == "list":

@@ -639,6 +639,12 @@ TEMPLATES: tuple[Bad, ...] = (
         '{orphan_cleanup_min_age: !unsafe "{{ x }}"}',
         "is '{{ x }}', which is not",
     ),
+    Bad(
+        "cleanup_orphans",
+        """{orphan_cleanup_hosts: "{{ 12345 | osops.placement.host_names('placement_hosts') }}"}""",
+        "placement_hosts is 12345, which is not a name: put a name that YAML takes for a number, "
+        "a date or a truth value (12345, no, on) in quotes, in a survey too. Nothing was changed.",
+    ),
 )
 
 # What follows `--limit` and `-i` on the command line, in place of `-e`.
