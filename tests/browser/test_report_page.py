@@ -244,7 +244,7 @@ def test_page_has_names_beside_uuids_of_requests_and_changes(chromium: Chromium)
             " [name.parentElement.textContent, name.textContent])",
             selector,
         )
-        return {(text, name) for text, name in pairs}
+        return set(map(tuple, pairs))
 
     server = entry["server"]
     assert any(

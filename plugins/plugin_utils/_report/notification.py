@@ -30,7 +30,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     list_hosts,
     list_troubles,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -126,7 +126,7 @@ class Notice:
         if self.summary:
             stranded = self.summary["stranded"]["resource_classes"]
             facts.append(("findings", _join_counts(self.summary["verdicts"])))
-            facts.append(("stranded", format_amounts(stranded)))
+            facts.append(("stranded", humanize_amounts(stranded)))
         if self.tally:
             label = "would be" if self.check_mode else "outcome"
             facts.append((label, _join_counts(self.tally)))
