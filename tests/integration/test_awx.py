@@ -156,6 +156,7 @@ def test_job_applies_exactly_what_another_job_planned(
                 "orphan_cleanup_plan": str,
                 "orphan_cleanup_run": {
                     "versions": dict.fromkeys(("collection", "ansible_core", "openstacksdk"), str),
+                    "outcome": str,
                     "check_mode": bool,
                     "complete": bool,
                     "verdicts": dict.fromkeys(artifacts["orphan_cleanup_run"]["verdicts"], int),

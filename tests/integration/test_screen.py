@@ -38,8 +38,10 @@ def _variables(consumers: list[str], **others: t.Any) -> dict[str, t.Any]:
 
 
 def _get_lines(run: Run) -> list[str]:
-    # A run ends with an empty line.
-    return run.output.rstrip("\n").split("\n")
+    """Return the lines of the standard output, which end with the figures of the host."""
+    told, recap, rest = run.output.partition("\nPLAY RECAP ")
+    figures = rest.split("\n", 2)[:2]
+    return [*told.split("\n"), recap.strip() + figures[0], figures[1]]
 
 
 def test_check_of_nine_findings_fits_on_one_screen(
