@@ -197,7 +197,7 @@ def _variables() -> set[str]:
             name
             for spec in specs
             for entry in spec["argument_specs"].values()
-            for name in entry.get("options", {})
+            for name in entry["options"]
         ),
     }
 
