@@ -11,7 +11,7 @@ the page does not have to know:
 <!-- names: PAGE = SCENARIO PATH --> on the page, PAGE stands for this value of a scenario's truth
 <!-- names: PAGE = newest PATTERN --> or for the newest file of this name
 <!-- shows: last 9 lines -->         the page shows this part of the last command's output
-<!-- shows: from TEXT -->            or that output from the first line with this text on
+<!-- shows: from TEXT -->            or that output, from the first line with this text
 <!-- exit: 2 -->                     the last command ends with this status
 <!-- not run: REASON -->             the block cannot run in a test
 """
@@ -31,6 +31,7 @@ _LAST = re.compile(r"last (\d+) lines")
 # What differs from run to run, and means the same.
 _CHANGING = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UUID"),
+    (re.compile(r"\b[0-9a-f]{8}\b"), "UUID"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?"), "TIME"),
     (re.compile(r"journal-[\w.+-]*?\.jsonl"), "JOURNAL"),
     (re.compile(r"\b\d+(\.\d+)? ?(ms|s|m|h|d|seconds?|minutes?|hours?|days?)\b"), "AGE"),
@@ -134,7 +135,7 @@ def select_lines(output: str, shows: str) -> list[str]:
 
 def _find_line(lines: list[str], text: str) -> int:
     for number, line in enumerate(lines):
-        if text in line:
+        if text.lower() in line.lower():
             return number
     raise LookupError(f"No line of the output has {text!r}:\n" + "\n".join(lines))
 

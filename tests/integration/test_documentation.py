@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,7 @@ LONG_PAGES = ("docs/no-valid-host.md", "docs/recipes.md")
 HOME = "/home/operator"
 # A machine without one of these skips the commands that begin with it.
 OPTIONAL = ("jq",)
+UUID = re.compile(r"[0-9a-f-]{36}")
 WRITE = "WRITE_CONSOLE_BLOCKS"
 
 
@@ -96,6 +98,9 @@ class Reader:
     def _to_shown(self, text: str) -> str:
         for shown, real in self._list_names():
             text = text.replace(real, shown)
+            if UUID.fullmatch(real):
+                # A table shows only the beginning where there is little room.
+                text = text.replace(real[:8], shown[:8])
         for service, port in self._cloud.ports.items():
             text = text.replace(f"http://127.0.0.1:{port}", f"https://{service}.example.org")
         return text.replace(str(self._home), HOME)

@@ -127,6 +127,7 @@ def test_only_the_outputs_of_a_page_are_replaced() -> None:
         ("last 2 lines", ["…", "KIND", "two"]),
         ("last 9 lines", ["one", "", "KIND", "two"]),
         ("from KIND", ["…", "KIND", "two"]),
+        ("from kind", ["…", "KIND", "two"]),
         ("from one", ["one", "", "KIND", "two"]),
     ],
 )
@@ -146,6 +147,7 @@ def test_missing_text_is_an_error_with_the_output() -> None:
         ("seen 2d ago", "seen 3h ago", True),
         ("at 2026-11-20T04:17:00Z", "at 2026-11-23T01:02:03Z", True),
         ("4dc43dde-7b95-4abf-9297-45c8f9851357", "c60a1466-ba77-4f21-ac09-dc82bf70a9b2", True),
+        ("db-1    4dc43dde", "db-1    c60a1466", True),
         ("TASK [a] ****", "TASK [a] *********", True),
         ("why      it\n         is", "why  it is", True),
         ("2 removed", "3 removed", False),

@@ -17,11 +17,7 @@ import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import OTHER_VARIABLES
-from ansible_collections.osops.placement.tools.pages import variables
-from ansible_collections.osops.placement.tools.pages.badges import list_badges, list_files
-from ansible_collections.osops.placement.tools.pages.contents import read_galaxy
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
-from ansible_collections.osops.placement.tools.pages.variables import format_markup
 
 ROOT = pathlib.Path(__file__).parents[3]
 PLACES = (
@@ -56,77 +52,6 @@ def _anchors(path: pathlib.Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_matches_the_tables_of_the_rules(page: pathlib.Path) -> None:
     assert page.read_text(encoding="utf-8") == renewed(page), "run make pages"
-
-
-def test_badges_match_what_they_are_made_of() -> None:
-    for path, content in list_files().items():
-        assert path.read_text(encoding="utf-8") == content, "run make pages"
-    texts = dict(list_badges().values())
-    assert texts["collection"] == read_galaxy()["version"]
-    assert texts["ansible-core"].startswith("2.18")
-
-
-@pytest.mark.parametrize(
-    ("text", "markdown"),
-    [
-        ("set O(orphan_cleanup_mode=full)", "set `orphan_cleanup_mode=full`"),
-        (r"V(a\)b) and C(--check)", "`a)b` and `--check`"),
-        ('an example is V({"a": 1})', 'an example is `{"a": 1}`'),
-        (
-            "B(never) see M(osops.placement.orphan_detect)",
-            "**never** see `osops.placement.orphan_detect`",
-        ),
-        ("L(Nova, https://example.org/nova)", "[Nova](https://example.org/nova)"),
-        ("in the COMMAND (optional)", "in the COMMAND (optional)"),
-    ],
-)
-def test_markup_of_descriptions_becomes_markdown(text: str, markdown: str) -> None:
-    assert format_markup(text) == markdown
-
-
-def test_variables_of_one_entry_point_have_their_own_table(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {name: {"description": name, "type": "str"} for name in ("common", "own")}
-    specs = {
-        "main": {"options": {"common": options["common"]}},
-        "report": {},
-        "restore": {"options": options},
-    }
-    path = tmp_path / "one" / "meta" / "argument_specs.yml"
-    path.parent.mkdir(parents=True)
-    path.write_text(yaml.safe_dump({"argument_specs": specs}, sort_keys=False))
-    monkeypatch.setattr(variables, "ROLES", tmp_path)
-
-    before, title, after = variables.format_role("one").partition("Only for the entry point")
-
-    assert title and after.startswith(" `restore`:")
-    assert ("`common`" in before, "`own`" in before) == (True, False)
-    assert ("`common`" in after, "`own`" in after) == (False, True)
-
-
-def test_variables_page_lists_every_variable_once() -> None:
-    page = (ROOT / "docs" / "variables.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    wanted = {
-        name
-        for path in ROOT.glob("roles/*/meta/argument_specs.yml")
-        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"].values()
-        for name in entry.get("options", {})
-    }
-
-    assert len(listed) == len(set(listed))
-    assert set(listed) == wanted
-
-
-@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_name_the_version_of_the_collection(page: pathlib.Path) -> None:
-    version = read_galaxy()["version"]
-    text = page.read_text(encoding="utf-8")
-
-    assert set(re.findall(r"osops-placement-(\d+\.\d+\.\d+)\.tar", text)) <= {version}
-    assert set(re.findall(r"osops-placement-ee:([\d.]*\d)", text)) <= {version}
-    assert set(re.findall(r'version: ">=(\d+\.\d+\.\d+)', text)) <= {version}
 
 
 def test_every_table_is_on_a_page() -> None:
@@ -184,7 +109,7 @@ def _variables() -> set[str]:
             name
             for spec in specs
             for entry in spec["argument_specs"].values()
-            for name in entry.get("options", {})
+            for name in entry["options"]
         ),
     }
 
