@@ -74,7 +74,8 @@ options:
       - key
   api_timeout:
     description:
-      - How many seconds to wait for the answer to one API request.
+      - How many seconds to wait for the answer to one API request, more than 0. A connection must
+        be made within 10 of these seconds.
     type: int
     default: 120
 requirements:

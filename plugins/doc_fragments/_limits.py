@@ -21,8 +21,9 @@ options:
     default: 100
   max_share:
     description:
-      - The maximum number of changes in one run, as a fraction of all consumers that were read.
-        If more are planned, none is made. V(0.1) allows changes to 10% of the consumers.
+      - The maximum number of changes in one run, as a fraction of all consumers that were read,
+        from 0 to 1. If more are planned, none is made. V(0.1) allows changes to 10% of the
+        consumers.
       - In a shard, only the consumers that were read for this shard count.
       - This limit applies only above 20 changes, and not to findings about hosts or consumers
         that you named.

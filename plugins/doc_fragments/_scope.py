@@ -33,8 +33,12 @@ options:
     default: []
   projects:
     description:
-      - Read only consumers whose allocations are recorded for these projects, by UUID. If it is
-        empty, the consumers of all projects are read.
+      - Read only consumers whose allocations are recorded for these projects, each by its name or
+        UUID. If it is empty, the consumers of all projects are read.
+      - Names are looked up in Keystone, which needs the permission to list projects. The module
+        fails if there is no project of that name, or more than one in different domains.
+      - A UUID that neither Keystone nor Placement knows is a failure too. If the credentials
+        cannot read projects, a UUID is used unchecked, and a warning says so.
     type: list
     elements: str
     default: []

@@ -66,6 +66,15 @@ options:
     type: list
     elements: str
     default: []
+  allow_unknown:
+    description:
+      - Whether to accept a host of which neither Nova nor Placement has anything, for example
+        because it was decommissioned already. Its RV(hosts[].known) is then V(false).
+      - Otherwise the module fails for such a host and shows similar names, unless a migration
+        still names it or O(providers) has its providers.
+    type: bool
+    default: false
+    version_added: 2.0.0
   dest:
     description:
       - Path of the file to which all results are written, as JSON with mode 0600.
@@ -465,7 +474,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     policy = parse_policy(options)
     warn_ended_exclusions(module, policy)
     reader = HostReader(connect(), policy, options["kinds"])
-    hosts = reader.read_hosts(options["hosts"], options["providers"])
+    hosts = reader.read_hosts(options["hosts"], options["providers"], options["allow_unknown"])
     if options["dest"]:
         write_json(options["dest"], {"format": FORMAT, "hosts": hosts})
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}
@@ -483,6 +492,7 @@ def main() -> None:
             "default": [kind.name for kind in CONSUMER_KINDS if kind.by_default == REMEDIATE],
         },
         "providers": {"type": "list", "elements": "str", "default": []},
+        "allow_unknown": {"type": "bool", "default": False},
         "dest": {"type": "path"},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)

@@ -298,7 +298,7 @@ def _parse_since(age: str | None) -> datetime.datetime | None:
     if not age:
         return None
     try:
-        return datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(age))
+        return datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(age, "since"))
     except OverflowError:
         raise InvalidInput(f"since {age!r} is longer ago than any log.") from None
 

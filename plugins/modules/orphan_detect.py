@@ -27,6 +27,14 @@ extends_documentation_fragment:
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group
 options:
+  allow_unknown_consumers:
+    description:
+      - Whether to accept UUIDs in O(consumers) of which neither Placement nor Nova knows anything.
+      - Otherwise the module fails, because such a UUID is most likely misspelt. A consumer that
+        an earlier run reported in O(state) or O(dest) is always accepted.
+    type: bool
+    default: false
+    version_added: 2.0.0
   select:
     description:
       - A JMESPath expression over the list of findings that returns findings or their ids, for
@@ -1021,12 +1029,18 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.increme
     FullReadingNeeded,
     IncrementalCollector,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.known_consumers import (
+    check_named_consumers,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
     find_absent_allocators,
     find_unknown_exclusions,
     parse_policy,
     policy_options,
     warn_ended_exclusions,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.projects import (
+    resolve_projects,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.scope import (
     parse_scope,
@@ -1067,6 +1081,9 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.sighting
     sighting_policy_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    get_finding_subject,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
     decode_memory,
     encode_memory,
@@ -1116,6 +1133,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     dest, state = options["dest"], options["state"]
     # Read before dest is written, which may be the same file.
     history = read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn)
+    if not (options["allow_unknown_consumers"] or options["snapshot_src"]):
+        seen_before = set(map(get_finding_subject, history.first_seen)) if history else set()
+        check_named_consumers(snapshot, seen_before)
     # The index is expensive for a large cloud: it is built once for the rules and the document.
     index = SnapshotIndex(snapshot)
     findings = judge(index, policy)
@@ -1156,7 +1176,7 @@ def _parse_memory_options(options: Mapping[str, t.Any]) -> int:
 
     Raises InvalidInput when it is not a duration, or when there is no file for the memory alone.
     """
-    full_every = parse_duration(options["full_every"])
+    full_every = parse_duration(options["full_every"], "full_every")
     if options["mode"] == "incremental" and not options["memory"]:
         raise InvalidInput(
             "mode=incremental needs a file that keeps the last reading: set memory to a path that "
@@ -1184,6 +1204,7 @@ def _load_snapshot(options: Mapping[str, t.Any], scope: Scope) -> Snapshot:
 
 def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope, full_every: int) -> Snapshot:
     session = connect()
+    scope = resolve_projects(session, scope, module.warn)
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
@@ -1263,6 +1284,7 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         **policy_options(),
         **scope_options(),
         **sighting_policy_options(),
+        "allow_unknown_consumers": {"type": "bool", "default": False},
         "select": {"type": "str"},
         "dest": {"type": "path"},
         "state": {"type": "path"},

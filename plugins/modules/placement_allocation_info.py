@@ -25,7 +25,7 @@ extends_documentation_fragment:
 options:
   consumer:
     description:
-      - UUIDs of the consumers to show.
+      - UUIDs of the consumers to show. Anything else is refused.
       - With O(resource_provider), show only those of them that have an allocation there.
     type: list
     elements: str
@@ -146,9 +146,17 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    suggest_names,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
 from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
     describe_allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.providers import (
+    find_unknown_names,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -157,10 +165,17 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Return the allocations that the options select."""
-    placement = PlacementReader(connect().placement)
     uuids, names = module.params["consumer"], module.params["resource_provider"]
-    consumers = {normalize_uuid(uuid) or uuid for uuid in uuids or ()}
+    consumers = {require_uuid(uuid, "consumer") for uuid in uuids or ()}
+    placement = PlacementReader(connect().placement)
     providers = placement.list_providers()
+    unknown = find_unknown_names(names or (), providers)
+    if unknown:
+        labels = [provider.name for provider in providers.values()]
+        raise InvalidInput(
+            f"resource_provider: Placement has no resource provider {summarize_names(unknown)}. "
+            f"{suggest_names(unknown[0], labels)}".rstrip()
+        )
     if uuids is None or names is not None:
         searched = providers
         if names is not None:

@@ -298,18 +298,26 @@ def test_info_lists_all_allocations(ansible: Ansible, placement: Placement, held
     )
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"consumer": str(uuid.uuid4())},
-        {"resource_provider": "nonesuch"},
-        {"resource_provider": ""},
-        {"resource_provider": str(uuid.uuid4())},
-    ],
-)
-def test_info_of_an_unknown_consumer_is_empty(
-    ansible: Ansible, arguments: dict[str, t.Any]
-) -> None:
-    result = ansible.module("placement_allocation_info", **arguments)
+def test_info_of_an_unknown_consumer_is_empty(ansible: Ansible) -> None:
+    result = ansible.module("placement_allocation_info", consumer=[str(uuid.uuid4())])
 
     assert (result["changed"], result["allocations"]) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"consumer": ["web"]}, "consumer 'web' is not a valid UUID."),
+        ({"resource_provider": ["nonesuch"]}, "Placement has no resource provider nonesuch."),
+        ({"resource_provider": ["compute-11"]}, "Did you mean compute-1 or"),
+        ({"resource_provider": [""]}, "Placement has no resource provider"),
+        ({"resource_provider": [str(uuid.uuid4())]}, "Placement has no resource provider"),
+    ],
+    ids=str,
+)
+def test_info_refuses_what_can_only_be_misspelt(
+    ansible: Ansible, arguments: dict[str, t.Any], sentence: str
+) -> None:
+    result = ansible.direct("placement_allocation_info", **arguments)
+
+    assert result["failed"] and sentence in result["msg"]

@@ -52,17 +52,14 @@ def no_such_region(config: str) -> str:
 
 
 BROKEN = [
-    (wrong_password, "The identity service refused the credentials"),
+    (wrong_password, "Keystone at http://127.0.0.1:"),
     (
         keystone_down,
-        (
-            "The identity service cannot be reached: "
-            f"Unable to establish connection to {NOWHERE}/v3/auth/tokens."
-        ),
+        f"Keystone at {NOWHERE}/v3 cannot be reached: nothing listens on that port.",
     ),
     (placement_down, f"Placement at {NOWHERE}/ cannot be reached"),
     (nova_down, f"Nova at {NOWHERE}/ cannot be reached"),
-    (no_such_region, "Placement has no endpoint in the service catalogue"),
+    (no_such_region, "Placement is not in region Atlantis by the service catalogue of Keystone"),
 ]
 
 
@@ -87,13 +84,13 @@ def test_unusable_service_fails_with_one_sentence(
 @pytest.mark.parametrize(
     ("environment", "arguments", "said"),
     [
-        ({}, {"cloud": "atlantis"}, "Cloud atlantis was not found"),
+        ({}, {"cloud": "atlantis"}, "There is no cloud atlantis in "),
         (
             {"OS_CLIENT_CONFIG_FILE": "/nonexistent"},
             {"cloud": "minicloud"},
-            "Cloud minicloud was not found",
+            "There is no file /nonexistent, which OS_CLIENT_CONFIG_FILE names",
         ),
-        ({}, {}, "Set cloud (or OS_CLOUD)"),
+        ({"OS_CLIENT_CONFIG_FILE": ""}, {}, "set cloud (or OS_CLOUD)"),
         (
             {},
             {"cloud": {"auth": {"auth_url": NOWHERE}}, "region_name": "RegionOne"},
@@ -151,7 +148,7 @@ def test_os_variables_select_the_cloud(ansible: Ansible) -> None:
 )
 def test_invalid_duration_is_refused(ansible: Ansible, option: str, value: str) -> None:
     assert (
-        f"'{value}' is not a valid duration"
+        f"{option}: '{value}' is not a valid duration"
         in ansible.module("orphan_detect", **{option: value})["msg"]
     )
 

@@ -16,6 +16,7 @@ import pytest
 if t.TYPE_CHECKING:
     from pathlib import Path
 
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import (
         Ansible,
         Minicloud,
@@ -32,6 +33,8 @@ SCENARIOS = (
     "wrong_amount",
     "missing_allocation",
 )
+# A consumer that neither Placement nor Nova has ever had.
+NOBODY = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 YOUNG = {"min_age": "0", "unknown_min_age": "0"}
 
 
@@ -122,16 +125,55 @@ def test_named_consumers_are_the_only_ones_examined(ansible: Ansible, minicloud:
 
 @pytest.mark.long
 def test_project_filter_uses_the_project_of_the_allocation(
-    ansible: Ansible, minicloud: Minicloud, placement: Placement
+    ansible: Ansible, minicloud: Minicloud, placement: Placement, connection: t.Any
 ) -> None:
     server = _server(minicloud, "deleted_server")
     project = placement.allocation(server)["project_id"]
 
     assert ("deleted_server", server) in _found(ansible, projects=[project])
-    assert not any(
-        consumer
-        for _kind, consumer in _found(ansible, projects=["00000000000000000000000000000000"])
+    empty = connection.identity.create_project(name="empty", domain_id="default")
+    assert not any(consumer for _kind, consumer in _found(ansible, projects=["empty"]))
+    assert _found(ansible, projects=["empty"]) == _found(ansible, projects=[empty.id])
+
+
+@pytest.mark.parametrize(
+    ("scope", "sentence"),
+    [
+        ({"projects": ["nonesuch"]}, "projects: Keystone has no project nonesuch."),
+        ({"projects": ["0" * 32]}, f"projects: Keystone has no project {'0' * 32}, and Placement"),
+        ({"consumers": [NOBODY]}, f"consumers: neither Placement nor Nova knows {NOBODY}."),
+    ],
+    ids=str,
+)
+def test_scope_that_names_nothing_is_refused(
+    ansible: Ansible, scope: dict[str, t.Any], sentence: str
+) -> None:
+    result = ansible.direct("orphan_detect", **YOUNG, **scope)
+
+    assert result["failed"] and result["msg"].startswith(sentence)
+
+
+def test_unknown_consumer_is_accepted_if_the_user_says_so(ansible: Ansible) -> None:
+    result = ansible.direct(
+        "orphan_detect", **YOUNG, consumers=[NOBODY], allow_unknown_consumers=True
     )
+
+    assert result["findings"] == []
+
+
+@pytest.mark.long
+def test_consumer_that_an_earlier_run_removed_is_known(
+    ansible: Ansible, few: Strays, tmp_path: Path
+) -> None:
+    """Nova has never known it, and Placement has forgotten it."""
+    few.claim()
+    scope = {"consumers": few.consumers, "dest": str(tmp_path / "findings.json")}
+    first = ansible.direct("orphan_detect", **YOUNG, **scope)
+    assert len(first["findings"]) == len(few.consumers)
+    few.release()
+
+    for _run in range(2):
+        assert ansible.direct("orphan_detect", **YOUNG, **scope)["findings"] == []
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
     CATALOG_ADVICE,
+    STATUS_ADVICE,
     collapse_spaces,
     translate_sdk_errors,
 )
@@ -37,19 +38,11 @@ _TRANSIENT = (429, 502, 503, 504)
 # complete: an error of the service has a message.
 _PROOF_STATUSES = (400, 404)
 _SERVICE_ERROR_KEYS = frozenset({"itemNotFound", "badRequest", "NeutronError"})
+# The key of Keystone's errors. A proxy may use it too, so it counts for no other service.
+KEYSTONE_ERROR_KEYS = frozenset({"error"})
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
 # broken after the last pause is an error.
 _RETRY_PAUSES = (0.5, 1.0)
-_ADVICE = {
-    401: "Check the credentials.",
-    403: "Use credentials with a role that may do this (admin by default).",
-    429: "The service limits the rate of requests: try again later.",
-    500: "Look for the cause in the log of that service.",
-    502: "The service behind the proxy does not answer: try again later.",
-    503: "The service is not available: try again later.",
-    504: "The service behind the proxy does not answer in time: try again later.",
-}
-
 T = t.TypeVar("T")
 
 
@@ -60,6 +53,7 @@ class Reply:
     status: int
     headers: t.Mapping[str, str]
     body: t.Any
+    error_keys: frozenset[str] = _SERVICE_ERROR_KEYS
 
     @property
     def detail(self) -> str:
@@ -85,7 +79,7 @@ class Reply:
         """
         if self._errors:
             return True
-        return isinstance(self.body, dict) and not _SERVICE_ERROR_KEYS.isdisjoint(self.body)
+        return isinstance(self.body, dict) and not self.error_keys.isdisjoint(self.body)
 
     @property
     def code(self) -> str | None:
@@ -107,8 +101,19 @@ class Reply:
 class Api:
     """One service: requests at a stated microversion, retried where that is safe."""
 
-    def __init__(self, name: str, adapter: t.Any, minimum: tuple[int, int] | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        adapter: t.Any,
+        minimum: tuple[int, int] | None,
+        error_keys: frozenset[str] = _SERVICE_ERROR_KEYS,
+    ) -> None:
+        """Find the endpoint of the service, and its versions where a minimum is given.
+
+        error_keys: the keys of the errors that are the service's own.
+        """
         self.name = name
+        self._error_keys = error_keys
         # Set while a cell is known to be down: a 500 then counts without another attempt.
         self.believes_errors = False
         self._adapter = adapter
@@ -255,8 +260,8 @@ class Api:
             return read(reply)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise MalformedResponse(
-                f"{self.name} at {self.endpoint} answered GET {path} with something unexpected "
-                f"({type(error).__name__}: {error}): is a proxy in the way?"
+                f"{self.name} at {self.endpoint} answered GET {self._shorten(path)} with something "
+                "unexpected: is a proxy in the way?"
             ) from error
 
     def build_answer(
@@ -277,6 +282,12 @@ class Api:
         at = parse_http_date(reply.headers.get("Date")) or get_utc_now()
         return Answer(request, microversion or "", reply.status, at, value)
 
+    def _shorten(self, path: str) -> str:
+        """Return a path as a sentence has it, which names the endpoint already."""
+        if path == self.endpoint:
+            return "/"
+        return path
+
     def expect(self, reply: Reply, what: str, *statuses: int) -> Reply:
         """Return `reply` if it has one of `statuses`, by default 200.
 
@@ -290,8 +301,8 @@ class Api:
             message += f": {reply.detail}"
         else:
             message += "."
-        if reply.status in _ADVICE:
-            message += f" {_ADVICE[reply.status]}"
+        if reply.status in STATUS_ADVICE:
+            message += f" {STATUS_ADVICE[reply.status]}"
         raise CloudError(message)
 
     def _request(
@@ -335,14 +346,14 @@ class Api:
         except ValueError:
             if status < 400 or is_proof:
                 raise MalformedResponse(
-                    f"{self.name} at {self.endpoint} answered {method} {path} with something that "
-                    "is not JSON: is a proxy in the way?"
+                    f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "
+                    "something that is not JSON: is a proxy in the way?"
                 ) from None
-        reply = Reply(status, response.headers, body)
+        reply = Reply(status, response.headers, body, self._error_keys)
         if is_proof and not reply.is_service_error:
             raise MalformedResponse(
-                f"{self.name} at {self.endpoint} answered {method} {path} with a {reply.status} "
-                "that is not its own: is a proxy in the way?"
+                f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with a "
+                f"{reply.status} that is not its own: is a proxy in the way?"
             )
         return reply
 

@@ -47,6 +47,8 @@ _PROVIDER_MICROVERSION = "1.20"
 # 1.31 lets candidates be asked of one tree, after 1.25 (groups), 1.27 (all classes) and 1.29
 # (nested providers).
 _CANDIDATES_MICROVERSION = (1, 31)
+# 1.9 has the usages of a project; from 1.38 on they are divided by the type of the consumer.
+_USAGES_MICROVERSION = "1.9"
 _NO_TYPE = "unknown"
 # How many requests to send at once. Nova's own listing, which is read at the same time, takes
 # longer, and more would only slow it down.
@@ -211,6 +213,14 @@ class PlacementReader:
         """Return the allocations of `consumers` that are not empty, read concurrently."""
         answers = map_parallel(self.get_allocation, list(consumers), self.workers)
         return [answer.value for answer in answers if answer.value and answer.value.resources]
+
+    def has_usages(self, project: str) -> bool:
+        """Return whether anything is allocated for a project."""
+        path = "/usages"
+        reply = self._api.get(path, _USAGES_MICROVERSION, project_id=project)
+        self._api.expect(reply, f"for the usages of project {project}")
+        usages = self._api.parse(lambda reply: dict(reply.body["usages"]), reply, path)
+        return any(usages.values())
 
     def _list_allocations_on_provider(self, provider: str) -> Mapping[str, t.Any]:
         allocations: Mapping[str, t.Any] | None = self._get_from_provider(

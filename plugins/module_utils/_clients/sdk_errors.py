@@ -14,10 +14,15 @@ import contextlib
 import traceback
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.connection_errors import (
+    explain_connection_error,
+    list_causes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     MalformedResponse,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 
 try:
     import keystoneauth1.exceptions as ksa
@@ -28,6 +33,20 @@ else:
     OPENSTACKSDK_IMPORT_ERROR = None
 
 CATALOG_ADVICE = "Check region_name and interface, and that the service is part of this cloud."
+# What an operator can do about an answer with this status.
+STATUS_ADVICE = {
+    401: "It does not accept the token: check that it uses this Keystone, and look into its log.",
+    403: "Use credentials with a role that may do this (admin by default).",
+    404: "Check the address, and whether a proxy is in the way.",
+    429: "The service limits the rate of requests: try again later.",
+    500: "Look for the cause in the log of that service.",
+    502: "The service behind the proxy does not answer: try again later.",
+    503: "The service is not available: try again later.",
+    504: "The service behind the proxy does not answer in time: try again later.",
+}
+NOT_THE_API = "Is a proxy or a login page in the way?"
+# A message of a service or of a library is shown up to this length.
+_MAX_MESSAGE = 300
 
 
 @contextlib.contextmanager
@@ -40,35 +59,71 @@ def translate_sdk_errors(where: str) -> t.Iterator[None]:
     try:
         yield
     except (ksa.ClientException, SDKException, OSError) as error:
-        # After the name of its pool, urllib3 repeats the message.
-        message = collapse_spaces(error).partition(": HTTPConnectionPool")[0].rstrip(".")
+        problem = explain_connection_error(error)
+        if problem:
+            raise CloudError(f"{where} {problem}") from error
+        message = shorten_message(error)
         if isinstance(error, ksa.UnknownConnectionError):
             raise MalformedResponse(
                 f"{where} sent an incomplete answer: {message}. Is a proxy in the way?"
             ) from error
+        if isinstance(error, ksa.HttpError):
+            raise CloudError(f"{where} {_describe_status(error)}") from error
         for kinds, what, advice in _list_error_meanings():
             if isinstance(error, kinds):
                 raise CloudError(f"{where} {what}: {message}. {advice}") from error
         raise CloudError(f"{where} cannot be used: {message}.") from error
 
 
+def _describe_status(error: t.Any) -> str:
+    """Return what an answer with an error says, after the name of the service."""
+    status = error.http_status
+    sentence = f"answered {status}"
+    message = read_error_message(error.response)
+    if message:
+        sentence += f": {message}"
+    elif error.response is not None and is_page(error.response):
+        sentence += " with a web page"
+    advice = STATUS_ADVICE.get(status, "")
+    return f"{sentence.rstrip('.')}. {advice}".rstrip()
+
+
+def read_error_message(response: t.Any) -> str:
+    """Return the message in an error of Keystone; empty for any other answer."""
+    if response is None:
+        return ""
+    try:
+        error = response.json()["error"]
+        return shorten_message(error["message"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def is_page(response: t.Any) -> bool:
+    """Return whether an answer is a web page, such as that of a proxy."""
+    return "html" in response.headers.get("Content-Type", "").lower()
+
+
+def shorten_message(error: object) -> str:
+    """Return the message of a service or a library in one line, without its last full stop."""
+    # After the name of its pool, urllib3 repeats the message.
+    message = collapse_spaces(error).partition(": HTTPConnectionPool")[0]
+    message = message.partition(": HTTPSConnectionPool")[0]
+    return make_printable(message.rstrip(".:"), _MAX_MESSAGE)
+
+
+def has_cause(error: BaseException, *kinds: type[BaseException]) -> bool:
+    """Return whether an error, or one that it follows from, is of one of these kinds."""
+    return any(isinstance(cause, kinds) for cause in list_causes(error))
+
+
 def _list_error_meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
     """Return the exceptions with their meaning and advice; subclasses come before their bases."""
-    unauthorized = (ksa.Unauthorized,)
-    forbidden = (ksa.Forbidden,)
-    bad_certificate = (ksa.SSLError,)
     timeout = (ksa.ConnectTimeout,)
     unreachable = (ksa.ConnectFailure, ksa.DiscoveryFailure)
     not_in_catalog = (ksa.CatalogException, ServiceDisabledException)
     bad_options = (ksa.MissingRequiredOptions, ksa.NoMatchingPlugin, ConfigException)
     return (
-        (unauthorized, "refused the credentials", "Check user, password and project."),
-        (forbidden, "refused these credentials", "Check the project and the user's roles in it."),
-        (
-            bad_certificate,
-            "has a certificate that cannot be verified",
-            "Set ca_cert to the CA that signed it.",
-        ),
         (
             timeout,
             "does not answer in time",

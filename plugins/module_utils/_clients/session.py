@@ -13,25 +13,50 @@ from __future__ import annotations
 import contextlib
 import dataclasses as d
 import importlib.metadata
+import os
 import re
+import sys
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import (
+    KEYSTONE_ERROR_KEYS,
+    Api,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.cloud_files import (
+    check_cloud_files,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.keystone import (
+    Login,
+    translate_option_errors,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
+    NOT_THE_API,
+    has_cause,
     translate_sdk_errors,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import ALLOCATORS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 
 # `_clients.api` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):
+    import keystoneauth1.exceptions as ksa
     import openstack
+    from openstack.exceptions import SDKException, ServiceDisabledException
 
 # Below these not even a reading is possible: generations of providers, and compute nodes with the
 # uuids that providers have. What more the proofs need is in `_snapshot.microversions`.
 MINIMUM_PLACEMENT_MICROVERSION = (1, 20)
 MINIMUM_COMPUTE_MICROVERSION = (2, 53)
+
+# What the SDK raises for an answer that has another structure than a service's.
+_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+# In seconds.
+_TIME_TO_CONNECT = 10.0
 
 
 @d.dataclass(frozen=True)
@@ -41,6 +66,7 @@ class Session:
     placement: Api
     compute: Api
     network: Api | None
+    identity: Api | None
     region: str | None
     project: str | None
     allocators: tuple[str, ...]
@@ -69,25 +95,41 @@ def get_sdk_version() -> str:
         return ""
 
 
+def _check_sdk_version(version: str) -> None:
+    # A copy without the metadata of its package may be new enough.
+    if version and version.partition(".")[0] == "0":
+        raise InvalidInput(
+            f"{sys.executable} has openstacksdk {version}, and 1.0.0 or newer is needed: upgrade "
+            "it, or set ansible_python_interpreter to a Python that has a newer one."
+        )
+
+
 def connect(options: t.Mapping[str, t.Any]) -> Session:
     """Authenticate with the connection options of a module and find the services.
 
     Raises InvalidInput for options that contradict each other and CloudError for everything that
     the cloud does not grant.
     """
+    _check_sdk_version(get_sdk_version())
+    _check_option_types(options)
+    check_cloud_files(options)
     try:
-        with translate_sdk_errors("The identity service"):
+        # The inner one comes first.
+        with translate_sdk_errors("The configuration of the cloud"), translate_option_errors():
             connection = openstack.connect(**_build_sdk_arguments(options))
-            project = connection.session.get_project_id()
-            catalogue = _read_catalog(connection)
+            _limit_time_to_connect(connection)
+        login = Login(connection)
     except (TypeError, ValueError, AttributeError) as error:
-        # Options of a type that the SDK does not expect, of ours or in clouds.yaml.
+        # Options of a type that the SDK does not expect, of ours or in clouds.yaml. The error may
+        # have a value in it, which may be a password.
         raise InvalidInput(
-            f"The connection options cannot be used ({type(error).__name__}: {error}). "
-            "Check cloud, auth and clouds.yaml."
+            "The connection options have a value of the wrong type. "
+            "Check cloud and auth, and the cloud in clouds.yaml."
         ) from error
-    placement = _open_api("Placement", connection, "placement", MINIMUM_PLACEMENT_MICROVERSION)
-    compute = _open_api("Nova", connection, "compute", MINIMUM_COMPUTE_MICROVERSION)
+    placement = _open_api(
+        "Placement", connection, login, "placement", MINIMUM_PLACEMENT_MICROVERSION
+    )
+    compute = _open_api("Nova", connection, login, "compute", MINIMUM_COMPUTE_MICROVERSION)
     network = _open_network(connection)
     region = connection.config.get_region_name()
     return Session(
@@ -95,9 +137,10 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         compute=compute,
         network=network,
         region=region,
-        project=project,
-        allocators=_find_allocators(catalogue),
-        other_novas=find_other_novas(catalogue, compute.endpoint, placement.endpoint, region),
+        identity=_open_identity(connection),
+        project=login.project,
+        allocators=_find_allocators(login.catalog),
+        other_novas=find_other_novas(login.catalog, compute.endpoint, placement.endpoint, region),
     )
 
 
@@ -110,23 +153,63 @@ def _find_allocators(catalogue: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[str,
     return tuple(sorted(allocators))
 
 
-def _read_catalog(connection: t.Any) -> list[dict[str, t.Any]]:
-    plugin = connection.session.auth
-    if not hasattr(plugin, "get_access"):
-        raise InvalidInput(
-            f"auth_type {connection.config.config['auth_type']} does not ask Keystone, whose "
-            "service catalogue says where Nova and Placement are: use one that does, such as "
-            "password or v3applicationcredential."
-        )
-    access = plugin.get_access(connection.session)
-    return t.cast("list[dict[str, t.Any]]", access.service_catalog.catalog)
+def _limit_time_to_connect(connection: t.Any) -> None:
+    """Give up sooner on a connection than on an answer, which may take long in a large cloud.
+
+    The TLS handshake is a part of it: a port without TLS may never answer.
+    """
+    session = connection.session
+    if session.timeout:
+        session.timeout = (min(session.timeout, _TIME_TO_CONNECT), session.timeout)
 
 
-def _open_api(name: str, connection: t.Any, service: str, minimum: tuple[int, int]) -> Api:
+def _open_api(
+    name: str, connection: t.Any, login: Login, service: str, minimum: tuple[int, int]
+) -> Api:
     # The proxy is made at first use and without a lock: make it before any thread asks for it.
-    with translate_sdk_errors(name):
-        adapter = getattr(connection, service)
-    return Api(name, adapter, minimum)
+    try:
+        with translate_sdk_errors(name):
+            adapter = getattr(connection, service)
+            endpoint = adapter.get_endpoint()
+    except _MALFORMED as error:
+        raise _build_answer_error(name, connection.endpoint_for(service)) from error
+    except CloudError as error:
+        if not has_cause(error, ksa.CatalogException, ServiceDisabledException):
+            _check_answer(name, connection, service)
+            raise
+        endpoint = None
+    if endpoint is None:
+        config = connection.config
+        region, interface = config.get_region_name(), config.get_interface(service)
+        raise CloudError(
+            login.explain_missing_endpoint(name, service, region, interface or "public")
+        )
+    try:
+        return Api(name, adapter, minimum)
+    except _MALFORMED as error:
+        raise _build_answer_error(name, endpoint) from error
+
+
+def _check_answer(name: str, connection: t.Any, service: str) -> None:
+    """Raise CloudError if the endpoint of a service does not answer as that service does.
+
+    The SDK says only that it found no version of the service.
+    """
+    with contextlib.suppress(ksa.ClientException, SDKException):
+        endpoint = connection.endpoint_for(service)
+        adapter = connection.config.get_session_client(service)
+        adapter.endpoint_override = endpoint
+        api = Api(name, adapter, None)
+        reply = api.expect(api.get(api.endpoint, None), "for its versions", 200, 300)
+        if not {"version", "versions"} & set(reply.body):
+            raise _build_answer_error(name, api.endpoint)
+
+
+def _build_answer_error(name: str, endpoint: str | None) -> CloudError:
+    return CloudError(
+        f"{name} at {endpoint} answered something that is not a list of versions. "
+        f"Check its endpoint in the service catalogue. {NOT_THE_API}"
+    )
 
 
 def _open_network(connection: t.Any) -> Api | None:
@@ -139,6 +222,17 @@ def _open_network(connection: t.Any) -> Api | None:
         adapter = connection.config.get_session_client("network")
         adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2.0")
         return Api("Neutron", adapter, None)
+
+
+def _open_identity(connection: t.Any) -> Api | None:
+    """Return Keystone, to look up projects; None where the catalogue does not have it."""
+    with translate_sdk_errors("Keystone"):
+        endpoint = connection.endpoint_for("identity")
+        if endpoint is None:
+            return None
+        adapter = connection.config.get_session_client("identity")
+        adapter.endpoint_override = f"{re.sub(r'/v(2[.]0|3)/?$', '', endpoint.rstrip('/'))}/v3"
+        return Api("Keystone", adapter, None, KEYSTONE_ERROR_KEYS)
 
 
 def find_other_novas(
@@ -238,3 +332,43 @@ def _build_sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
             "it: put them into it."
         )
     return {**arguments, **cloud}
+
+
+def _check_option_types(options: t.Mapping[str, t.Any]) -> None:
+    """Raise InvalidInput for a value that the SDK would refuse with an error of Python."""
+    cloud = options["cloud"]
+    if cloud is not None and not isinstance(cloud, str | dict):
+        raise InvalidInput(
+            "cloud must be the name of a cloud in clouds.yaml, or a whole configuration of a cloud "
+            "as a dictionary."
+        )
+    _check_timeout(options["api_timeout"])
+    for name in ("ca_cert", "client_cert", "client_key"):
+        path = options[name]
+        if path and not os.path.exists(path):
+            raise InvalidInput(f"{name} is {path}, and there is no such file: correct the path.")
+    auth = options["auth"]
+    if isinstance(cloud, dict):
+        auth = cloud.get("auth")
+        if any(not isinstance(key, str) for key in cloud):
+            raise InvalidInput("cloud has a key that is not text, such as a number: correct it.")
+        _check_timeout(cloud.get("api_timeout"))
+    if auth is not None and not isinstance(auth, dict):
+        raise InvalidInput(
+            "auth must be a dictionary with keys such as auth_url, username and password."
+        )
+    if auth and not isinstance(auth.get("auth_url", ""), str | None):
+        raise InvalidInput("auth_url in auth must be text, such as https://HOST:5000/v3.")
+
+
+def _check_timeout(value: t.Any) -> None:
+    if value is None:
+        return
+    try:
+        is_valid = float(value) > 0
+    except (TypeError, ValueError):
+        is_valid = False
+    if not is_valid:
+        raise InvalidInput(
+            f"api_timeout is {value!r}: give the seconds to wait for an answer, more than 0."
+        )

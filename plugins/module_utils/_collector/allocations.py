@@ -30,9 +30,14 @@ from ansible_collections.osops.placement.plugins.module_utils._common.parallel i
     map_parallel,
     run_parallel,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    suggest_names,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
@@ -191,6 +196,11 @@ class AllocationReader:
         }
 
 
+def _suggest_hosts(unknown_names: Sequence[str], known: Iterable[str]) -> str:
+    """Return the hosts that are like the first unknown one."""
+    return suggest_names(unknown_names[0], [name for name in known if not normalize_uuid(name)])
+
+
 def find_roots_of_hosts(
     hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
 ) -> frozenset[str]:
@@ -212,8 +222,9 @@ def find_roots_of_hosts(
     unknown_names = sorted(set(hosts) - set(roots_by_name))
     if unknown_names:
         raise InvalidInput(
-            f"hosts: neither Nova nor Placement knows {', '.join(unknown_names)}. "
-            "Give the names or UUIDs of hypervisors."
+            f"hosts: neither Nova nor Placement knows {summarize_names(unknown_names)}. "
+            "Give the names or UUIDs of hypervisors. "
+            f"{_suggest_hosts(unknown_names, roots_by_name)}".rstrip()
         )
     roots: set[str] = set()
     for name in hosts:

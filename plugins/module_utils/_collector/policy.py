@@ -72,11 +72,11 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
         # A provider may be named by its UUID or by its name.
         providers.append(d.replace(entry, name=normalize_uuid(entry.name) or entry.name))
     return Policy(
-        min_age=parse_duration(options["min_age"]),
-        unknown_min_age=parse_duration(options["unknown_min_age"]),
-        unconfirmed_min_age=parse_duration(options["unconfirmed_min_age"]),
-        stuck_min_age=parse_duration(options["stuck_min_age"]),
-        stale_min_age=parse_duration(options["stale_min_age"]),
+        min_age=parse_duration(options["min_age"], "min_age"),
+        unknown_min_age=parse_duration(options["unknown_min_age"], "unknown_min_age"),
+        unconfirmed_min_age=parse_duration(options["unconfirmed_min_age"], "unconfirmed_min_age"),
+        stuck_min_age=parse_duration(options["stuck_min_age"], "stuck_min_age"),
+        stale_min_age=parse_duration(options["stale_min_age"], "stale_min_age"),
         exclude_consumers=_list_active_names(consumers, at),
         exclude_providers=_list_active_names(providers, at),
         ignore_allocators=_parse_allocators(options["ignore_allocators"]),

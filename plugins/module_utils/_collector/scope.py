@@ -55,8 +55,7 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     """
     hosts = {normalize_uuid(name) or name for name in options["hosts"]}
     consumers = {require_uuid(text, "consumers:") for text in options["consumers"]}
-    # Keystone writes the uuids of projects without dashes.
-    projects = {text.replace("-", "") for text in options["projects"]}
+    projects = {_parse_project(text) for text in options["projects"]}
     shard = None
     if options["shard"]:
         shard = _parse_shard(options["shard"])
@@ -75,6 +74,21 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     )
     _reject_contradictions(chosen)
     return chosen
+
+
+def _parse_project(text: str) -> str:
+    """Return the uuid of a project as Keystone writes it, or its name as the user has written it.
+
+    Keystone takes the spaces at both ends of a name away too.
+    """
+    stripped = text.strip()
+    if not stripped:
+        raise InvalidInput("projects: a name is empty. Give the names or UUIDs of projects.")
+    uuid = normalize_uuid(stripped)
+    if uuid:
+        # Keystone writes uuids without dashes.
+        return uuid.replace("-", "")
+    return stripped
 
 
 def _reject_incremental(options: Mapping[str, t.Any]) -> None:

@@ -11,6 +11,16 @@
 from __future__ import annotations
 
 
+def describe_form_error(error: Exception) -> str:
+    """Return what is wrong with a document, by the error of the code that reads it."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    if isinstance(error, ValueError) and str(error):
+        return str(error)
+    # Python's own words are about the code, and not about the document.
+    return "a value in it has another type"
+
+
 class PlacementToolsError(Exception):
     """One sentence for an operator: what went wrong, where, and what to do."""
 

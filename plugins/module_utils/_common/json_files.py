@@ -13,6 +13,7 @@ They have mode 0600, because they name projects and users.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -41,9 +42,14 @@ def write_json(path: str, contents: Mapping[str, t.Any], compact: bool = False) 
         _replace_file(folder, path, _format_json(contents, compact))
     except OSError as error:
         raise InvalidInput(
-            f"{path} cannot be written: {error.strerror}. "
-            "Choose another directory, or make this one writable."
+            f"{path} cannot be written: {error.strerror or error}. {_advise_on_write(error)}"
         ) from error
+
+
+def _advise_on_write(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some space there, or choose another directory."
+    return "Choose another directory, or make this one writable."
 
 
 def _format_json(contents: Mapping[str, t.Any], compact: bool) -> str:
@@ -70,12 +76,21 @@ def read_json(path: str) -> t.Any:
 
     Raises InvalidInput when the file cannot be read or is not JSON.
     """
+    contents = read_bytes(path)
+    if not contents.strip():
+        raise InvalidInput(f"{path} is not JSON (it is empty): check that it is the right file.")
     try:
-        return json.loads(read_bytes(path))
+        return json.loads(contents)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"{path} is not JSON ({error}): check that it is the right file and complete."
+            f"{path} is not JSON{_name_place(error)}: check that it is the right file and complete."
         ) from error
+
+
+def _name_place(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f" (line {error.lineno}, column {error.colno})"
+    return ""
 
 
 def read_or_put_aside(
@@ -110,7 +125,12 @@ def read_bytes(path: str) -> bytes:
         with open(os.path.expanduser(path), "rb") as stream:
             return stream.read()
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
+        raise InvalidInput(
+            f"{path} cannot be read: {error.strerror or error}. Check the path and its permissions."
+        ) from error
+    except ValueError as error:
+        # A path with a null character.
+        raise InvalidInput(f"{path!r} is not a valid path.") from error
 
 
 def read_json_option(option: str, value: t.Any) -> t.Any:
@@ -120,6 +140,9 @@ def read_json_option(option: str, value: t.Any) -> t.Any:
     """
     if not value:
         raise InvalidInput(f"{option} is empty: set it to the path of a file, or to its contents.")
-    if isinstance(value, str):
+    if not isinstance(value, str):
+        return value
+    try:
         return read_json(value)
-    return value
+    except InvalidInput as error:
+        raise InvalidInput(f"{option}: {error}") from error

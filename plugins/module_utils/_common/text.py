@@ -14,11 +14,15 @@ job hands on can unpack to more than the memory of the machine.
 
 from __future__ import annotations
 
+import difflib
 import typing as t
 import zlib
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
+
+# How much a name must be like another to be the one that was meant, from 0 to 1.
+_LIKENESS = 0.7
 
 
 def make_printable(text: t.Any, limit: int | None = None) -> str:
@@ -67,3 +71,24 @@ def summarize_names(names: Iterable[str]) -> str:
     if len(listed) > 3:
         return f"{shown} and {len(listed) - 3} more"
     return shown
+
+
+def suggest_names(name: str, known: Iterable[str]) -> str:
+    """Return a sentence with the names that are like `name`, or else with all that are known.
+
+    Empty if none is known.
+    """
+    listed = sorted(set(known))
+    if not listed:
+        return ""
+    # By their lower case, because many names differ in that alone.
+    by_lower: dict[str, str] = {}
+    for entry in listed:
+        by_lower.setdefault(entry.lower(), entry)
+    close = difflib.get_close_matches(name.lower(), list(by_lower), 3, _LIKENESS)
+    if close:
+        return f"Did you mean {' or '.join(make_printable(by_lower[key], 100) for key in close)}?"
+    shown = summarize_names(make_printable(entry, 100) for entry in listed)
+    if len(listed) == 1:
+        return f"The only one is {shown}."
+    return f"There are {shown}."

@@ -26,15 +26,17 @@ _SECONDS_PER_UNIT = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"\s*(\d+)\s*([smhd]?)\s*")
 
 
-def parse_duration(text: str | int) -> int:
+def parse_duration(text: str | int, option: str = "") -> int:
     """Return the number of seconds that `text` stands for, such as 900 for `15m`.
 
+    option: the name of the option that has the text.
     Raises InvalidInput when `text` is not a duration.
     """
     match = _DURATION.fullmatch(str(text))
     if match is None:
+        name = f"{option}: " if option else ""
         raise InvalidInput(
-            f"{str(text)!r} is not a valid duration: "
+            f"{name}{str(text)!r} is not a valid duration: "
             "write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d."
         )
     number, unit = match.groups()

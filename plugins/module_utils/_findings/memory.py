@@ -51,7 +51,10 @@ _CLOCK_MARGIN = 300
 
 def describe_source(cloud: Cloud, scope: Scope) -> str:
     """Return the cloud and the part of it that a memory is of, as one text."""
-    parts = [cloud.placement_endpoint, cloud.compute_endpoint, cloud.region, d.asdict(scope)]
+    described = d.asdict(scope)
+    # A project that gets another name is the same project.
+    del described["project_names"]
+    parts = [cloud.placement_endpoint, cloud.compute_endpoint, cloud.region, described]
     return json.dumps(parts, sort_keys=True)
 
 

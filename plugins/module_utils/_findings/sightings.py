@@ -124,7 +124,8 @@ def parse_sighting_policy(options: Mapping[str, t.Any], history_path: str | None
     history_path: the path of the file that remembers findings from run to run.
     Raises InvalidInput when the policy needs that file and there is none.
     """
-    policy = SightingPolicy(int(options["min_sightings"]), parse_duration(options["known_for"]))
+    known_for = parse_duration(options["known_for"], "known_for")
+    policy = SightingPolicy(int(options["min_sightings"]), known_for)
     if policy.min_sightings < 1:
         raise InvalidInput(
             f"min_sightings (orphan_cleanup_min_sightings) is {policy.min_sightings}: "

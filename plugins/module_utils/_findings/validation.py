@@ -12,7 +12,10 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    ENTRY_LISTS,
+    FORMAT,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -39,7 +42,22 @@ DocumentName = t.Literal["findings", "plan", "remediation", "hosts", "guests", "
 _WRITERS: dict[DocumentName, tuple[str, tuple[str, ...]]] = {
     "findings": (
         "orphan_detect",
-        ("cloud", "scope", "summary.coverage", "findings", "protected", "undecided", "finished_at"),
+        (
+            "cloud.placement_endpoint",
+            "scope.mode",
+            "summary.coverage.failed_checks",
+            "summary.kinds",
+            "summary.stranded.projects",
+            "summary.verdicts",
+            "findings",
+            "protected",
+            "undecided",
+            "capacity",
+            "held",
+            "known",
+            "started_at",
+            "finished_at",
+        ),
     ),
     "plan": ("orphan_plan", ("placement_endpoint", "detected_at", "changes")),
     "remediation": ("orphan_remediate", ("check_mode", "tally", "journal", "outcomes")),
@@ -49,6 +67,30 @@ _WRITERS: dict[DocumentName, tuple[str, tuple[str, ...]]] = {
         ("summary.coverage.domains", "findings", "protected", "undecided"),
     ),
     "summary": ("orphan_summary", ("complete", "totals.verdicts", "runs", "missing_shards")),
+}
+
+
+_NONE = type(None)
+# The keys of every entry of `findings.json`, with the types of their values.
+_ENTRY_KEYS: dict[str, tuple[type, ...]] = {
+    "id": (str,),
+    "kind": (str,),
+    "verdict": (str,),
+    "consumer": (str, _NONE),
+    "reason": (str,),
+    "server": (dict, _NONE),
+    "migration": (dict, _NONE),
+    "service": (dict, _NONE),
+    "project": (str, _NONE),
+    "user": (str, _NONE),
+    "type": (str, _NONE),
+    "generation": (int, _NONE),
+    "age_seconds": (int, _NONE),
+    "providers": (list,),
+    "evidence": (list,),
+    "change": (dict, _NONE),
+    "first_seen": (str,),
+    "new": (bool,),
 }
 
 
@@ -89,18 +131,46 @@ def validate_document(what: DocumentName, document: t.Any, path: str) -> t.Any:
     Raises InvalidInput when it is another file, or one of another version.
     """
     writer, required_keys = _WRITERS[what]
-    if not isinstance(document, dict) or not _is_complete(document, required_keys):
+    mistake = _find_mistake(document, required_keys)
+    if not mistake and what == "findings":
+        mistake = _find_mistake_in_entries(document)
+    if mistake:
         raise InvalidInput(
-            f"{path} is not a file that {writer} of this version of the collection wrote: "
-            f"set {what} to the path of such a file."
+            f"{path} is not a file that {writer} of this version of the collection wrote, or not "
+            f"all of it ({mistake}): set {what} to the path of such a file."
         )
     return document
 
 
-def _is_complete(document: Unchecked, required_keys: Iterable[str]) -> bool:
-    if document.get("format") != FORMAT:
-        return False
-    return all(_has_key(document, dotted_key) for dotted_key in required_keys)
+def _find_mistake(document: t.Any, required_keys: Iterable[str]) -> str:
+    """Return what a document lacks; empty if it is complete."""
+    if not isinstance(document, dict):
+        return "it is not a mapping"
+    if "format" not in document:
+        return "it has no format"
+    if document["format"] != FORMAT:
+        return f"its format is {document['format']!r}, and this version reads {FORMAT}"
+    for dotted_key in required_keys:
+        if not _has_key(document, dotted_key):
+            return f"it has no {dotted_key}"
+    return ""
+
+
+def _find_mistake_in_entries(document: Unchecked) -> str:
+    """Return what an entry of `findings.json` lacks; empty if all are complete."""
+    for name in ENTRY_LISTS:
+        entries = document[name]
+        if not isinstance(entries, list):
+            return f"its {name} are not a list"
+        for number, entry in enumerate(entries, 1):
+            if not isinstance(entry, dict):
+                return f"entry {number} of its {name} is not a mapping"
+            for key, kinds in _ENTRY_KEYS.items():
+                if key not in entry:
+                    return f"entry {number} of its {name} has no {key}"
+                if not isinstance(entry[key], kinds):
+                    return f"{key} in entry {number} of its {name} has another type"
+    return ""
 
 
 def _has_key(document: Unchecked, dotted_key: str) -> bool:

@@ -15,7 +15,10 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    describe_form_error,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
     describe_answer,
@@ -148,7 +151,7 @@ def parse_leftover_ids(document: t.Any) -> frozenset[str]:
     except (KeyError, TypeError) as error:
         raise InvalidInput(
             "findings must be a file that hypervisor_guest_detect wrote, but it is not one "
-            f"({type(error).__name__}: {error})."
+            f"({describe_form_error(error)})."
         ) from error
 
 

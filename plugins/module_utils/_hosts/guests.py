@@ -12,7 +12,10 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    describe_form_error,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import SHUT_OFF
@@ -91,7 +94,7 @@ def parse_guests(document: Mapping[str, t.Any]) -> list[Guest]:
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
             "guests must be results of hypervisor_guest_info, but an entry is not one "
-            f"({type(error).__name__}: {error})."
+            f"({describe_form_error(error)})."
         ) from error
     for guest in guests:
         # The UUID becomes a part of requests and, on the host, of paths.

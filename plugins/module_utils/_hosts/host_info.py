@@ -17,7 +17,14 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
     PlacementReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    make_printable,
+    suggest_names,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
     Host,
     HostDetails,
@@ -38,6 +45,7 @@ from ansible_collections.osops.placement.plugins.module_utils._resources.migrati
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    COMPUTE,
     get_listed_services,
 )
 
@@ -57,6 +65,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Aggregate,
         Hypervisor,
         Server,
+        Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
@@ -75,22 +84,39 @@ class HostReader:
         self._kinds = kinds
 
     def read_hosts(
-        self, names: Sequence[str], remembered: Collection[str] = ()
+        self,
+        names: Sequence[str],
+        remembered: Collection[str] = (),
+        allow_unknown: bool = False,
     ) -> list[HostDocument]:
         """Return everything about the hosts `names`, as `compute_host_info` returns it.
 
         remembered: uuids of root providers from an earlier run; they belong to the one host in
             `names`.
+        allow_unknown: whether a host of which nothing exists is not most likely misspelt.
+        Raises InvalidInput for such a host, otherwise.
         """
         # All hosts are found in the same three listings, however many are named.
         services = get_listed_services(self._nova.list_services())
         nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         providers = self._placement.list_providers()
         hosts = [find_host(name, services, nodes, providers, remembered) for name in names]
+        if not allow_unknown and not remembered:
+            self._check_known(hosts, _list_host_labels(services, nodes, providers))
         described = []
         for name, host in zip(names, hosts, strict=True):
             described.append(self._describe_host(name, host, providers))
         return described
+
+    def _check_known(self, hosts: Sequence[Host], labels: Collection[str]) -> None:
+        """Raise InvalidInput for hosts of which there is nothing, not even a migration."""
+        for host in hosts:
+            if host.exists or self._nova.list_migrations_of_host(host.name).value:
+                continue
+            raise InvalidInput(
+                f"hosts: neither Nova nor Placement knows {make_printable(host.name, 100)}. "
+                f"{suggest_names(host.name, labels)}".rstrip()
+            )
 
     def _describe_host(
         self, name: str, host: Host, providers: Mapping[str, Provider]
@@ -155,6 +181,16 @@ class HostReader:
             )
         migrations = self._nova.list_migrations_of_host(host.name)
         return HostDetails(servers.value, migrations, tuple(aggregates))
+
+
+def _list_host_labels(
+    services: Sequence[Service], nodes: Sequence[Hypervisor], providers: Mapping[str, Provider]
+) -> set[str]:
+    """Return all names by which a host can be named."""
+    labels = {service.host for service in services if service.binary == COMPUTE}
+    labels.update(node.name for node in nodes)
+    labels.update(provider.name for provider in providers.values() if provider.is_host)
+    return labels
 
 
 def _refresh_nodes(host: Host, snapshot: Snapshot) -> Host:

@@ -318,7 +318,7 @@ class _Task:
         return [restore]
 
     def _plan_purge(self) -> list[Callable[[], None]]:
-        min_age = parse_duration(self._options["older_than"])
+        min_age = parse_duration(self._options["older_than"], "older_than")
         uuids = None
         if self._uuid is not None:
             uuids = [self._uuid]

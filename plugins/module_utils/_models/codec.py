@@ -19,7 +19,10 @@ import types
 import typing as t
 from collections.abc import Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    describe_form_error,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
 FORMAT = 2
@@ -55,9 +58,9 @@ def decode(document: t.Any) -> Snapshot:
                 f"but this version reads format {FORMAT}."
             )
         return t.cast("Snapshot", _decode_value(Snapshot, document["snapshot"]))
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"This is not a snapshot that orphan_detect wrote ({type(error).__name__}: {error})."
+            f"This is not a snapshot that orphan_detect wrote ({describe_form_error(error)})."
         ) from error
 
 
@@ -80,7 +83,7 @@ def _decode_value(kind: t.Any, value: t.Any) -> t.Any:
     if base is float and isinstance(value, int):
         return float(value)
     if not isinstance(value, base):
-        raise TypeError(f"{value!r} is not a {base.__name__}")
+        raise ValueError(f"{value!r} has another type")
     return value
 
 

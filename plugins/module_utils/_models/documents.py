@@ -162,6 +162,9 @@ class ScopeDocument(t.TypedDict):
     consumers: list[str]
     # uuids
     projects: list[str]
+    # The name of each of these projects, in the same order; "" where it is not known. Files of
+    # version 1.0 do not have it.
+    project_names: t.NotRequired[list[str]]
     kinds: list[str]
     # `full` or `triage`.
     mode: str

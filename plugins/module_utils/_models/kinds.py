@@ -15,6 +15,13 @@ from __future__ import annotations
 
 import dataclasses as d
 
+from ansible_collections.osops.placement.plugins.module_utils._models.minimum_python import (
+    require_python,
+)
+
+# Every module that does not run on hypervisors imports this file, also those without a snapshot.
+require_python()
+
 REMEDIATE = "remediate"
 OPT_IN = "opt-in"
 REPORT = "report"

@@ -18,6 +18,9 @@ import dataclasses as d
 import hashlib
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.minimum_python import (
+    require_python,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     Action,
     Aggregate,
@@ -35,6 +38,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderDetails,
     Resources,
 )
+
+# The classes below cannot be built by an older one.
+require_python()
 
 T = t.TypeVar("T")
 
@@ -155,6 +161,7 @@ class Scope:
     projects: uuids.
     mode: `full`, or `triage`, which asks only about hosts whose figures look wrong.
     shard: the part of the cloud that is read; None for all of it (see `_collector.shards`).
+    project_names: the name of each of `projects`, in the same order; empty where it is not known.
     """
 
     hosts: tuple[str, ...] = ()
@@ -163,6 +170,7 @@ class Scope:
     kinds: tuple[str, ...] = ()
     mode: str = "full"
     shard: Shard | None = None
+    project_names: tuple[str, ...] = ()
 
     @property
     def is_narrow(self) -> bool:

@@ -22,6 +22,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     InvalidInput,
     NotApproved,
+    describe_form_error,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
@@ -158,7 +159,7 @@ class Approval:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
                 "The compact plan does not have the form that orphan_plan returns "
-                f"({type(error).__name__}: {error})."
+                f"({describe_form_error(error)})."
             ) from error
         if not unedited:
             raise InvalidInput(

@@ -98,7 +98,19 @@ def limits_options() -> dict[str, dict[str, t.Any]]:
 
 
 def parse_limits(options: Mapping[str, t.Any]) -> Limits:
-    return Limits(options["max_changes"], options["max_share"])
+    """Return the limits that the options describe. Raises InvalidInput for impossible ones."""
+    max_changes, max_share = options["max_changes"], options["max_share"]
+    if max_changes is not None and max_changes < 0:
+        raise InvalidInput(
+            f"max_changes (orphan_cleanup_max_changes) is {max_changes}: it must be 0 or more."
+        )
+    # Not a number is neither of both.
+    if max_share is not None and not 0 <= max_share <= 1:
+        raise InvalidInput(
+            f"max_share (orphan_cleanup_max_share) is {max_share}: it must be a fraction from 0 to "
+            "1, such as 0.1 for a tenth."
+        )
+    return Limits(max_changes, max_share)
 
 
 def failures_option() -> dict[str, dict[str, t.Any]]:

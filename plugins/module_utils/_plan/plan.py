@@ -17,6 +17,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     InvalidInput,
     UnsoundReading,
+    describe_form_error,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
@@ -139,7 +140,7 @@ class Plan:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
                 "The plan does not have the form that orphan_plan writes "
-                f"({_format_error(error)}): plan again."
+                f"({describe_form_error(error)}): plan again."
             ) from error
         return plan
 
@@ -243,7 +244,7 @@ def _validate_findings(findings: t.Any) -> Iterator[FindingsDocument]:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
             "The findings do not have the form that orphan_detect writes "
-            f"({_format_error(error)}): run detection again."
+            f"({describe_form_error(error)}): run detection again."
         ) from error
 
 
@@ -295,7 +296,3 @@ def _check_unique(steps: list[Step]) -> tuple[Step, ...]:
 
 def _omit_keys(entry: Unchecked, *names: str) -> Unchecked:
     return {key: value for key, value in entry.items() if key not in names}
-
-
-def _format_error(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.clock impo
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     InvalidInput,
     JournalError,
+    describe_form_error,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
@@ -175,7 +176,11 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
         return [_check_record(entry, f"Record {number}") for number, entry in numbered], False
     if not isinstance(journal, str) or not journal.strip():
         raise InvalidInput("journal must be the path of a journal, or a list of its records.")
-    return _parse_lines(read_bytes(journal), journal)
+    try:
+        contents = read_bytes(journal)
+    except InvalidInput as error:
+        raise InvalidInput(f"journal: {error}") from error
+    return _parse_lines(contents, journal)
 
 
 def _read_parts(parts: Iterable[t.Any]) -> tuple[list[JournalRecord], bool]:
@@ -204,7 +209,7 @@ def _parse_lines(contents: bytes, name: str) -> tuple[list[JournalRecord], bool]
             if number == last:
                 return records, True
             raise InvalidInput(
-                f"Line {number + 1} of {name} is not a record of a journal ({error}): "
+                f"Line {number + 1} of {name} is not a record of a journal: "
                 "it was edited, or it is another file."
             ) from error
         records.append(_check_record(entry, f"Line {number + 1} of {name}"))
@@ -228,7 +233,7 @@ def parse_record(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
             "A record of the journal does not have the form that orphan_remediate writes "
-            f"({type(error).__name__}: {error})."
+            f"({describe_form_error(error)})."
         ) from error
     if recorded_endpoint != placement_endpoint:
         raise InvalidInput(

@@ -178,8 +178,14 @@ def parse_amounts(what: str, resources: Mapping[str, t.Any]) -> Resources:
     try:
         # A template turns a number into text, which is accepted. Without str(), int() would also
         # accept 1.5 and cut it.
-        return {cls: int(str(amount)) for cls, amount in resources.items()}
+        amounts = {cls: int(str(amount)) for cls, amount in resources.items()}
     except (AttributeError, ValueError) as error:
         raise InvalidInput(
             f"{what} must be whole numbers by resource class, such as VCPU: 2."
         ) from error
+    for cls, amount in amounts.items():
+        if amount < 1:
+            raise InvalidInput(
+                f"{what} has {amount} {cls}: an amount must be 1 or more, so leave the class out."
+            )
+    return amounts

@@ -137,11 +137,22 @@ def _summarize_verdicts(counts: Mapping[str, int]) -> list[VerdictCount]:
     ]
 
 
+def _name_projects(scope: ScopeDocument) -> list[str]:
+    """Return the projects in the scope, each with its name if that is known."""
+    names = scope.get("project_names") or [""] * len(scope["projects"])
+    labels = []
+    for uuid, name in zip(scope["projects"], names, strict=True):
+        labels.append(f"{name} ({uuid})" if name else uuid)
+    return labels
+
+
 def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str, str]]:
     """Return what a reading was narrowed to."""
     narrowed: list[tuple[str, str]] = []
     for key in _SCOPE_LISTS:
-        if scope[key]:
+        if key == "projects" and scope[key]:
+            narrowed.append((key, ", ".join(_name_projects(scope))))
+        elif scope[key]:
             narrowed.append((key, ", ".join(scope[key])))
     if scope["mode"] != "full":
         narrowed.append(("mode", scope["mode"]))

@@ -175,16 +175,16 @@ def test_endpoint_without_region_and_custom_url_count_as_one_region() -> None:
             {"auth_type": "admin_token", "auth": {"endpoint": "http://127.0.0.1:9", "token": "x"}},
             "auth_type admin_token does not ask Keystone",
         ),
-        ({"cloud": ["a"]}, "The connection options cannot be used"),
-        ({"cloud": {1: 2}}, "The connection options cannot be used"),
-        ({"cloud": {"auth": "text"}}, "The connection options cannot be used"),
+        ({"cloud": ["a"]}, "cloud must be the name of a cloud"),
+        ({"cloud": {1: 2}}, "cloud has a key that is not text"),
+        ({"cloud": {"auth": "text"}}, "auth must be a dictionary"),
         (
             {"auth": {"auth_url": 5, "username": "u", "password": "p", "project_name": "p"}},
-            "The connection options cannot be used",
+            "auth_url in auth must be text",
         ),
         (
             {"cloud": {"auth": {"auth_url": "http://127.0.0.1:9"}, "api_timeout": "soon"}},
-            "The connection options cannot be used",
+            "api_timeout is 'soon'",
         ),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+    _ENTRY_KEYS,
     validate_document,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import encode
@@ -48,6 +49,36 @@ OTHERS = [
     {"format": 1, "summary": []},
     {**FINDINGS, "format": 2},
 ]
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["id", "kind", "verdict", "reason", "providers", "evidence", "change", "first_seen", "new"],
+)
+@pytest.mark.parametrize("name", ["findings", "protected", "undecided"])
+def test_entry_that_lacks_a_key_is_named(name: str, key: str) -> None:
+    whole: dict[str, t.Any] = {}
+    for field, kinds in _ENTRY_KEYS.items():
+        whole[field] = kinds[0]()
+    complete = {**FINDINGS, name: [whole]}
+    assert validate_document("findings", complete, "file.json") is complete
+    broken = {**FINDINGS, name: [whole, {k: value for k, value in whole.items() if k != key}]}
+
+    with pytest.raises(InvalidInput, match=rf"\(entry 2 of its {name} has no {key}\)"):
+        validate_document("findings", broken, "file.json")
+
+
+@pytest.mark.parametrize("key", ["cloud", "summary", "known", "held", "capacity", "started_at"])
+def test_missing_part_is_named(key: str) -> None:
+    broken = {name: value for name, value in FINDINGS.items() if name != key}
+
+    with pytest.raises(InvalidInput, match=rf"\(it has no {key}"):
+        validate_document("findings", broken, "file.json")
+
+
+def test_other_version_is_named() -> None:
+    with pytest.raises(InvalidInput, match="its format is 7, and this version reads 1"):
+        validate_document("findings", {**FINDINGS, "format": 7}, "file.json")
 
 
 @pytest.mark.parametrize("what", FILES)

@@ -430,7 +430,7 @@ def test_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
 def test_incomplete_plan_is_refused(told: t.Any, missing: str) -> None:
     del told[missing]
 
-    with pytest.raises(InvalidInput, match=f"KeyError: '{missing}'"):
+    with pytest.raises(InvalidInput, match=f"'{missing}' is missing"):
         Plan.parse(told)
 
 

@@ -321,7 +321,7 @@ def test_invalid_line_before_the_last_is_refused(path: pathlib.Path, line: bytes
     path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
 
     with pytest.raises(
-        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal \("
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal: it was"
     ):
         read_journal(str(path))
 
