@@ -135,6 +135,7 @@ class ActionModule(ReportActionModule):
             findings=findings,
             kinds=options["kinds"],
             plan=plan,
+            plan_path=self._state.get("planned", {}).get("plan"),
             remediation=documents["remediation"],
             journal=self._state.get("remediated", {}).get("journal"),
             failure=self._status.failure,

@@ -25,6 +25,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     add_amounts,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
+    make_natural_key,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     MAX_NAME,
     explain_unchanged,
@@ -163,7 +166,8 @@ def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
     for entry in entries:
         for host, amounts in _sum_freed_by_host(entry).items():
             add_amounts(freed.setdefault(host, {}), amounts)
-    hosts = sorted(freed, key=lambda host: _rank_amounts(freed[host]), reverse=True)
+    hosts = sorted(freed, key=make_natural_key)
+    hosts.sort(key=lambda host: _rank_amounts(freed[host]), reverse=True)
     if len(hosts) < 2:
         return []
     rows = []

@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation i
     correlate_records,
     get_record_subject,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.order import sort_entries
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     MAX_NAME,
     describe_complaint,
@@ -34,7 +35,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts 
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
     format_drifted,
-    format_dropped_hosts,
     format_entry,
     format_with_write,
     has_change,
@@ -129,7 +129,7 @@ def _split_findings(
     """Return the findings that are shown with the write that would be made, and the others."""
     with_write: list[Entry] = []
     others: list[Entry] = []
-    for entry in sorted(entries, key=_make_sort_key):
+    for entry in sort_entries(entries):
         if _is_shown_with_write(entry, kinds):
             with_write.append(entry)
         else:
@@ -172,10 +172,6 @@ def _format_version(findings: FindingsDocument) -> str:
     if not version:
         return ""
     return f", by osops.placement {make_printable(version)}"
-
-
-def _make_sort_key(entry: Entry) -> tuple[str, str, str]:
-    return entry["kind"], format_dropped_hosts(entry), entry["id"]
 
 
 def _is_shown_with_write(entry: Entry, kinds: Collection[str] | None) -> bool:
@@ -237,7 +233,7 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     if stranded:
         counts += f"; stranded: {describe_amounts(stranded, fractions)}"
     if fractions:
-        counts += " of all allocations"
+        counts += f" of all allocations in {make_printable(coverage['scope'])}"
     consumers = format_count(coverage["consumers"], "consumer", "consumers")
     providers = format_count(coverage["providers"], "provider", "providers")
     hypervisors = format_count(coverage["hypervisors"], "hypervisor", "hypervisors")

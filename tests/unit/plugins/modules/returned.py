@@ -101,7 +101,7 @@ def read_documentation(module: str) -> dict[str, t.Any]:
     source = (MODULES / f"{module}.py").read_text(encoding="utf-8")
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "RETURN":
-            documented: dict[str, t.Any] = yaml.safe_load(ast.literal_eval(node.value))
+            documented: dict[str, t.Any] = yaml.safe_load(ast.literal_eval(node.value)) or {}
             return documented
     return {}
 

@@ -98,9 +98,9 @@ def test_screen_of_120_columns() -> None:
     ]
     assert [line.split()[0] for line in after[4:8]] == [
         "HOST",
-        "compute-3",
-        "compute-2",
         "compute-1",
+        "compute-2",
+        "compute-3",
     ]
 
 

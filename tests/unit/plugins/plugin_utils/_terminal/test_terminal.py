@@ -354,7 +354,7 @@ def test_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
         "Total: 2 orphaned, 0 drifted (2 of them new); "
         "stranded: 2 VCPU (100.0%), 1 GiB (100.0%), 2 GiB of disk (100.0%) "
-        "of all allocations; "
+        "of all allocations in the whole cloud; "
         "0 protected; 0 undecided; "
         "of 2 consumers on 1 provider and 1 hypervisor."
     )
