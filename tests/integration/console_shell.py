@@ -58,8 +58,8 @@ class Shell:
         output = ""
         end = time.monotonic() + _SECONDS
         while not (found := _STATUS.search(output)):
-            ready, _, _ = select.select([self._screen], [], [], max(end - time.monotonic(), 0))
-            if not ready:
+            left = max(end - time.monotonic(), 0)
+            if not select.select([self._screen], [], [], left)[0]:
                 raise TimeoutError(f"{command} did not end in {_SECONDS} s:\n{output}")
             piece = self._read()
             watch(_STATUS.sub("", piece))

@@ -311,7 +311,10 @@ def test_info_of_an_unknown_consumer_is_empty(ansible: Ansible) -> None:
         ({"resource_provider": ["nonesuch"]}, "Placement has no resource provider nonesuch."),
         ({"resource_provider": ["compute-11"]}, "Did you mean compute-1 or"),
         ({"resource_provider": [""]}, "Placement has no resource provider"),
-        ({"resource_provider": [str(uuid.uuid4())]}, "Placement has no resource provider"),
+        (
+            {"resource_provider": ["11111111-2222-4333-8444-555555555555"]},
+            "Placement has no resource provider",
+        ),
     ],
     ids=str,
 )

@@ -112,6 +112,5 @@ def load() -> list[Take]:
     document = json.loads(FILE.read_text(encoding="utf-8"))
     takes = []
     for take in document["takes"]:
-        pieces = [(seconds, text) for seconds, text in take["pieces"]]
-        takes.append(Take(take["command"], pieces))
+        takes.append(Take(take["command"], take["pieces"]))
     return takes

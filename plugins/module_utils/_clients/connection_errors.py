@@ -150,7 +150,8 @@ def _explain_tls(causes: t.Sequence[BaseException]) -> str:
 def _explain_files(causes: t.Sequence[BaseException]) -> str:
     """Return what is wrong with a file of certificates: requests raises a plain OSError then."""
     for cause in causes:
-        if type(cause) is not OSError:
+        # Nearly every error of requests is an OSError too.
+        if cause.__class__ is not OSError:
             continue
         if "CA certificate bundle" in str(cause):
             path = str(cause).rpartition(": ")[2]

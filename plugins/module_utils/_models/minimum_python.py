@@ -36,4 +36,4 @@ def require_python() -> None:
     sentence = explain_old_python(sys.version_info[:2], sys.executable)
     if sentence:
         sys.stdout.write(json.dumps({"failed": True, "msg": sentence}))
-        sys.exit(1)
+        raise SystemExit(1)
