@@ -125,6 +125,9 @@ def read_bytes(path: str) -> bytes:
         with open(os.path.expanduser(path), "rb") as stream:
             return stream.read()
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            # Probably the contents of a file, and not its path.
+            raise InvalidInput(f"{path[:60]}… is too long to be a path.") from error
         raise InvalidInput(
             f"{path} cannot be read: {error.strerror or error}. Check the path and its permissions."
         ) from error

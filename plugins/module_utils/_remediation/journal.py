@@ -180,7 +180,13 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
         contents = read_bytes(journal)
     except InvalidInput as error:
         raise InvalidInput(f"journal: {error}") from error
-    return _parse_lines(contents, journal)
+    records, torn = _parse_lines(contents, journal)
+    if not records:
+        raise InvalidInput(
+            f"journal: {journal} has no complete record: its run changed nothing, or it is "
+            "another file."
+        )
+    return records, torn
 
 
 def _read_parts(parts: Iterable[t.Any]) -> tuple[list[JournalRecord], bool]:

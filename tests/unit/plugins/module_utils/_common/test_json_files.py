@@ -127,6 +127,11 @@ def test_missing_file_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
         read_json(str(tmp_path / "missing.json"))
 
 
+def test_contents_in_place_of_a_path_are_not_repeated() -> None:
+    with pytest.raises(InvalidInput, match=r"^x{60}… is too long to be a path\.$"):
+        read_json("x" * 5000)
+
+
 def test_option_with_a_path_returns_the_contents_of_the_file(tmp_path: pathlib.Path) -> None:
     write_json(str(tmp_path / "plan.json"), {"format": 1})
 

@@ -296,14 +296,22 @@ def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) 
     A cut right behind a record's last character leaves that record whole.
     """
     whole, first = _lines(ONE, TWO), len(_lines(ONE))
-    for length in range(len(whole) + 1):
+    for length in range(first - 1, len(whole) + 1):
         path.write_bytes(whole[:length])
         records, torn = read_journal(str(path))
 
         assert [known["finding"] for known in records] == [ONE.finding, TWO.finding][
             : whole[: length + 1].count(b"\n")
         ]
-        assert torn == (length not in (0, first - 1, first, len(whole) - 1, len(whole)))
+        assert torn == (length not in (first - 1, first, len(whole) - 1, len(whole)))
+
+
+@pytest.mark.parametrize("contents", [b"", b"\x00\xff", _lines(ONE)[:-2]], ids=repr)
+def test_journal_without_a_whole_record_is_refused(path: pathlib.Path, contents: bytes) -> None:
+    path.write_bytes(contents)
+
+    with pytest.raises(InvalidInput, match=r"^journal: .*journal\.jsonl has no complete record: "):
+        read_journal(str(path))
 
 
 @pytest.mark.parametrize(
