@@ -11,7 +11,7 @@ import shlex
 import sys
 import time
 
-from minicloud_ctl import api_workers, cells, configs, install, lifecycle
+from minicloud_ctl import api_workers, cells, configs, install, lifecycle, neutron
 from minicloud_ctl import state as states
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
@@ -37,6 +37,14 @@ def parser() -> argparse.ArgumentParser:
         default=4,
         metavar="N",
         help="create compute-1 to compute-N (default: 4)",
+    )
+    command.add_argument(
+        "--with",
+        dest="parts",
+        action="append",
+        default=[],
+        choices=states.PARTS,
+        help="add a real part, which stays until 'down --purge'; neutron: instead of the stub",
     )
     command = commands.add_parser("down", help="stop everything")
     command.add_argument(
@@ -74,6 +82,12 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--stop", action="store_true", help="end the worker")
     command = commands.add_parser(
+        "agent", help="let a network agent of the real Neutron die or live again"
+    )
+    command.add_argument("host")
+    command.add_argument("binary", choices=[*neutron.BINARIES, "all"], metavar="BINARY")
+    command.add_argument("state", choices=["up", "down"])
+    command = commands.add_parser(
         "nova-manage", help="run nova-manage with this cloud's configuration"
     )
     command.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -110,7 +124,7 @@ def _install(paths: Paths, arguments: argparse.Namespace) -> int:
 
 def _up(paths: Paths, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
-    lifecycle.up(paths, arguments.computes)
+    lifecycle.up(paths, arguments.computes, arguments.parts)
     print(
         f'minicloud is ready ({time.monotonic() - began:.1f} s): eval "$(tests/minicloud/minicloud '
         'env)"'
@@ -180,6 +194,12 @@ def _worker(paths: Paths, arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _agent(paths: Paths, arguments: argparse.Namespace) -> int:
+    binaries = neutron.BINARIES if arguments.binary == "all" else [arguments.binary]
+    neutron.switch_agents(paths, arguments.host, binaries, arguments.state == "up")
+    return 0
+
+
 def _nova_manage(paths: Paths, arguments: argparse.Namespace) -> int:
     return lifecycle.nova_manage(paths, arguments.arguments)
 
@@ -194,6 +214,7 @@ COMMANDS = {
     "start": _start,
     "cell": _cell,
     "worker": _worker,
+    "agent": _agent,
     "nova-manage": _nova_manage,
     "scenario": _scenario,
 }

@@ -13,34 +13,49 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from minicloud_ctl import configs, databases, files, identity, install, processes, rest, services
+from minicloud_ctl import (
+    configs,
+    databases,
+    files,
+    identity,
+    install,
+    neutron,
+    processes,
+    rest,
+    services,
+)
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.services import Service
-from minicloud_ctl.state import State
+from minicloud_ctl.state import NEUTRON, State
 from minicloud_ctl.waiting import wait_for
 
 # Steps of ``up`` that are done once.
 IDENTITY = "identity"
 FLAVORS_AND_IMAGE = "flavors and image"
+FIRST_NETWORK = "network"
 
 PORT_SECONDS = 10.0
 # It becomes part of file names.
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 
 
-def up(paths: Paths, computes: int) -> None:
-    """Start everything that should run and does not, and wait until it answers."""
+def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
+    """Start everything that should run and does not, and wait until it answers.
+
+    ``parts`` are added for good (``states.PARTS``).
+    """
     install.install(paths)
     state = states.create(paths)
     _add_first_computes(paths, computes)
+    _add_parts(paths, parts)
     state = states.load(paths)
     configs.write_all(paths, state)
-    for name in ("keystone", "placement", "glance"):
+    for name in ("keystone", "placement", "glance", *state.parts):
         databases.create(paths, name, name)
     for nova, cells in state.novas.items():
         prepare_nova(paths, state, nova, cells)
@@ -63,6 +78,27 @@ def up(paths: Paths, computes: int) -> None:
             if compute["running"] and compute["nova"] == nova
         ]
         await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
+    if NEUTRON in state.parts:
+        running = [host for host, compute in state.computes.items() if compute["running"]]
+        await_agents(paths, running)
+        # Its first subnet is given to a living DHCP agent.
+        _once(paths, FIRST_NETWORK, lambda: neutron.create_network(cloud))
+
+
+def _add_parts(paths: Paths, parts: Sequence[str]) -> None:
+    """Install what is missing, and remember the parts.
+
+    A running cloud ends first: Nova asks only once in ten minutes what its Neutron can do.
+    """
+    state = states.load(paths)
+    if NEUTRON in [*state.parts, *parts]:
+        install.install_neutron(paths)
+    added = [part for part in parts if part not in state.parts]
+    if not added:
+        return
+    processes.stop(paths, processes.names(paths))
+    with states.changing(paths) as state:
+        state.parts += added
 
 
 def _add_first_computes(paths: Paths, number: int) -> None:
@@ -202,6 +238,18 @@ def await_computes(
         ) from None
 
 
+def await_agents(paths: Paths, hosts: Collection[str]) -> None:
+    """Wait until the network agents of the hosts report to the real Neutron."""
+    state = states.load(paths)
+    cloud = Cloud(state)
+
+    def ready() -> bool:
+        must_live(paths, ["neutron-server", "neutron-agents"])
+        return neutron.are_ready(cloud, hosts, state.dead_agents)
+
+    wait_for(f"the network agents of {', '.join(sorted(hosts))}", ready, interval=0.5)
+
+
 def _reports(service: dict | None, since: float) -> bool:
     """Return whether Nova calls the service up, because of a report later than ``since``.
 
@@ -292,6 +340,8 @@ def start_computes(
     for name, its_hosts in by_nova.items():
         _lift_forced_down(Cloud(state, name), its_hosts)
         await_computes(paths, name, its_hosts, {service.host for service in fresh}, began)
+    if NEUTRON in state.parts:
+        await_agents(paths, hosts)
 
 
 def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:

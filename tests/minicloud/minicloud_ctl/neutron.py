@@ -1,0 +1,96 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The real Neutron: its first network, and the network agents of the hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from minicloud_ctl import state as states
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.state import NEUTRON
+from minicloud_ctl.waiting import wait_for
+
+OVS = "neutron-openvswitch-agent"
+# ``minicloud_venv.neutron_agents`` reports these for each host.
+BINARIES = (OVS, "neutron-dhcp-agent", "neutron-l3-agent", "neutron-metadata-agent")
+
+NETWORK = "minicloud"
+# The only one that the agents of Open vSwitch are connected to.
+PHYSICAL_NETWORK = "physnet0"
+CIDR = "10.77.0.0/16"
+
+
+def create_network(cloud: Cloud) -> None:
+    """Create a network that all projects share; its ports can ask for bandwidth."""
+    there = cloud.neutron("GET", f"/networks?name={NETWORK}")["networks"]
+    network = there[0] if there else _create_network(cloud)
+    if not network["subnets"]:
+        subnet = {"network_id": network["id"], "ip_version": 4, "cidr": CIDR}
+        cloud.neutron("POST", "/subnets", {"subnet": {"name": NETWORK, **subnet}})
+
+
+def _create_network(cloud: Cloud) -> dict:
+    document = {
+        "name": NETWORK,
+        "shared": True,
+        "provider:network_type": "vlan",
+        "provider:physical_network": PHYSICAL_NETWORK,
+    }
+    return cloud.neutron("POST", "/networks", {"network": document})["network"]
+
+
+def list_agents(cloud: Cloud) -> dict[tuple[str, str], dict]:
+    """Return the agents by host and binary."""
+    found = cloud.neutron("GET", "/agents")["agents"]
+    return {(agent["host"], agent["binary"]): agent for agent in found}
+
+
+def are_ready(cloud: Cloud, hosts: Collection[str], dead: Mapping[str, Collection[str]]) -> bool:
+    """Return whether the agents of these hosts report, and their bandwidth is in Placement."""
+    known = list_agents(cloud)
+    for host in hosts:
+        wanted = set(BINARIES).difference(dead.get(host, []))
+        if not all(_is_ready(known.get((host, binary))) for binary in wanted):
+            return False
+    return True
+
+
+def _is_ready(agent: dict | None) -> bool:
+    if agent is None or not agent["alive"]:
+        return False
+    return agent["binary"] != OVS or bool(agent["resources_synced"])
+
+
+def switch_agents(paths: Paths, host: str, binaries: Sequence[str], alive: bool) -> None:
+    """Let agents of a host die or live again, and wait until Neutron says so.
+
+    A dead agent that was deleted stays so.
+    """
+    with states.changing(paths) as state:
+        if NEUTRON not in state.parts:
+            raise MinicloudError(
+                "There are no network agents here: 'minicloud up --with neutron' adds a real "
+                "Neutron."
+            )
+        if host not in state.computes:
+            raise MinicloudError(
+                f"There is no compute host {host}; there are: "
+                f"{', '.join(sorted(state.computes)) or 'none'}."
+            )
+        dead = set(state.dead_agents.get(host, []))
+        dead = dead.difference(binaries) if alive else dead.union(binaries)
+        state.dead_agents[host] = sorted(dead)
+    cloud = Cloud(state)
+
+    def done() -> bool:
+        known = list_agents(cloud)
+        living = [binary for binary in binaries if known.get((host, binary), {}).get("alive")]
+        return len(living) == (len(binaries) if alive else 0)
+
+    word = "alive" if alive else "dead"
+    wait_for(f"Neutron to call {', '.join(binaries)} of {host} {word}", done, interval=0.5)
