@@ -56,12 +56,13 @@ def own_cloud() -> Iterator[Minicloud]:
 def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[Minicloud]:
     """The running cloud.
 
-    A module with OWN_CLOUD gets a new one that no other module uses afterwards.
+    A module with OWN_CLOUD gets a new one that no other module uses afterwards. So does a module
+    with PARTS, the names of real parts that it needs, such as "neutron".
     """
-    alone = getattr(request.module, "OWN_CLOUD", False)
+    alone = _needs_own_cloud(request.module)
     if alone:
         own_cloud.forget()
-    own_cloud.run("up")
+    own_cloud.run("up", *(f"--with={part}" for part in getattr(request.module, "PARTS", ())))
     yield own_cloud
     if alone:
         own_cloud.forget()
@@ -155,7 +156,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_rank)
 
 
+def _needs_own_cloud(module: t.Any) -> bool:
+    return bool(getattr(module, "OWN_CLOUD", False) or getattr(module, "PARTS", ()))
+
+
 def _rank(item: pytest.Item) -> int:
-    if getattr(getattr(item, "module", None), "OWN_CLOUD", False):
+    if _needs_own_cloud(getattr(item, "module", None)):
         return 0
     return 1 if "integration" in item.path.parts else 2

@@ -27,7 +27,12 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    commands.add_parser("install", help="create the virtual environment; 'up' does so when needed")
+    command = commands.add_parser(
+        "install", help="create the virtual environment; 'up' does so when needed"
+    )
+    command.add_argument(
+        "--with", dest="parts", action="append", default=[], choices=states.PARTS, help="also this"
+    )
     command = commands.add_parser(
         "up", help="start everything that does not run, and wait until it is ready"
     )
@@ -119,6 +124,8 @@ def main(argv: list[str]) -> int:
 def _install(paths: Paths, arguments: argparse.Namespace) -> int:
     if not install.install(paths):
         print(f"{paths.venv} is up to date")
+    if states.NEUTRON in arguments.parts and not install.install_neutron(paths):
+        print(f"{paths.neutron} is up to date")
     return 0
 
 

@@ -245,7 +245,7 @@ def await_agents(paths: Paths, hosts: Collection[str]) -> None:
 
     def ready() -> bool:
         must_live(paths, ["neutron-server", "neutron-agents"])
-        return neutron.are_ready(cloud, hosts, state.dead_agents)
+        return neutron.are_ready(neutron.list_agents(cloud), hosts, state.dead_agents)
 
     wait_for(f"the network agents of {', '.join(sorted(hosts))}", ready, interval=0.5)
 

@@ -22,6 +22,7 @@ BINARIES = (OVS, "neutron-dhcp-agent", "neutron-l3-agent", "neutron-metadata-age
 NETWORK = "minicloud"
 # The only one that the agents of Open vSwitch are connected to.
 PHYSICAL_NETWORK = "physnet0"
+BRIDGE = "br-physnet0"
 CIDR = "10.77.0.0/16"
 
 
@@ -44,15 +45,46 @@ def _create_network(cloud: Cloud) -> dict:
     return cloud.neutron("POST", "/networks", {"network": document})["network"]
 
 
+def find_network(cloud: Cloud) -> str:
+    return cloud.neutron("GET", f"/networks?name={NETWORK}")["networks"][0]["id"]
+
+
+def create_policy(cloud: Cloud, kilobits: int) -> str:
+    """Create a QoS policy with this minimum bandwidth in both directions; returns its uuid."""
+    policy = cloud.neutron("POST", "/qos/policies", {"policy": {"name": f"{kilobits} kbit/s"}})
+    path = f"/qos/policies/{policy['policy']['id']}/minimum_bandwidth_rules"
+    for direction in ("egress", "ingress"):
+        rule = {"min_kbps": kilobits, "direction": direction}
+        cloud.neutron("POST", path, {"minimum_bandwidth_rule": rule})
+    return policy["policy"]["id"]
+
+
+def create_port(cloud: Cloud, policy: str | None = None) -> str:
+    """Create a port of the first network, with a QoS policy or without; returns its uuid."""
+    document = {"network_id": find_network(cloud), "qos_policy_id": policy}
+    return cloud.neutron("POST", "/ports", {"port": document})["port"]["id"]
+
+
+def bandwidth_provider(host: str) -> str:
+    """Return the name that Neutron gives to the provider of a host's bandwidth."""
+    return f"{host}:Open vSwitch agent:{BRIDGE}"
+
+
 def list_agents(cloud: Cloud) -> dict[tuple[str, str], dict]:
     """Return the agents by host and binary."""
     found = cloud.neutron("GET", "/agents")["agents"]
     return {(agent["host"], agent["binary"]): agent for agent in found}
 
 
-def are_ready(cloud: Cloud, hosts: Collection[str], dead: Mapping[str, Collection[str]]) -> bool:
-    """Return whether the agents of these hosts report, and their bandwidth is in Placement."""
-    known = list_agents(cloud)
+def are_ready(
+    known: Mapping[tuple[str, str], dict],
+    hosts: Collection[str],
+    dead: Mapping[str, Collection[str]],
+) -> bool:
+    """Return whether the agents of these hosts report, and their bandwidth is in Placement.
+
+    ``dead`` are the binaries of each host that should not report.
+    """
     for host in hosts:
         wanted = set(BINARIES).difference(dead.get(host, []))
         if not all(_is_ready(known.get((host, binary))) for binary in wanted):
