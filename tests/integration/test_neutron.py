@@ -80,8 +80,14 @@ def test_bandwidth_moves_with_the_server(world: World, placement: Placement) -> 
         assert placement.held(consumer) == {world.provider(host): TINY, bandwidth: BANDWIDTH}
     servers.confirm(world.cloud, server)
     holdings.await_providers(world.cloud, migration)
+    servers.act(
+        world.cloud, server, "os-migrateLive", {"host": "compute-2", "block_migration": "auto"}
+    )
+    servers.await_migration(world.cloud, server, "completed")
+    bandwidth = providers[neutron.bandwidth_provider("compute-2")]
+    holdings.await_providers(world.cloud, server, world.provider("compute-2"), bandwidth)
     (bound,) = world.ports(server)
-    assert bound["binding:host_id"] == "compute-3"
+    assert bound["binding:host_id"] == "compute-2"
 
 
 def test_each_host_has_its_agents(world: World) -> None:

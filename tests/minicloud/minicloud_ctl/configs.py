@@ -251,7 +251,6 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
             "conductor": {"workers": 1},
             "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 2},
             "vnc": {"enabled": "false"},
-            **_with_neutron(state),
         },
     )
     for cell in cells:
@@ -269,14 +268,6 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
     # settings.
     if not (folder / "local.conf").exists():
         ini(folder / "local.conf", {"DEFAULT": {"allow_resize_to_same_host": "false"}})
-
-
-def _with_neutron(state: State) -> Ini:
-    if NEUTRON not in state.parts:
-        return {}
-    # The fake driver plugs no interface on the destination before the server has moved, so there is
-    # no event for which a live migration could wait.
-    return {"compute": {"live_migration_wait_for_vif_plug": "false"}}
 
 
 def write_compute(paths: Paths, host: str, nova: str, driver: str = "") -> None:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from minicloud_ctl import configs, debian, files, processes
+from minicloud_ctl import configs, debian, files, processes, services
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 from minicloud_ctl.releases import Release
@@ -63,11 +63,7 @@ def install(paths: Paths) -> bool:
     ):
         if is_installed(paths):
             return False
-        if any(processes.alive(paths, name) for name in processes.names(paths)):
-            raise MinicloudError(
-                "The requirements have changed since this minicloud was started: run 'minicloud "
-                "down' first."
-            )
+        _refuse_while_it_runs(paths, processes.names(paths))
         began = time.monotonic()
         print(f"installing into {paths.venv} (once; log: {paths.install_log})", flush=True)
         _make(paths)
@@ -83,7 +79,9 @@ def install_neutron(paths: Paths) -> bool:
     """
     requirements = paths.release.neutron
     if not requirements.exists():
-        raise MinicloudError(f"There is no real Neutron for release {paths.release.name}.")
+        raise MinicloudError(
+            f"The minicloud has no real Neutron for release {paths.release.name}, only the stub."
+        )
     wanted = hashlib.sha256(
         f"{fingerprint(paths.release)}\n".encode() + requirements.read_bytes()
     ).hexdigest()
@@ -92,6 +90,7 @@ def install_neutron(paths: Paths) -> bool:
     with files.locked(paths.neutron_lock, waiting):
         if stamp.exists() and stamp.read_text(encoding="ascii").strip() == wanted:
             return False
+        _refuse_while_it_runs(paths, [services.NEUTRON_SERVER, services.NEUTRON_AGENTS])
         began = time.monotonic()
         print(f"installing into {paths.neutron} (once; log: {paths.install_log})", flush=True)
         shutil.rmtree(paths.neutron, ignore_errors=True)
@@ -101,6 +100,14 @@ def install_neutron(paths: Paths) -> bool:
         files.write(stamp, wanted + "\n", 0o644)
         print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
     return True
+
+
+def _refuse_while_it_runs(paths: Paths, names: list[str]) -> None:
+    if any(processes.alive(paths, name) for name in names):
+        raise MinicloudError(
+            "The requirements have changed since this minicloud was started: run 'minicloud down' "
+            "first."
+        )
 
 
 def _make_neutron_template(paths: Paths) -> None:

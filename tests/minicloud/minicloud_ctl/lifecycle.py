@@ -244,10 +244,14 @@ def await_agents(paths: Paths, hosts: Collection[str]) -> None:
     cloud = Cloud(state)
 
     def ready() -> bool:
-        must_live(paths, ["neutron-server", "neutron-agents"])
+        must_live(paths, [services.NEUTRON_SERVER, services.NEUTRON_AGENTS])
         return neutron.are_ready(neutron.list_agents(cloud), hosts, state.dead_agents)
 
-    wait_for(f"the network agents of {', '.join(sorted(hosts))}", ready, interval=0.5)
+    wait_for(
+        f"the network agents of {', '.join(sorted(hosts))}, and their bandwidth in Placement",
+        ready,
+        interval=0.5,
+    )
 
 
 def _reports(service: dict | None, since: float) -> bool:

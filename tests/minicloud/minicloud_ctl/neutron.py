@@ -121,8 +121,9 @@ def switch_agents(paths: Paths, host: str, binaries: Sequence[str], alive: bool)
 
     def done() -> bool:
         known = list_agents(cloud)
-        living = [binary for binary in binaries if known.get((host, binary), {}).get("alive")]
-        return len(living) == (len(binaries) if alive else 0)
+        if alive:
+            return all(_is_ready(known.get((host, binary))) for binary in binaries)
+        return not any(known.get((host, binary), {}).get("alive") for binary in binaries)
 
     word = "alive" if alive else "dead"
     wait_for(f"Neutron to call {', '.join(binaries)} of {host} {word}", done, interval=0.5)

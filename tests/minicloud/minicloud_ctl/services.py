@@ -14,6 +14,8 @@ from minicloud_ctl.paths import Paths
 from minicloud_ctl.state import NEUTRON, State
 
 API_THREADS = 8
+NEUTRON_SERVER = "neutron-server"
+NEUTRON_AGENTS = "neutron-agents"
 # Keeps eventlet out of Nova.
 UNPATCHED = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
 
@@ -93,8 +95,8 @@ def neutron(paths: Paths, state: State) -> list[Service]:
         str(configs.REPORT_SECONDS),
     ]
     return [
-        replace(server, name="neutron-server"),
-        Service("neutron-agents", "neutron-agents", argv, path),
+        replace(server, name=NEUTRON_SERVER),
+        Service(NEUTRON_AGENTS, NEUTRON_AGENTS, argv, path),
     ]
 
 
