@@ -52,7 +52,7 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
     install.install(paths)
     state = states.create(paths)
     _add_first_computes(paths, computes)
-    _add_parts(paths, parts)
+    neutron.prepare(paths, NEUTRON in parts)
     state = states.load(paths)
     configs.write_all(paths, state)
     for name in ("keystone", "placement", "glance", *state.parts):
@@ -80,25 +80,9 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
         await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
     if NEUTRON in state.parts:
         running = [host for host, compute in state.computes.items() if compute["running"]]
-        await_agents(paths, running)
+        neutron.await_agents(paths, running)
         # Its first subnet is given to a living DHCP agent.
         _once(paths, FIRST_NETWORK, lambda: neutron.create_network(cloud))
-
-
-def _add_parts(paths: Paths, parts: Sequence[str]) -> None:
-    """Install what is missing, and remember the parts.
-
-    A running cloud ends first: Nova asks only once in ten minutes what its Neutron can do.
-    """
-    state = states.load(paths)
-    if NEUTRON in [*state.parts, *parts]:
-        install.install_neutron(paths)
-    added = [part for part in parts if part not in state.parts]
-    if not added:
-        return
-    processes.stop(paths, processes.names(paths))
-    with states.changing(paths) as state:
-        state.parts += added
 
 
 def _add_first_computes(paths: Paths, number: int) -> None:
@@ -172,22 +156,12 @@ def _await_port(service: Service) -> None:
         ) from None
 
 
-def must_live(paths: Paths, names: list[str]) -> None:
-    """Fail with the end of the log as soon as one of the services has died."""
-    for name in names:
-        if not processes.alive(paths, name):
-            raise MinicloudError(
-                f"The service {name} ended while it was starting.",
-                files.tail(paths.logs / f"{name}.log"),
-            )
-
-
 def await_http(paths: Paths, wanted: list[Service]) -> None:
     """Wait until each of the services answers on its port."""
     for service in wanted:
 
         def ready(service: Service = service) -> bool:
-            must_live(paths, [service.name])
+            processes.must_live(paths, [service.name])
             return (
                 _listens(service.port) if service.kind == "broker" else rest.answers(service.port)
             )
@@ -221,7 +195,7 @@ def await_computes(
     reachable = [host for host in hosts if state.computes[host]["cell"] not in state.closed_cells]
 
     def ready() -> bool:
-        must_live(paths, names)
+        processes.must_live(paths, names)
         known = cloud.compute_services()
         if not all(_reports(known.get(host), began if host in fresh else 0) for host in reachable):
             return False
@@ -236,22 +210,6 @@ def await_computes(
         raise MinicloudError(
             str(error), error.detail or files.tail(paths.logs / f"{prefix}nova-scheduler.log")
         ) from None
-
-
-def await_agents(paths: Paths, hosts: Collection[str]) -> None:
-    """Wait until the network agents of the hosts report to the real Neutron."""
-    state = states.load(paths)
-    cloud = Cloud(state)
-
-    def ready() -> bool:
-        must_live(paths, [services.NEUTRON_SERVER, services.NEUTRON_AGENTS])
-        return neutron.are_ready(neutron.list_agents(cloud), hosts, state.dead_agents)
-
-    wait_for(
-        f"the network agents of {', '.join(sorted(hosts))}, and their bandwidth in Placement",
-        ready,
-        interval=0.5,
-    )
 
 
 def _reports(service: dict | None, since: float) -> bool:
@@ -345,7 +303,7 @@ def start_computes(
         _lift_forced_down(Cloud(state, name), its_hosts)
         await_computes(paths, name, its_hosts, {service.host for service in fresh}, began)
     if NEUTRON in state.parts:
-        await_agents(paths, hosts)
+        neutron.await_agents(paths, hosts)
 
 
 def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:

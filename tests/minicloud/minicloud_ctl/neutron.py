@@ -2,12 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The real Neutron: its first network, and the network agents of the hosts."""
+"""The real Neutron: how a cloud gets it, its first network, and the agents of the hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from minicloud_ctl import install, processes, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
@@ -24,6 +25,37 @@ NETWORK = "minicloud"
 PHYSICAL_NETWORK = "physnet0"
 BRIDGE = "br-physnet0"
 CIDR = "10.77.0.0/16"
+
+
+def prepare(paths: Paths, wanted: bool) -> None:
+    """Install the real Neutron if this cloud has it, or gets it now.
+
+    A running cloud that gets it ends first: Nova asks only once in ten minutes what its Neutron can
+    do.
+    """
+    added = NEUTRON in states.load(paths).parts
+    if added or wanted:
+        install.install_neutron(paths)
+    if wanted and not added:
+        processes.stop(paths, processes.names(paths))
+        with states.changing(paths) as state:
+            state.parts.append(NEUTRON)
+
+
+def await_agents(paths: Paths, hosts: Collection[str]) -> None:
+    """Wait until the agents of the hosts report, and Neutron has created their providers."""
+    state = states.load(paths)
+    cloud = Cloud(state)
+
+    def ready() -> bool:
+        processes.must_live(paths, [services.NEUTRON_SERVER, services.NEUTRON_AGENTS])
+        return are_ready(list_agents(cloud), hosts, state.dead_agents)
+
+    wait_for(
+        f"the network agents of {', '.join(sorted(hosts))}, and their bandwidth in Placement",
+        ready,
+        interval=0.5,
+    )
 
 
 def create_network(cloud: Cloud) -> None:
