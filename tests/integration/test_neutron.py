@@ -38,6 +38,11 @@ def get_agent(world: World, host: str, binary: str) -> dict[str, t.Any] | None:
     return neutron.list_agents(world.cloud).get((host, binary))
 
 
+def find_providers(placement: Placement, host: str) -> set[str]:
+    """Return the names of a host's providers."""
+    return {name for name in placement.providers() if name.partition(":")[0] == host}
+
+
 def test_port_is_bound_to_the_host_and_deleted_with_its_server(world: World) -> None:
     network = neutron.find_network(world.cloud)
     server = world.boot("compute-1", networks=[{"uuid": network}])
@@ -149,6 +154,23 @@ def test_port_deleted_in_neutron_leaks_its_bandwidth(
     assert lookalike not in kinds
     servers.delete(world.cloud, server)
     holdings.await_providers(world.cloud, server)
+
+
+def test_retired_host_loses_its_bandwidth_and_gets_it_back_with_its_agents(
+    world: World, minicloud: Minicloud, ansible: Ansible, placement: Placement
+) -> None:
+    world.own_host("retired")
+    whole = {"retired", "retired:Open vSwitch agent", neutron.bandwidth_provider("retired")}
+    assert find_providers(placement, "retired") == whole
+    minicloud.run("agent", "retired", "all", "down")
+    world.kill("retired")
+    run = ansible.playbook("decommission_host", variables={"host_decommission_target": "retired"})
+    assert run.status == 0, run.output
+    assert find_providers(placement, "retired") == set()
+    minicloud.run("start", "retired")
+    minicloud.run("agent", "retired", "all", "up")
+    assert find_providers(placement, "retired") == whole
+    world.boot("retired", networks=[{"port": world.bandwidth_port(KILOBITS)}])
 
 
 def test_everything_is_kept_by_a_restart(world: World, minicloud: Minicloud) -> None:

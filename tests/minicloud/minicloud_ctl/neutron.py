@@ -133,7 +133,8 @@ def _is_ready(agent: dict | None) -> bool:
 def switch_agents(paths: Paths, host: str, binaries: Sequence[str], alive: bool) -> None:
     """Let agents of a host die or live again, and wait until Neutron says so.
 
-    A dead agent that was deleted stays so.
+    A dead agent that was deleted stays so. A switch agent that starts has its bandwidth created in
+    Placement, if the host has a provider there.
     """
     with states.changing(paths) as state:
         if NEUTRON not in state.parts:
@@ -153,9 +154,25 @@ def switch_agents(paths: Paths, host: str, binaries: Sequence[str], alive: bool)
 
     def done() -> bool:
         known = list_agents(cloud)
-        if alive:
-            return all(_is_ready(known.get((host, binary))) for binary in binaries)
-        return not any(known.get((host, binary), {}).get("alive") for binary in binaries)
+        living = [binary for binary in binaries if known.get((host, binary), {}).get("alive")]
+        if not alive:
+            return not living
+        if len(living) < len(binaries):
+            return False
+        return OVS not in binaries or _has_bandwidth(cloud, host)
 
     word = "alive" if alive else "dead"
     wait_for(f"Neutron to call {', '.join(binaries)} of {host} {word}", done, interval=0.5)
+
+
+def _has_bandwidth(cloud: Cloud, host: str) -> bool:
+    """Return whether the bandwidth of a host is in Placement, or the host itself is not."""
+    uuids = {name: uuid for uuid, name in cloud.providers().items()}
+    if host not in uuids:
+        return True
+    provider = uuids.get(bandwidth_provider(host))
+    if provider is None:
+        return False
+    return bool(
+        cloud.placement("GET", f"/resource_providers/{provider}/inventories")["inventories"]
+    )
