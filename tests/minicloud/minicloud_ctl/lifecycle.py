@@ -67,7 +67,9 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
     await_http(paths, [service for service in apis if service.kind == "keystone"])
     _once(paths, IDENTITY, lambda: identity.set_up(state))
     began = time.time()
-    fresh = start(paths, [service for service in everything if not service.port and service.wanted])
+    agents = [service for service in everything if service.kind == services.NEUTRON_AGENTS]
+    others = [service for service in everything if not service.port and service.wanted]
+    fresh = start(paths, [service for service in others if service not in agents])
     await_http(paths, apis)
     cloud = Cloud(state)
     _once(paths, FLAVORS_AND_IMAGE, lambda: (cloud.create_flavors(), cloud.create_image()))
@@ -79,6 +81,9 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
         ]
         await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
     if NEUTRON in state.parts:
+        # Neutron adds the bandwidth to the providers of the hosts. If these are not there yet, it
+        # tries again only at the next report.
+        start(paths, agents)
         running = [host for host, compute in state.computes.items() if compute["running"]]
         neutron.await_agents(paths, running)
         # Its first subnet is given to a living DHCP agent.

@@ -207,7 +207,8 @@ class Agents:
     def port_update(self, ctxt: Any, port: Report, **kwargs: Any) -> None:
         """Wire a port as soon as Neutron has bound it to a host whose agent is alive."""
         host = port.get("binding:host_id", "")
-        if port["status"] != "ACTIVE" and port.get("device_owner", "").startswith("compute:"):
+        is_of_server = port.get("device_owner", "").startswith("compute:")
+        if is_of_server and port["admin_state_up"] and port["status"] != "ACTIVE":
             self._wire(host, [port["id"]])
 
     def _wire(self, host: str, ports: list[str]) -> None:
