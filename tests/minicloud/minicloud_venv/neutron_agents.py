@@ -142,7 +142,7 @@ class Server:
             time=timeutils.utcnow().strftime(constants.ISO8601_TIME_FORMAT),
         )
 
-    def wired(self, host: str, ports: list[str]) -> None:
+    def report_wired(self, host: str, ports: list[str]) -> None:
         """Say that the ports work: Neutron makes them ACTIVE and sends the event to Nova."""
         self._call(
             topics.PLUGIN,
@@ -155,11 +155,11 @@ class Server:
             refresh_tunnels=False,
         )
 
-    def addresses_ready(self, ports: list[str]) -> None:
+    def report_addresses(self, ports: list[str]) -> None:
         """Say what the DHCP agent of the network says, without which ports stay DOWN."""
         self._call(topics.PLUGIN, "1.5", "dhcp_ready_on_ports", port_ids=ports)
 
-    def bound(self, host: str) -> list[str]:
+    def list_bound(self, host: str) -> list[str]:
         """Return the ports on a host: those that an agent finds in the switch when it starts."""
         found = self._call(
             topics.PLUGIN,
@@ -181,7 +181,7 @@ class Agents:
         self._server = server
         self._alive: set[tuple[str, str]] = set()
 
-    def wanted(self) -> set[tuple[str, str]]:
+    def read_wanted(self) -> set[tuple[str, str]]:
         """Return (host, binary) of the agents that should be alive."""
         state = json.loads(self._state_file.read_text(encoding="utf-8"))
         found = set()
@@ -192,7 +192,7 @@ class Agents:
 
     def report_all(self) -> None:
         """Let each living agent report; the first report after a start says so, as agents do."""
-        wanted = self.wanted()
+        wanted = self.read_wanted()
         self._alive &= wanted
         for host, binary in sorted(wanted):
             started = (host, binary) not in self._alive
@@ -202,7 +202,7 @@ class Agents:
             self._server.report(state)
             self._alive.add((host, binary))
             if started and binary == constants.AGENT_PROCESS_OVS:
-                self._wire(host, self._server.bound(host))
+                self._wire(host, self._server.list_bound(host))
 
     def port_update(self, ctxt: Any, port: Report, **kwargs: Any) -> None:
         """Wire a port as soon as Neutron has bound it to a host whose agent is alive."""
@@ -213,8 +213,8 @@ class Agents:
 
     def _wire(self, host: str, ports: list[str]) -> None:
         if ports and (host, constants.AGENT_PROCESS_OVS) in self._alive:
-            self._server.wired(host, ports)
-            self._server.addresses_ready(ports)
+            self._server.report_wired(host, ports)
+            self._server.report_addresses(ports)
 
 
 def subscribe(transport: Any, agents: Agents) -> None:
