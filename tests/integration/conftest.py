@@ -16,6 +16,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from minicloud_ctl import releases
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
@@ -56,12 +57,16 @@ def own_cloud() -> Iterator[Minicloud]:
 def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[Minicloud]:
     """The running cloud.
 
-    A module with OWN_CLOUD gets a new one that no other module uses afterwards.
+    A module with OWN_CLOUD gets a new one that no other module uses afterwards. So does a module
+    with PARTS, the names of real parts that it needs, such as "neutron".
     """
-    alone = getattr(request.module, "OWN_CLOUD", False)
+    alone = _needs_own_cloud(request.module)
+    parts = getattr(request.module, "PARTS", ())
+    if "neutron" in parts and not releases.choose().neutron.exists():
+        pytest.skip("the minicloud has no real Neutron for this release")
     if alone:
         own_cloud.forget()
-    own_cloud.run("up")
+    own_cloud.run("up", *(f"--with={part}" for part in parts))
     yield own_cloud
     if alone:
         own_cloud.forget()
@@ -155,7 +160,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_rank)
 
 
+def _needs_own_cloud(module: t.Any) -> bool:
+    return bool(getattr(module, "OWN_CLOUD", False) or getattr(module, "PARTS", ()))
+
+
 def _rank(item: pytest.Item) -> int:
-    if getattr(getattr(item, "module", None), "OWN_CLOUD", False):
+    if _needs_own_cloud(getattr(item, "module", None)):
         return 0
     return 1 if "integration" in item.path.parts else 2

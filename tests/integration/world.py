@@ -16,7 +16,7 @@ import typing as t
 import uuid
 from pathlib import Path
 
-from minicloud_ctl import databases, holdings, lifecycle, processes, servers, services
+from minicloud_ctl import databases, holdings, lifecycle, neutron, processes, servers, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.configs import REGIONS
@@ -88,11 +88,20 @@ class World:
             self.delete_service(host)
 
     def boot(
-        self, host: str, flavor: str = "m1.tiny", project: str = "demo", name: str = ""
+        self,
+        host: str,
+        flavor: str = "m1.tiny",
+        project: str = "demo",
+        name: str = "",
+        networks: object = "none",
     ) -> str:
         """Boot a live server on `host`, and return its uuid."""
         server = servers.boot(
-            Cloud(self.state, project=project), name or f"race-{uuid.uuid4()}", host, flavor
+            Cloud(self.state, project=project),
+            name or f"race-{uuid.uuid4()}",
+            host,
+            flavor,
+            networks=networks,
         )
         self.forget(server)
         return server
@@ -101,6 +110,22 @@ class World:
         """Have servers deleted at the end that a test booted in its own way."""
         for server in made:
             self._undo.callback(self._delete, server)
+
+    def bandwidth_port(self, kilobits: int) -> str:
+        """Create a port that asks Placement for bandwidth in both directions; returns its uuid."""
+        policy = neutron.create_policy(self.cloud, kilobits)
+        self._undo.callback(self.cloud.neutron, "DELETE", f"/qos/policies/{policy}")
+        port = neutron.create_port(self.cloud, policy)
+        self._undo.callback(self._delete_port, port)
+        return port
+
+    def ports(self, server: str) -> list[dict[str, t.Any]]:
+        """Return the ports of a server in Neutron."""
+        return self.cloud.neutron("GET", f"/ports?device_id={server}")["ports"]
+
+    def _delete_port(self, port: str) -> None:
+        if self.cloud.neutron("GET", f"/ports?id={port}")["ports"]:
+            self.cloud.neutron("DELETE", f"/ports/{port}")
 
     def boot_samples(self) -> None:
         """Boot the newest servers of a host, on which a reading tests its credentials.

@@ -11,7 +11,7 @@ import shlex
 import sys
 import time
 
-from minicloud_ctl import api_workers, cells, configs, databases, install, lifecycle
+from minicloud_ctl import api_workers, cells, configs, databases, install, lifecycle, neutron
 from minicloud_ctl import state as states
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
@@ -27,7 +27,12 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    commands.add_parser("install", help="create the virtual environment; 'up' does so when needed")
+    command = commands.add_parser(
+        "install", help="create the virtual environment; 'up' does so when needed"
+    )
+    command.add_argument(
+        "--with", dest="parts", action="append", default=[], choices=states.PARTS, help="also this"
+    )
     command = commands.add_parser(
         "up", help="start everything that does not run, and wait until it is ready"
     )
@@ -37,6 +42,14 @@ def parser() -> argparse.ArgumentParser:
         default=4,
         metavar="N",
         help="create compute-1 to compute-N (default: 4)",
+    )
+    command.add_argument(
+        "--with",
+        dest="parts",
+        action="append",
+        default=[],
+        choices=states.PARTS,
+        help="add a real part, which stays until 'down --purge'; neutron: instead of the stub",
     )
     command = commands.add_parser("down", help="stop everything")
     command.add_argument(
@@ -73,6 +86,12 @@ def parser() -> argparse.ArgumentParser:
         help="fill this list of cells now",
     )
     command.add_argument("--stop", action="store_true", help="end the worker")
+    command = commands.add_parser(
+        "agent", help="let a network agent of the real Neutron die or live again"
+    )
+    command.add_argument("host")
+    command.add_argument("binary", choices=[*neutron.BINARIES, "all"], metavar="BINARY")
+    command.add_argument("state", choices=["up", "down"])
     command = commands.add_parser(
         "nova-manage", help="run nova-manage with this cloud's configuration"
     )
@@ -115,12 +134,14 @@ def main(argv: list[str]) -> int:
 def _install(paths: Paths, arguments: argparse.Namespace) -> int:
     if not install.install(paths):
         print(f"{paths.venv} is up to date")
+    if states.NEUTRON in arguments.parts and not install.install_neutron(paths):
+        print(f"{paths.neutron} is up to date")
     return 0
 
 
 def _up(paths: Paths, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
-    lifecycle.up(paths, arguments.computes)
+    lifecycle.up(paths, arguments.computes, arguments.parts)
     print(
         f'minicloud is ready ({time.monotonic() - began:.1f} s): eval "$(tests/minicloud/minicloud '
         'env)"'
@@ -201,6 +222,12 @@ def _worker(paths: Paths, arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _agent(paths: Paths, arguments: argparse.Namespace) -> int:
+    binaries = neutron.BINARIES if arguments.binary == "all" else [arguments.binary]
+    neutron.switch_agents(paths, arguments.host, binaries, arguments.state == "up")
+    return 0
+
+
 def _nova_manage(paths: Paths, arguments: argparse.Namespace) -> int:
     return lifecycle.nova_manage(paths, arguments.arguments)
 
@@ -215,6 +242,7 @@ COMMANDS = {
     "start": _start,
     "cell": _cell,
     "worker": _worker,
+    "agent": _agent,
     "nova-manage": _nova_manage,
     "scenario": _scenario,
     "age": _age,

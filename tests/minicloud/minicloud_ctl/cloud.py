@@ -100,6 +100,11 @@ class Cloud:
             for provider in self.placement("GET", "/resource_providers")["resource_providers"]
         }
 
+    # Neutron --------------------------------------------------------------------------------------
+
+    def neutron(self, method: str, path: str, body: object = None) -> Any:
+        return self.session.must("neutron", method, f"/v2.0{path}", body)
+
     # Created by ``up`` ----------------------------------------------------------------------------
 
     def create_flavors(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from minicloud_ctl import files
 from minicloud_ctl.paths import SOURCE, Paths
-from minicloud_ctl.state import State
+from minicloud_ctl.state import NEUTRON, State
 
 REGIONS = {"first": "RegionOne", "second": "RegionTwo"}
 
@@ -47,6 +47,8 @@ def write_all(paths: Paths, state: State) -> None:
     _keystone(paths)
     _placement(paths, state)
     _glance(paths, state)
+    if NEUTRON in state.parts:
+        _neutron(paths, state)
     for nova, cells in state.novas.items():
         write_nova(paths, state, nova, cells)
     for host, compute in state.computes.items():
@@ -155,6 +157,52 @@ def _authtoken(state: State, user: str) -> dict[str, object]:
         "www_authenticate_uri": state.url("keystone", "/v3"),
         "service_token_roles_required": "true",
     }
+
+
+def neutron_folder(paths: Paths) -> Path:
+    return paths.etc / "neutron"
+
+
+def neutron_transport_url(state: State) -> str:
+    return f"loopback://127.0.0.1:{state.ports['broker']}/neutron"
+
+
+def _neutron(paths: Paths, state: State) -> None:
+    first = {"region_name": REGIONS["first"]}
+    ini(
+        neutron_folder(paths) / "neutron.conf",
+        {
+            "DEFAULT": {
+                "host": "controller",
+                "core_plugin": "ml2",
+                # "placement" creates the providers of network bandwidth.
+                "service_plugins": "router,qos,placement",
+                "transport_url": neutron_transport_url(state),
+                "state_path": paths.service("neutron"),
+                "api_paste_config": paths.neutron / "etc" / "neutron" / "api-paste.ini",
+                "agent_down_time": DOWN_SECONDS,
+                # The least: changes are collected for so long before Nova and Placement hear of
+                # them.
+                "send_events_interval": 1,
+            },
+            "database": _database(paths, "neutron"),
+            "oslo_concurrency": {"lock_path": paths.service("neutron") / "locks"},
+            "keystone_authtoken": _authtoken(state, "neutron"),
+            "nova": {**_credentials(state, "nova"), **first},
+            "placement": {**_credentials(state, "placement"), **first},
+            "quotas": {f"quota_{kind}": -1 for kind in ("network", "subnet", "port", "router")},
+            "ml2": {
+                "type_drivers": "flat,vlan",
+                "tenant_network_types": "vlan",
+                "mechanism_drivers": "openvswitch",
+                "extension_drivers": "port_security,qos",
+            },
+            "ml2_type_vlan": {"network_vlan_ranges": "physnet0:100:199"},
+        },
+    )
+    # Neutron reads it last, and nothing overwrites it.
+    if not (neutron_folder(paths) / "local.conf").exists():
+        ini(neutron_folder(paths) / "local.conf", {"DEFAULT": {"debug": "false"}})
 
 
 def nova_folder(paths: Paths, nova: str) -> Path:

@@ -32,7 +32,7 @@ def create(paths: Paths, name: str, template: str) -> None:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_suffix(".new")
-    shutil.copyfile(paths.templates / f"{template}.db", fresh)
+    shutil.copyfile(paths.template(template), fresh)
     fresh.chmod(0o600)
     with contextlib.closing(sqlite3.connect(fresh)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")

@@ -16,12 +16,14 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from minicloud_ctl import debian, files, processes
+from minicloud_ctl import configs, debian, files, processes, services
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 from minicloud_ctl.releases import Release
+from minicloud_ctl.state import NEUTRON
 
 # Template database: configuration section, and the commands that bring an empty file to the newest
 # schema.
@@ -61,17 +63,59 @@ def install(paths: Paths) -> bool:
     ):
         if is_installed(paths):
             return False
-        if any(processes.alive(paths, name) for name in processes.names(paths)):
-            raise MinicloudError(
-                "The requirements have changed since this minicloud was started: run 'minicloud "
-                "down' first."
-            )
+        _refuse_while_it_runs(paths, processes.names(paths))
         began = time.monotonic()
         print(f"installing into {paths.venv} (once; log: {paths.install_log})", flush=True)
         _make(paths)
         files.write(_stamp(paths), fingerprint(paths.release) + "\n", 0o644)
         print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
     return True
+
+
+def install_neutron(paths: Paths) -> bool:
+    """Create the folder of Neutron's packages; return False when it already exists.
+
+    Its dependencies are those of the environment, which stays unchanged, plus the few in the file.
+    """
+    requirements = paths.release.neutron
+    if not requirements.exists():
+        raise MinicloudError(
+            f"The minicloud has no real Neutron for release {paths.release.name}, only the stub."
+        )
+    wanted = hashlib.sha256(
+        f"{fingerprint(paths.release)}\n".encode() + requirements.read_bytes()
+    ).hexdigest()
+    stamp = paths.neutron / "minicloud-installed"
+    waiting = f"waiting: somebody else is installing into {paths.neutron}"
+    with files.locked(paths.neutron_lock, waiting):
+        if stamp.exists() and stamp.read_text(encoding="ascii").strip() == wanted:
+            return False
+        _refuse_while_it_runs(paths, [services.NEUTRON_SERVER, services.NEUTRON_AGENTS])
+        began = time.monotonic()
+        print(f"installing into {paths.neutron} (once; log: {paths.install_log})", flush=True)
+        shutil.rmtree(paths.neutron, ignore_errors=True)
+        pip = [paths.program("python"), "-m", "pip", "install", "--quiet", "--no-deps"]
+        _run(paths.install_log, [*pip, "--target", str(paths.neutron), "-r", str(requirements)])
+        _make_neutron_template(paths)
+        files.write(stamp, wanted + "\n", 0o644)
+        print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
+    return True
+
+
+def _refuse_while_it_runs(paths: Paths, names: list[str]) -> None:
+    if any(processes.alive(paths, name) for name in names):
+        raise MinicloudError(
+            "The requirements have changed since this minicloud was started: run 'minicloud down' "
+            "first."
+        )
+
+
+def _make_neutron_template(paths: Paths) -> None:
+    template = paths.template(NEUTRON)
+    template.parent.mkdir(parents=True, exist_ok=True)
+    schema = [paths.program("python"), "-m", "minicloud_venv.neutron_schema"]
+    path = f"{configs.python_path(paths)}:{paths.neutron}"
+    _run(paths.install_log, [*schema, f"sqlite:///{template}"], environment={"PYTHONPATH": path})
 
 
 def _make(paths: Paths) -> None:
@@ -136,8 +180,15 @@ def _stamp(paths: Paths) -> Path:
     return paths.venv / "minicloud-installed"
 
 
-def _run(log: Path, argv: list[str], cwd: str | None = None, shows_progress: bool = False) -> None:
+def _run(
+    log: Path,
+    argv: list[str],
+    cwd: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    shows_progress: bool = False,
+) -> None:
     """Run a command whose output goes to the log; its progress, on stderr, to the terminal."""
+    log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as stream:
         code = subprocess.run(
             argv,
@@ -145,6 +196,7 @@ def _run(log: Path, argv: list[str], cwd: str | None = None, shows_progress: boo
             stdout=stream,
             stderr=None if shows_progress else stream,
             cwd=cwd,
+            env={**os.environ, **(environment or {})},
             check=False,
         ).returncode
     if code != 0:

@@ -13,34 +13,49 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from minicloud_ctl import configs, databases, files, identity, install, processes, rest, services
+from minicloud_ctl import (
+    configs,
+    databases,
+    files,
+    identity,
+    install,
+    neutron,
+    processes,
+    rest,
+    services,
+)
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.services import Service
-from minicloud_ctl.state import State
+from minicloud_ctl.state import NEUTRON, State
 from minicloud_ctl.waiting import wait_for
 
 # Steps of ``up`` that are done once.
 IDENTITY = "identity"
 FLAVORS_AND_IMAGE = "flavors and image"
+FIRST_NETWORK = "network"
 
 PORT_SECONDS = 10.0
 # It becomes part of file names.
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 
 
-def up(paths: Paths, computes: int) -> None:
-    """Start everything that should run and does not, and wait until it answers."""
+def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
+    """Start everything that should run and does not, and wait until it answers.
+
+    ``parts`` are added for good (``states.PARTS``).
+    """
     install.install(paths)
     state = states.create(paths)
     _add_first_computes(paths, computes)
+    neutron.prepare(paths, NEUTRON in parts)
     state = states.load(paths)
     configs.write_all(paths, state)
-    for name in ("keystone", "placement", "glance"):
+    for name in ("keystone", "placement", "glance", *state.parts):
         databases.create(paths, name, name)
     for nova, cells in state.novas.items():
         prepare_nova(paths, state, nova, cells)
@@ -52,7 +67,9 @@ def up(paths: Paths, computes: int) -> None:
     await_http(paths, [service for service in apis if service.kind == "keystone"])
     _once(paths, IDENTITY, lambda: identity.set_up(state))
     began = time.time()
-    fresh = start(paths, [service for service in everything if not service.port and service.wanted])
+    agents = [service for service in everything if service.kind == services.NEUTRON_AGENTS]
+    others = [service for service in everything if not service.port and service.wanted]
+    fresh = start(paths, [service for service in others if service not in agents])
     await_http(paths, apis)
     cloud = Cloud(state)
     _once(paths, FLAVORS_AND_IMAGE, lambda: (cloud.create_flavors(), cloud.create_image()))
@@ -63,6 +80,14 @@ def up(paths: Paths, computes: int) -> None:
             if compute["running"] and compute["nova"] == nova
         ]
         await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
+    if NEUTRON in state.parts:
+        # Neutron adds the bandwidth to the providers of the hosts. If these are not there yet, it
+        # tries again only at the next report.
+        start(paths, agents)
+        running = [host for host, compute in state.computes.items() if compute["running"]]
+        neutron.await_agents(paths, running)
+        # Its first subnet is given to a living DHCP agent.
+        _once(paths, FIRST_NETWORK, lambda: neutron.create_network(cloud))
 
 
 def _add_first_computes(paths: Paths, number: int) -> None:
@@ -136,22 +161,12 @@ def _await_port(service: Service) -> None:
         ) from None
 
 
-def must_live(paths: Paths, names: list[str]) -> None:
-    """Fail with the end of the log as soon as one of the services has died."""
-    for name in names:
-        if not processes.alive(paths, name):
-            raise MinicloudError(
-                f"The service {name} ended while it was starting.",
-                files.tail(paths.logs / f"{name}.log"),
-            )
-
-
 def await_http(paths: Paths, wanted: list[Service]) -> None:
     """Wait until each of the services answers on its port."""
     for service in wanted:
 
         def ready(service: Service = service) -> bool:
-            must_live(paths, [service.name])
+            processes.must_live(paths, [service.name])
             return (
                 _listens(service.port) if service.kind == "broker" else rest.answers(service.port)
             )
@@ -185,7 +200,7 @@ def await_computes(
     reachable = [host for host in hosts if state.computes[host]["cell"] not in state.closed_cells]
 
     def ready() -> bool:
-        must_live(paths, names)
+        processes.must_live(paths, names)
         known = cloud.compute_services()
         if not all(_reports(known.get(host), began if host in fresh else 0) for host in reachable):
             return False
@@ -292,6 +307,8 @@ def start_computes(
     for name, its_hosts in by_nova.items():
         _lift_forced_down(Cloud(state, name), its_hosts)
         await_computes(paths, name, its_hosts, {service.host for service in fresh}, began)
+    if NEUTRON in state.parts:
+        neutron.await_agents(paths, hosts)
 
 
 def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:

@@ -113,6 +113,18 @@ class Paths:
         return self.home / "install.log"
 
     @property
+    def neutron(self) -> Path:
+        """The folder of the real Neutron's packages, beside the virtual environment.
+
+        Its processes find it through PYTHONPATH; no other process has it there.
+        """
+        return self.venv.with_name(f"{self.venv.name}-neutron")
+
+    @property
+    def neutron_lock(self) -> Path:
+        return self.neutron.with_name(f".{self.neutron.name}.lock")
+
+    @property
     def install_lock(self) -> Path:
         """It is beside the virtual environment, because that is deleted and created again."""
         return self.venv.with_name(f".{self.venv.name}.lock")
@@ -128,6 +140,10 @@ class Paths:
         They depend on nothing but the installed versions, so they are kept with them.
         """
         return self.venv / "minicloud-databases"
+
+    def template(self, name: str) -> Path:
+        folder = self.neutron / "minicloud-databases" if name == "neutron" else self.templates
+        return folder / f"{name}.db"
 
     def compute(self, host: str) -> Path:
         """The ``state_path`` of one nova-compute: its ``compute_id`` file must survive restarts."""

@@ -21,6 +21,7 @@ import subprocess
 from pathlib import Path
 
 from minicloud_ctl import files
+from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.waiting import wait_for
 
@@ -65,6 +66,16 @@ def alive(paths: Paths, name: str) -> bool:
     _reap(record["pid"])
     stat = _stat(record["pid"])
     return stat is not None and stat["start_time"] == record["start_time"]
+
+
+def must_live(paths: Paths, names: list[str]) -> None:
+    """Fail with the end of the log as soon as one of the services has died."""
+    for name in names:
+        if not alive(paths, name):
+            raise MinicloudError(
+                f"The service {name} ended while it was starting.",
+                files.tail(paths.logs / f"{name}.log"),
+            )
 
 
 def stop(paths: Paths, wanted: list[str], now: bool = False) -> None:

@@ -58,6 +58,11 @@ class Release:
     def constraints(self) -> Path:
         return self.folder / "constraints.txt"
 
+    @property
+    def neutron(self) -> Path:
+        """The packages of the real Neutron; a release without this file has only the stub."""
+        return self.folder / "neutron.txt"
+
     def python(self) -> str:
         """Return the interpreter for the virtual environment."""
         if not self.pythons:

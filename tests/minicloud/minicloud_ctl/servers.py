@@ -18,9 +18,16 @@ ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "can
 
 
 def request_boot(
-    cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = ""
+    cloud: Cloud,
+    name: str,
+    host: str,
+    flavor: str = "m1.tiny",
+    node: str = "",
+    networks: object = "none",
 ) -> str:
     """Request a server on exactly this host (and node), without the scheduler's filters.
+
+    ``networks``: as Nova's API has it, such as [{"port": uuid}]; it needs the real Neutron.
 
     Returns its uuid at once.
     """
@@ -28,15 +35,22 @@ def request_boot(
         "name": name,
         "imageRef": cloud.image(),
         "flavorRef": cloud.flavor(flavor),
-        "networks": "none",
+        "networks": networks,
         "availability_zone": f"nova:{host}:{node}".rstrip(":"),
     }
     return cloud.nova("POST", "/servers", {"server": document})["server"]["id"]
 
 
-def boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = "") -> str:
+def boot(
+    cloud: Cloud,
+    name: str,
+    host: str,
+    flavor: str = "m1.tiny",
+    node: str = "",
+    networks: object = "none",
+) -> str:
     """Boot a server, and wait until it is ACTIVE on this host (and node)."""
-    server = request_boot(cloud, name, host, flavor, node)
+    server = request_boot(cloud, name, host, flavor, node, networks)
     settle(cloud, server, host)
     return server
 

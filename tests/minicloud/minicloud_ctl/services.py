@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from minicloud_ctl import configs
 from minicloud_ctl.paths import Paths
-from minicloud_ctl.state import State
+from minicloud_ctl.state import NEUTRON, State
 
 API_THREADS = 8
+NEUTRON_SERVER = "neutron-server"
+NEUTRON_AGENTS = "neutron-agents"
 # Keeps eventlet out of Nova.
 UNPATCHED = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
 
@@ -38,7 +40,7 @@ def all_services(paths: Paths, state: State) -> list[Service]:
     """Return the services in the order in which they depend on each other."""
     found = [
         broker(paths, state),
-        neutron(paths, state),
+        *neutron(paths, state),
         keystone(paths, state),
         placement(paths, state),
         glance(paths, state),
@@ -72,8 +74,30 @@ def broker(paths: Paths, state: State) -> Service:
     return _module(paths, state, "broker", "minicloud_venv.broker")
 
 
-def neutron(paths: Paths, state: State) -> Service:
-    return _module(paths, state, "neutron", "minicloud_venv.neutron_stub")
+def neutron_stub(paths: Paths, state: State) -> Service:
+    return _module(paths, state, NEUTRON, "minicloud_venv.neutron_stub")
+
+
+def neutron(paths: Paths, state: State) -> list[Service]:
+    """Return the stub, or the real Neutron on the same port, with the agents of all hosts."""
+    if NEUTRON not in state.parts:
+        return [neutron_stub(paths, state)]
+    path = {"PYTHONPATH": f"{configs.python_path(paths)}:{paths.neutron}"}
+    folder = {"OS_NEUTRON_CONFIG_DIR": str(configs.neutron_folder(paths))}
+    files = {"OS_NEUTRON_CONFIG_FILES": "neutron.conf;local.conf"}
+    server = _api(paths, state, NEUTRON, NEUTRON, {**path, **folder, **files})
+    argv = [
+        paths.program("python"),
+        "-m",
+        "minicloud_venv.neutron_agents",
+        str(paths.state),
+        configs.neutron_transport_url(state),
+        str(configs.REPORT_SECONDS),
+    ]
+    return [
+        replace(server, name=NEUTRON_SERVER),
+        Service(NEUTRON_AGENTS, NEUTRON_AGENTS, argv, path),
+    ]
 
 
 def _module(paths: Paths, state: State, name: str, module: str) -> Service:

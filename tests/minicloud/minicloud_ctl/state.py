@@ -14,6 +14,8 @@ Ports, passwords, and which nova-compute services there should be.
    "novas": {name: [cells that have a conductor]},
    "closed_cells": [cells that scenario cell_down has put out of reach],
    "workers": [further processes of the first nova-api],
+   "parts": [real parts that were added with "up --with"; see PARTS],
+   "dead_agents": {host: [binaries of its network agents that do not report]},
    "done": [steps of ``up`` that need no repetition],
    "release": name of the OpenStack release}
 """
@@ -34,6 +36,9 @@ from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 
 SERVERS = ("broker", "neutron", "keystone", "placement", "glance", "nova-api", "second-nova-api")
+# What "up --with" can add. Without "neutron", a stub answers in its place.
+NEUTRON = "neutron"
+PARTS = (NEUTRON,)
 USERS = ("admin", "service", "demo", "reader")
 # Below the range from which the kernel takes the ports of outgoing connections, so that nobody
 # takes ours while a service restarts.
@@ -50,6 +55,8 @@ class State:
     novas: dict[str, list[str]] = field(default_factory=lambda: {"first": ["cell1"]})
     closed_cells: list[str] = field(default_factory=list)
     workers: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    dead_agents: dict[str, list[str]] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
     release: str = releases.NEWEST.name
 

@@ -33,6 +33,7 @@ APPLICATIONS = {
     "placement": ("placement.wsgi.api", "placement-api"),
     "glance": ("glance.wsgi.api", "glance-wsgi-api"),
     "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
+    "neutron": ("minicloud_venv.neutron_server", "neutron-api"),
 }
 
 # Where such a script looks for its configuration files; its own list has too few of them, or too
