@@ -45,6 +45,8 @@ class Session:
     project: str | None
     allocators: tuple[str, ...]
     other_novas: tuple[str, ...]
+    # The id of the user of these credentials.
+    user: str | None = None
 
     @property
     def cloud(self) -> Cloud:
@@ -79,6 +81,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         with translate_sdk_errors("The identity service"):
             connection = openstack.connect(**_build_sdk_arguments(options))
             project = connection.session.get_project_id()
+            user = connection.session.get_user_id()
             catalogue = _read_catalog(connection)
     except (TypeError, ValueError, AttributeError) as error:
         # Options of a type that the SDK does not expect, of ours or in clouds.yaml.
@@ -98,6 +101,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         project=project,
         allocators=_find_allocators(catalogue),
         other_novas=find_other_novas(catalogue, compute.endpoint, placement.endpoint, region),
+        user=user,
     )
 
 

@@ -70,6 +70,7 @@ CEILINGS = {
     "compute_host_info": 72,
     "compute_service": 30,
     "compute_service_info": 20,
+    "host_drain": 58,
     "hypervisor_guest": 11,
     "hypervisor_guest_detect": 72,
     "hypervisor_guest_info": 12,
