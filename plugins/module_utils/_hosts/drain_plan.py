@@ -20,6 +20,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     format_count,
+    make_printable,
     summarize_names,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
@@ -356,7 +357,7 @@ def summarize_plan(host: str, predictions: Sequence[PredictionDocument]) -> str:
         reason = entry["reason"]
         if entry["how"] != STAYS:
             reason = "there is no room for it together with the others"
-        left.append(f"{entry['name']}: {reason}")
+        left.append(make_printable(f"{entry['name']}: {reason}"))
     total = format_count(len(predictions), "server", "servers")
     text = f"{fitting} of {total} on {host} can leave"
     if left:

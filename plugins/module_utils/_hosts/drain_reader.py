@@ -131,12 +131,9 @@ class DrainReader:
         answer = self._nova.list_migrations_of_server(migration.server)
         return [entry.uuid for entry in answer.value or () if entry.uuid != migration.uuid]
 
-    def get_name(self, server: str) -> str:
-        """Return the name of a server, or its UUID if Nova has none."""
-        found = self._moves.get_server(server).value
-        if found is None:
-            return server
-        return found.name
+    def find_server(self, uuid: str) -> DrainServer | None:
+        """Return a server, None if Nova does not show it."""
+        return self._moves.get_server(uuid).value
 
     def read(self, host: str) -> HostReading:
         """Return everything about a host that decides how it can be drained."""

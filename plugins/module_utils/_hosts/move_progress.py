@@ -45,12 +45,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # WAITING: Nova is at it. CONFIRMABLE: the resize waits to be confirmed.
 # ARRIVED: the server is on another host. NOT_BEGUN: nothing shows that Nova got the request.
 # ABORTED: Nova gave up, and the server is where it was. BROKEN: the server needs an operator.
-# AWAY: the server is gone from the host, and not by this move. FOREIGN: somebody else moves it.
+# AWAY: the server is gone from the host, and not by this move. FOREIGN: somebody else moves it, or
+# does not want it moved.
 WAITING, CONFIRMABLE, ARRIVED, NOT_BEGUN = "waiting", "confirmable", "arrived", "not_begun"
 ABORTED, BROKEN, AWAY, FOREIGN = "aborted", "broken", "away", "foreign"
 
 # A migration that waits for its resize to be confirmed.
 _FINISHED = "finished"
+_REVERTED = "reverted"
 
 # For how long after the journal was written a request may have been sent, in seconds: the longest
 # time-out of a request and some more.
@@ -182,6 +184,9 @@ def _judge_place(attempt: Attempt, server: DrainServer, migration: Migration | N
             f"its migration is {migration.status}, but it is still on {attempt.source}",
             migration=migration,
         )
+    # Whoever reverts a move does not want it to be repeated at once.
+    if migration.status == _REVERTED:
+        return Verdict(FOREIGN, "its migration was reverted by somebody else", migration=migration)
     return Verdict(ABORTED, f"its migration is {migration.status}", migration=migration)
 
 

@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.service_w
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     format_count,
+    make_printable,
     summarize_names,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
@@ -203,23 +204,30 @@ class HostDrain:
         Cold migrations of somebody else are left out, because they end with a resize that is theirs
         to confirm.
         """
-        recorded = history.list_attempts(DRAIN)
-        known = {attempt.server for attempt in recorded}
+        begun = history.list_attempts(DRAIN)
+        known = {attempt.server for attempt in begun}
         for migration in self._reader.list_open_migrations(self._options.host):
-            if migration.server not in known and _leaves_by_itself(migration, self._options.host):
-                recorded.append(self._adopt(migration))
+            if migration.server in known or not _leaves_by_itself(migration, self._options.host):
+                continue
+            adopted = self._adopt(migration)
+            if adopted is not None:
+                begun.append(adopted)
                 known.add(migration.server)
-        return recorded
+        return begun
 
-    def _adopt(self, migration: Migration) -> Attempt:
+    def _adopt(self, migration: Migration) -> Attempt | None:
+        """Return the move that a migration of somebody else stands for, None if it is stuck."""
+        server = self._reader.find_server(migration.server)
+        # Without a task nobody works on it, so that it would be waited for in vain.
+        if server is None or server.server.task_state is None:
+            return None
         how = LIVE
         if migration.type == MIGRATION_TYPES[EVACUATION]:
             how = EVACUATION
         others = self._reader.list_other_migrations(migration)
-        name = self._reader.get_name(migration.server)
         return Attempt(
             server=migration.server,
-            name=name,
+            name=server.name,
             how=how,
             source=self._options.host,
             known=frozenset(others),
@@ -301,6 +309,8 @@ def _conclude(
 
 def collect_trouble(outcomes: Iterable[MoveOutcomeDocument], kinds: Collection[str]) -> list[str]:
     """Return the names of the servers with these outcomes, each with the reason."""
-    return [
-        f"{entry['name']} ({entry['reason']})" for entry in outcomes if entry["outcome"] in kinds
-    ]
+    named = []
+    for entry in outcomes:
+        if entry["outcome"] in kinds:
+            named.append(make_printable(f"{entry['name']} ({entry['reason']})"))
+    return named

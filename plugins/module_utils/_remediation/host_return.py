@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.service_w
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     format_count,
+    make_printable,
     summarize_names,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import DrainReader
@@ -71,13 +72,17 @@ class HostReturn:
     def predict(self, history: MoveHistory) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
         service = self._reader.read_service(self._options.host)
-        body = _build_service_update(service, history)
+        body = self._build_service_update(service, history)
         departures = self._list_departures(history)
-        result = _describe(apply_update(service, body), departures, [])
-        text = f"{self._options.host} would be enabled again"
+        expected = apply_update(service, body)
+        text = _describe_service(expected)
         if departures:
-            text += f", and {format_count(len(departures), 'server', 'servers')} moved back"
-        return {**result, "changed": bool(body or departures), "msg": f"{text}."}
+            text += f" {format_count(len(departures), 'server', 'servers')} would move back."
+        return {
+            **_describe(expected, departures, []),
+            "changed": bool(body or departures),
+            "msg": text,
+        }
 
     def run(
         self, journal: MoveJournal, history: MoveHistory, stopped: Callable[[], str]
@@ -86,7 +91,7 @@ class HostReturn:
         if self._move_back:
             ServerMover(self._session.compute).check_hosts_can_be_named()
         service = self._reader.read_service(self._options.host)
-        body = _build_service_update(service, history)
+        body = self._build_service_update(service, history)
         if body:
             service = ServiceWriter(self._session.compute).update_service(service, body)
         if history.service is not None:
@@ -104,27 +109,31 @@ class HostReturn:
         return {
             **_describe(service, departures, outcomes),
             "changed": bool(body) or any(entry["outcome"] == MOVED for entry in outcomes),
-            **_conclude(self._options.host, outcomes, stopped()),
+            **_conclude(service, outcomes, stopped()),
         }
+
+    def _build_service_update(self, service: Service, history: MoveHistory) -> dict[str, t.Any]:
+        """Return the request that takes back what drains have changed.
+
+        A service that somebody else has disabled stays so. Without a journal, only the reason shows
+        who has disabled it.
+        """
+        before, changes = history.service, history.changes_of_service
+        params: dict[str, t.Any] = {"enabled": None, "disabled_reason": None, "forced_down": None}
+        if before is None:
+            if service.disabled_reason == self._options.reason:
+                params["enabled"] = True
+            return build_update(service, params)
+        if changes.get("status") and before["status"] == "enabled":
+            params["enabled"] = True
+        if changes.get("forced_down") and not before["forced_down"]:
+            params["forced_down"] = False
+        return build_update(service, params)
 
     def _list_departures(self, history: MoveHistory) -> list[Departure]:
         if not self._move_back:
             return []
         return history.list_departures()
-
-
-def _build_service_update(service: Service, history: MoveHistory) -> dict[str, t.Any]:
-    """Return the request that takes back what drains have changed.
-
-    A service that was disabled before stays so.
-    """
-    before, changes = history.service, history.changes_of_service
-    params: dict[str, t.Any] = {"enabled": None, "disabled_reason": None, "forced_down": None}
-    if before is None or (changes.get("status") and before["status"] == "enabled"):
-        params["enabled"] = True
-    if before is not None and changes.get("forced_down") and not before["forced_down"]:
-        params["forced_down"] = False
-    return build_update(service, params)
 
 
 def _describe(
@@ -138,9 +147,21 @@ def _describe(
     }
 
 
-def _conclude(host: str, outcomes: list[MoveOutcomeDocument], why_stopped: str) -> dict[str, t.Any]:
+def _describe_service(service: Service) -> str:
+    if service.status == "enabled":
+        return f"{service.host} is in service."
+    return (
+        f"{service.host} stays disabled, because no drain has disabled it "
+        f"({make_printable(service.disabled_reason or 'without a reason')})."
+    )
+
+
+def _conclude(
+    service: Service, outcomes: list[MoveOutcomeDocument], why_stopped: str
+) -> dict[str, t.Any]:
+    """Return the message of a run, and whether it has failed."""
     moved = count_outcomes(outcomes)[MOVED]
-    text = f"{host} is in service again; {format_count(moved, 'server', 'servers')} moved back."
+    text = f"{_describe_service(service)} {format_count(moved, 'server', 'servers')} moved back."
     failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
     if failed:
         text += f" Not moved back: {summarize_names(failed)}."

@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     JournalError,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
     SKIPPED,
@@ -262,11 +263,13 @@ class MoveRun:
         for active in self._active:
             seconds = round(self._clock() - active.first_began)
             target = active.move.destination or active.task.target or "?"
-            moving.append(f"{active.task.name} {active.task.source} → {target} {seconds} s")
-        name = "moves"
+            # The name is text of a user, and goes to a terminal.
+            name = make_printable(active.task.name, 40)
+            moving.append(f"{name} {active.task.source} → {target} {seconds} s")
+        text = "moves"
         if moving:
-            name += f" ({', '.join(moving)})"
-        stage.rename(name)
+            text += f" ({', '.join(moving)})"
+        stage.rename(text)
         stage.show_done(len(self._outcomes))
 
 

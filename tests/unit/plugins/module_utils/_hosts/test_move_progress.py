@@ -152,7 +152,7 @@ CASES: dict[str, tuple[str, dict[str, t.Any] | None, t.Any, str]] = {
         COLD,
         {"status": "SHUTOFF"},
         migration("reverted", COLD),
-        ABORTED,
+        FOREIGN,
     ),
     "one that cannot be confirmed": (
         COLD,
