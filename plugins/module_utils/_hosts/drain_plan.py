@@ -35,6 +35,8 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.packing imp
     sort_biggest_first,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    AFFINITY,
+    ANTI_AFFINITY,
     SOFT_AFFINITY,
     SOFT_ANTI_AFFINITY,
     STAYS,
@@ -62,6 +64,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Allocations,
         Resources,
     )
+
+
+# A server cannot leave its group, and Nova moves no member away from the others.
+_GROUP_ADVICE = {
+    AFFINITY: "have its owner create it again without the group, or move it by hand",
+    ANTI_AFFINITY: "add a host, or move another member of the group",
+}
 
 
 @d.dataclass(frozen=True)
@@ -108,6 +117,7 @@ class HostReading:
         return build_need(server, self.allocations.get(server.uuid), self.aggregates)
 
     def list_groups(self, server: DrainServer) -> list[ServerGroup]:
+        # Nova lets a server be in one group only, but a list costs nothing.
         return [group for group in self.groups if server.uuid in group.members]
 
 
@@ -130,6 +140,7 @@ def is_selectable(service: Service) -> bool:
 def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlanDocument:
     """Return how each server would leave the host, where to, and whether there is room for all."""
     judged = [_judge_server(server, reading, settings) for server in reading.servers]
+    # A server that no host can take alone stays, so that it is not even asked for.
     movable = [entry for entry in judged if entry.way.how != STAYS]
     packing = Packing(
         collect_free_amounts(reading.candidates.values()),
@@ -142,6 +153,7 @@ def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlan
     for entry in movable:
         if entry.server.uuid not in packing.hosts:
             entry.warnings.append("there is room for it alone, but not for all servers together")
+    # They move in the order of the packing, so that a big server finds the gap that is kept for it.
     order = {parcel.uuid: number for number, parcel in enumerate(sort_biggest_first(parcels))}
     judged.sort(key=lambda entry: (order.get(entry.server.uuid, len(order)), entry.server.name))
     predictions = [_describe(entry, packing.hosts.get(entry.server.uuid)) for entry in judged]
@@ -181,16 +193,25 @@ def list_options(
 ) -> list[MoveOption]:
     """Return where a server could go alone."""
     isolated = find_isolated_hosts(server, reading.aggregates)
+    groups = reading.list_groups(server)
     options = []
     for option in list_offers(need, reading):
+        # Placement knows neither of these; Nova's scheduler looks at them after its answer.
         if option.host in isolated:
             continue
-        if all(
-            allows_group(group, server.uuid, option.host, reading.places, reading.host)
-            for group in reading.list_groups(server)
-        ):
+        if _find_refusing_group(groups, server, option.host, reading) is None:
             options.append(option)
     return options
+
+
+def _find_refusing_group(
+    groups: Iterable[ServerGroup], server: DrainServer, host: str, reading: HostReading
+) -> ServerGroup | None:
+    """Return the first group that keeps a server from a host, None if none does."""
+    for group in groups:
+        if not allows_group(group, server.uuid, host, reading.places, reading.host):
+            return group
+    return None
 
 
 def list_offers(need: MoveNeed | None, reading: HostReading) -> list[MoveOption]:
@@ -198,6 +219,7 @@ def list_offers(need: MoveNeed | None, reading: HostReading) -> list[MoveOption]
     if need is None or need not in reading.candidates:
         return []
     candidates = reading.candidates[need]
+    # The host itself is offered too as long as it is not disabled.
     others = reading.other_hosts
     offers = []
     for allocations in candidates.allocations:
@@ -224,6 +246,7 @@ def collect_free_amounts(answers: Iterable[AllocationCandidates]) -> dict[str, d
     for candidates in answers:
         for provider, summary in candidates.summaries.items():
             amounts = free.setdefault(provider, {})
+            # The answers are from different moments, and one of them may be late.
             for cls, capacity in summary.capacity.items():
                 left = capacity - summary.used.get(cls, 0)
                 amounts[cls] = min(left, amounts.get(cls, left))
@@ -247,20 +270,20 @@ def _explain_no_host(
     if not offers:
         return _explain_no_offer(need, reading)
     isolated = find_isolated_hosts(server, reading.aggregates)
-    for group in reading.list_groups(server):
-        if not any(
-            allows_group(group, server.uuid, host, reading.places, reading.host)
-            for host in offers - isolated.keys()
-        ):
-            return (
-                f"its server group {group.name} ({group.policy}) allows none of the hosts with "
-                f"room ({summarize_names(sorted(offers))})",
-                "add a host, or remove a member of the group from one of these hosts",
-            )
-    names = sorted({isolated[host] for host in offers & isolated.keys()})
+    free_hosts = sorted(offers - isolated.keys())
+    if not free_hosts:
+        names = sorted({isolated[host] for host in offers})
+        return (
+            f"the hosts with room are kept for others by aggregates ({summarize_names(names)})",
+            "add a host that may take it",
+        )
+    # Each of these hosts is refused by a group; that of the first one stands for all.
+    group = _find_refusing_group(reading.list_groups(server), server, free_hosts[0], reading)
+    assert group is not None
     return (
-        f"the hosts with room are kept for others by aggregates ({summarize_names(names)})",
-        "add a host that may take it",
+        f"its server group {group.name} ({group.policy}) allows none of the hosts with room "
+        f"({summarize_names(free_hosts)})",
+        _GROUP_ADVICE[group.policy],
     )
 
 
@@ -315,6 +338,7 @@ def _find_group_warnings(
 def _find_host_warnings(reading: HostReading) -> Iterator[str]:
     """Yield what the cloud loses while the host is disabled."""
     others = reading.other_hosts
+    # The zone of hosts without a zone has no aggregate, but every service names its zone.
     zone = reading.service.zone
     in_zone = {service.host for service in reading.services if service.zone == zone}
     if zone and not in_zone & others:

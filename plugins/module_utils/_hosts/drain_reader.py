@@ -176,6 +176,7 @@ class DrainReader:
         members: set[str] = set()
         for group in groups:
             members.update(group.members)
+        # A member that was deleted, or that has no host, is in nobody's way.
         elsewhere = sorted(members - places.keys())
         answers = map_parallel(self._moves.get_server, elsewhere)
         for uuid, answer in zip(elsewhere, answers, strict=True):
@@ -185,6 +186,7 @@ class DrainReader:
 
     def _read_special_allocations(self, servers: Iterable[DrainServer]) -> dict[str, Allocations]:
         """Return the allocations of the servers whose flavor does not say all that they need."""
+        # One request for each server, so only for those whose flavor is not enough.
         special = []
         for server in servers:
             flavor = server.server.flavor
@@ -207,6 +209,7 @@ class DrainReader:
         answers = map_parallel(self._ask_for, needs, stage="room on other hosts", unit="needs")
         candidates = dict(zip(needs, answers, strict=True))
         reading = d.replace(reading, candidates=candidates)
+        # Only where no host has room is it worth asking what is missing.
         shortages = {}
         for need in needs:
             if not list_offers(need, reading):
@@ -236,6 +239,7 @@ class DrainReader:
         others = reading.other_hosts
         last = {}
         for trait in sorted(own_traits & flavors.keys()):
+            # A child of the root may have the trait, and Nova counts it for the whole host.
             roots = self._placement.list_roots_with_trait(trait)
             if not any(reading.nodes.get(root) in others for root in roots):
                 last[trait] = flavors[trait]

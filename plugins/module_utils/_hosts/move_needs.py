@@ -78,6 +78,7 @@ def calculate_amounts(server: DrainServer, allocations: Allocations | None) -> R
     A plain flavor says them. For any other flavor the present allocation says more.
     """
     flavor = server.server.flavor
+    # Devices, pinned CPUs and NUMA topologies change the resource classes, not only the amounts.
     is_plain = not list_special_specs({**server.extra_specs, **server.image_properties})
     if flavor is not None and flavor.extra_specs is not None and is_plain:
         return calculate_resources(flavor, server.is_volume_backed)

@@ -110,6 +110,7 @@ def judge_progress(attempt: Attempt, sighting: Sighting) -> Verdict:
     if sighting.server is None:
         return Verdict(AWAY, "it was deleted meanwhile")
     server = sighting.server.server
+    # Older migrations say nothing about this move.
     migration = find_new_migration(attempt, sighting.migrations)
     if not server.task_known or not server.host_known:
         return Verdict(WAITING, "Nova to show its task and its host", migration=migration)
@@ -213,6 +214,7 @@ def is_own_resize(
     moving = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
     if not moving:
         return False
+    # If somebody has begun another resize since, the one that waits is theirs.
     newest = moving[0]
     if newest.action != MOVE_ACTIONS[COLD]:
         return False

@@ -83,6 +83,7 @@ def decide_way(
 
     migrations: those of the server that have not ended.
     """
+    # These hold however the server would move, so they come first.
     reason, advice = _find_obstacle(server, host, migrations)
     if reason:
         return Way(STAYS, reason, advice)

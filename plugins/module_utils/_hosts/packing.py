@@ -78,6 +78,7 @@ class Packing:
         return min(fitting, key=lambda option: (self._rate_rest(option), option.host))
 
     def _fits(self, uuid: str, option: MoveOption) -> bool:
+        # Sharing providers count too: several hosts take from what is free there.
         for provider, amounts in option.amounts.items():
             free = self._free.get(provider, {})
             if any(amount > free.get(cls, 0) for cls, amount in amounts.items()):
@@ -101,6 +102,7 @@ class Packing:
         for provider, amounts in option.amounts.items():
             for cls, amount in amounts.items():
                 self._free[provider][cls] -= amount
+        # The next member of its group is judged by this place.
         self._places[uuid] = option.host
         self.hosts[uuid] = option.host
 

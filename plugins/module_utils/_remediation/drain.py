@@ -146,6 +146,7 @@ class HostDrain:
     ) -> dict[str, t.Any]:
         """Drain the host, and return what became of each server."""
         host = self._options.host
+        # Refused before anything is changed.
         require_fencing(self._reader.read_service(host), self._options.settings)
         service, service_changed = self._disable_service(journal)
         mover = Mover(self._session, journal, self._options.settings, DRAIN)
@@ -156,6 +157,7 @@ class HostDrain:
         outcomes: list[MoveOutcomeDocument] = []
         for _round in range(_MAX_ROUNDS):
             reading = self._reader.read(host)
+            # A server that was left or has failed is not tried again in the same run.
             fresh = [server for server in reading.servers if server.uuid not in handled]
             if first_plan is not None and not fresh:
                 break

@@ -99,6 +99,7 @@ class HostReturn:
         departures = self._list_departures(history)
         mover = Mover(self._session, journal, self._options.settings, RETURN)
         runner = MoveRun(mover, self._options.limits, stopped)
+        # Those that an earlier run has asked to come back are followed, not asked again.
         begun = history.list_attempts(RETURN)
         handled = {attempt.server for attempt in begun}
         tasks = []

@@ -140,6 +140,7 @@ class Mover:
             known=frozenset(migration.uuid for migration in sighting.migrations),
             requested_at=sighting.at,
         )
+        # Should this process be killed from here on, the next run knows what may be under way.
         self._journal.record_request(attempt, self._purpose)
         reply = self._send(attempt)
         if reply.is_refused:
