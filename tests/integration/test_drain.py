@@ -4,7 +4,7 @@
 
 """Hosts that are drained on a real Nova: what the check says is what happens, and none is lost.
 
-Each test drains a host of its own, so that the hosts of the cloud stay as they are.
+They drain a host of their own, so that the hosts of the cloud stay as they are.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ansible_collections.osops.placement.tests.integration.interposer import Fau
 from ansible_collections.osops.placement.tests.integration.support import told
 
 if t.TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
@@ -34,6 +34,8 @@ if t.TYPE_CHECKING:
 
 STATES = {"ACTIVE": None, "PAUSED": "pause", "SHUTOFF": "os-stop"}
 ACTION = "/servers/[^/]*/action$"
+
+TRAIT = "CUSTOM_ONLY_ON_THE_DRAINED_HOST"
 
 # How many random clouds are drained.
 CLOUDS = int(os.environ.get("DRAIN_CLOUDS", "5"))
@@ -47,7 +49,6 @@ class Drained:
         self.ansible = ansible
         self.host = host
         self.statuses: dict[str, str] = {}
-        world.own_host(host)
 
     def boot(self, name: str, status: str = "ACTIVE", flavor: str = "m1.tiny") -> str:
         server = self.world.boot(self.host, flavor, name=name)
@@ -85,10 +86,34 @@ class Drained:
             assert found["status"] == self.statuses[server], found["name"]
             assert found["OS-EXT-STS:task_state"] is None, found["name"]
 
+    def reopen(self) -> None:
+        """Delete what is still on the host, and enable it for the next test."""
+        cloud = self.world.cloud
+        listed = cloud.nova("GET", f"/servers?all_tenants=1&host={self.host}")["servers"]
+        for server in listed:
+            servers.delete(cloud, server["id"])
+        servers.update_service(cloud, self.host, {"status": "enabled"})
+
+
+@pytest.fixture(scope="module")
+def own_host(world: World) -> str:
+    world.own_host("drain-1")
+    return "drain-1"
+
 
 @pytest.fixture
-def drained(world: World, ansible: Ansible, request: pytest.FixtureRequest) -> Drained:
-    return Drained(world, ansible, f"drain-{uuid.uuid4().hex[:6]}")
+def drained(world: World, ansible: Ansible, own_host: str) -> Iterator[Drained]:
+    """A host without servers, which is enabled."""
+    drained = Drained(world, ansible, own_host)
+    yield drained
+    drained.reopen()
+
+
+@pytest.fixture
+def doomed(world: World, ansible: Ansible) -> Drained:
+    """A host to be killed."""
+    world.own_host("drain-2")
+    return Drained(world, ansible, "drain-2")
 
 
 def by_name(result: dict[str, t.Any]) -> dict[str, dict[str, t.Any]]:
@@ -132,42 +157,45 @@ def test_a_host_is_drained_as_predicted_and_returned(drained: Drained) -> None:
 
 
 def test_a_dead_host_is_evacuated_only_with_the_word_that_it_is_fenced(
-    drained: Drained,
+    doomed: Drained,
 ) -> None:
-    hosted = [drained.boot("server-1"), drained.boot("server-2", "SHUTOFF")]
-    paused = drained.boot("server-3", "PAUSED")
-    early = drained.run(fenced=True)
+    hosted = [doomed.boot("server-1"), doomed.boot("server-2", "SHUTOFF")]
+    paused = doomed.boot("server-3", "PAUSED")
+    early = doomed.run(fenced=True)
     assert early["failed"] and "compute service is up" in early["msg"]
-    drained.world.crash(drained.host)
+    doomed.world.crash(doomed.host)
     wait_for(
         "the service to be down",
-        lambda: drained.world.cloud.compute_services()[drained.host]["state"] == "down",
+        lambda: doomed.world.cloud.compute_services()[doomed.host]["state"] == "down",
     )
 
-    refused = drained.run()
+    refused = doomed.run()
 
     assert refused["failed"] and "set fenced=true" in refused["msg"]
-    service = drained.world.cloud.compute_services()[drained.host]
+    service = doomed.world.cloud.compute_services()[doomed.host]
     assert service["status"] == "enabled" and not service["forced_down"]
-    assert {entry["how"] for entry in drained.check().values()} == {"stays"}
-    predicted = drained.check(fenced=True)
+    assert {entry["how"] for entry in doomed.check().values()} == {"stays"}
+    predicted = doomed.check(fenced=True)
     assert [predicted[f"server-{number}"]["how"] for number in (1, 2, 3)] == [
         "evacuation",
         "evacuation",
         "stays",
     ]
 
-    result = drained.run(fenced=True)
+    result = doomed.run(fenced=True)
 
     assert outcomes(result) == {"server-1": "moved", "server-2": "moved", "server-3": "left"}
-    drained.have_moved(*hosted)
-    assert drained.find_host(paused) == drained.host and not result["empty"]
-    assert drained.world.cloud.compute_services()[drained.host]["forced_down"]
+    doomed.have_moved(*hosted)
+    assert doomed.find_host(paused) == doomed.host and not result["empty"]
+    assert doomed.world.cloud.compute_services()[doomed.host]["forced_down"]
 
 
 @pytest.mark.long
 def test_a_host_with_servers_of_every_sort(drained: Drained, placement: Placement) -> None:
-    """Twelve servers: all move but one with a resize to confirm and one that is too large."""
+    """Thirteen servers: all move but three.
+
+    One waits for its resize to be confirmed, one is too large, and one needs a trait of this host.
+    """
     world, cloud = drained.world, drained.world.cloud
     moving = [drained.boot(f"active-{number}") for number in (1, 2, 3)]
     moving += [drained.boot(f"paused-{number}", "PAUSED") for number in (1, 2)]
@@ -175,8 +203,9 @@ def test_a_host_with_servers_of_every_sort(drained: Drained, placement: Placemen
     locked = drained.boot("locked")
     servers.act(cloud, locked, "lock", {})
     grouped = boot_in_group(drained)
-    resized = drained.boot("resized")
-    world.resize_in_place(resized, drained.host, vcpus=1, ram=600, disk=1)
+    resized = world.boot("compute-3", name="resized")
+    servers.migrate(cloud, resized, drained.host)
+    special = drained.boot("special", flavor=require_trait(drained))
     large = boot_too_large(drained, placement)
     moving += [locked, grouped]
 
@@ -184,7 +213,8 @@ def test_a_host_with_servers_of_every_sort(drained: Drained, placement: Placemen
     assert "compute-2" not in predicted["in-group"]["hosts"]
     assert [text for text in predicted["locked"]["warnings"] if "locked" in text]
     stays = {name: entry["reason"] for name, entry in predicted.items() if entry["how"] == "stays"}
-    assert set(stays) == {"resized", "large"}
+    assert set(stays) == {"resized", "large", "special"}
+    assert TRAIT in stays["special"]
     assert "no other host has that free" in stays["large"] and "memory" in stays["large"]
 
     result = drained.run(parallel=3)
@@ -192,7 +222,8 @@ def test_a_host_with_servers_of_every_sort(drained: Drained, placement: Placemen
     assert not result["failed"], result["msg"]
     drained.have_moved(*moving)
     assert {name for name, outcome in outcomes(result).items() if outcome == "left"} == set(stays)
-    assert set(result["remaining"]) == {resized, large}
+    assert set(result["remaining"]) == {resized, large, special}
+    assert [text for text in result["plan"]["warnings"] if TRAIT in text]
     assert servers.get(cloud, resized)["status"] == "VERIFY_RESIZE"
     for name, outcome in by_name(result).items():
         if outcome["outcome"] == "moved":
@@ -202,11 +233,18 @@ def test_a_host_with_servers_of_every_sort(drained: Drained, placement: Placemen
 
     # The rest goes once its owners have done their part.
     servers.confirm(cloud, resized)
-    servers.delete(cloud, large)
     drained.statuses[resized] = "ACTIVE"
+    servers.delete(cloud, large)
+    servers.delete(cloud, special)
     rest = drained.run()
     assert outcomes(rest) == {"resized": "moved"} and rest["empty"], rest["msg"]
     drained.have_moved(*moving, resized)
+
+
+def require_trait(drained: Drained) -> str:
+    """Return a flavor that requires a trait of this host alone."""
+    drained.world.give_trait(TRAIT, [drained.host])
+    return drained.world.flavor(1, 512, 1, extra_specs={f"trait:{TRAIT}": "required"})
 
 
 def boot_in_group(drained: Drained) -> str:
@@ -467,7 +505,7 @@ def test_a_failed_move_is_reported_in_the_words_of_nova(drained: Drained, world:
 def test_what_the_check_says_is_what_happens(drained: Drained, seed: int) -> None:
     """Servers of random sizes and states: each moves as predicted, or the difference is named."""
     chance = random.Random(seed)
-    flavors = ["m1.tiny", "m1.small", "m1.medium"]
+    flavors = ["m1.tiny", "m1.small", "m1.medium", require_trait(drained)]
     names = [f"server-{number}" for number in range(chance.randint(2, 5))]
     hosted: dict[str, str] = {}
     for name in names:
@@ -487,16 +525,13 @@ def disturb(drained: Drained, chance: random.Random, hosted: Sequence[str]) -> N
     """Let some servers have something that matters to a move."""
     world = drained.world
     for server in hosted:
-        what = chance.choice(["nothing", "nothing", "lock", "suspend", "trait"])
+        what = chance.choice(["nothing", "nothing", "lock", "suspend"])
         status = drained.statuses[server]
         if what == "lock":
             servers.act(world.cloud, server, "lock", {})
         elif what == "suspend" and status == "ACTIVE":
             servers.act(world.cloud, server, "suspend")
             servers.settle(world.cloud, server, drained.host, "SUSPENDED")
-        elif what == "trait" and status == "ACTIVE":
-            world.resize_in_place(server, drained.host, vcpus=1, ram=600, disk=1)
-            servers.confirm(world.cloud, server)
 
 
 def compare(predicted: dict[str, t.Any], result: dict[str, t.Any]) -> list[str]:

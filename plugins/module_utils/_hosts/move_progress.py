@@ -53,6 +53,7 @@ ABORTED, BROKEN, AWAY, FOREIGN = "aborted", "broken", "away", "foreign"
 # A migration that waits for its resize to be confirmed.
 _FINISHED = "finished"
 _REVERTED = "reverted"
+_ENDED_BY_CHOICE = frozenset({"confirmed", _REVERTED})
 
 # For how long after the journal was written a request may have been sent, in seconds: the longest
 # time-out of a request and some more.
@@ -154,6 +155,9 @@ def _judge_resize(attempt: Attempt, migration: Migration | None) -> Verdict:
         return Verdict(FOREIGN, "it waits for a resize of somebody else to be confirmed")
     if migration.status == _FINISHED:
         return Verdict(CONFIRMABLE, "it waits to be confirmed", migration=migration)
+    # Nova ends the migration before it changes the status of the server.
+    if migration.status in _ENDED_BY_CHOICE:
+        return Verdict(WAITING, f"its status to change ({migration.status})", migration=migration)
     if migration.ended:
         return Verdict(
             BROKEN,

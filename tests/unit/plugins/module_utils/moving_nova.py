@@ -326,11 +326,13 @@ class MovingNova:
         )
         row["status"] = "confirming"
 
-        def end() -> None:
+        def end_migration() -> None:
             row["status"] = "confirmed"
+
+        def change_status() -> None:
             server["status"] = server.pop("before")
 
-        self._steps[server["id"]] = [end]
+        self._steps[server["id"]] = [end_migration, change_status]
 
 
 def lose() -> None:

@@ -142,6 +142,12 @@ CASES: dict[str, tuple[str, dict[str, t.Any] | None, t.Any, str]] = {
         migration("confirming", COLD),
         WAITING,
     ),
+    "one whose migration is confirmed before its status changes": (
+        COLD,
+        away(status="VERIFY_RESIZE"),
+        migration("confirmed", COLD),
+        WAITING,
+    ),
     "one that is confirmed": (
         COLD,
         away(status="SHUTOFF"),
