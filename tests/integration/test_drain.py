@@ -472,8 +472,16 @@ def test_a_server_that_comes_to_the_host_meanwhile_moves_too(
     drained: Drained, wires: Wires
 ) -> None:
     drained.boot("early")
+    cloud = drained.world.cloud
     late: list[str] = []
-    wires.nova.on("POST", ACTION, before=lambda: late.append(drained.boot("late")))
+
+    def boot_late() -> None:
+        # The scheduler has selected the host before it was disabled.
+        servers.update_service(cloud, drained.host, {"status": "enabled"})
+        late.append(drained.boot("late"))
+        servers.update_service(cloud, drained.host, {"status": "disabled"})
+
+    wires.nova.on("POST", ACTION, before=boot_late)
 
     result = drained.run(cloud="minicloud")
 
@@ -482,22 +490,30 @@ def test_a_server_that_comes_to_the_host_meanwhile_moves_too(
 
 
 @pytest.mark.long
-def test_a_failed_move_is_reported_in_the_words_of_nova(drained: Drained, world: World) -> None:
-    """Every other host is disabled between the plan and the request."""
-    server = drained.boot("server")
-    other = drained.boot("other", "SHUTOFF")
-    closed = [host for host in world.cloud.compute_services() if host != drained.host]
-    for host in closed[1:]:
-        servers.update_service(world.cloud, host, {"status": "disabled"})
-    try:
-        result = drained.run(retries=0)
-        predicted = drained.check()
-    finally:
-        for host in closed[1:]:
-            servers.update_service(world.cloud, host, {"status": "enabled"})
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_a_failed_move_is_reported_in_the_words_of_nova(
+    drained: Drained, wires: Wires, status: str
+) -> None:
+    """All other hosts are disabled between the plan and the request."""
+    world = drained.world
+    server = drained.boot("server", status)
+    others = [host for host in world.cloud.compute_services() if host != drained.host]
 
-    assert set(outcomes(result).values()) == {"moved"}
-    assert predicted == {} and {drained.find_host(server), drained.find_host(other)} == {closed[0]}
+    def set_others(status: str) -> None:
+        for host in others:
+            servers.update_service(world.cloud, host, {"status": status})
+
+    wires.nova.on("POST", ACTION, before=lambda: set_others("disabled"))
+    try:
+        result = drained.run(cloud="minicloud", retries=0)
+    finally:
+        set_others("enabled")
+
+    assert result["failed"] and outcomes(result) == {"server": "failed"}
+    assert "No valid host" in by_name(result)["server"]["reason"]
+    assert drained.find_host(server) == drained.host
+    assert servers.get(world.cloud, server)["status"] == status
+    assert outcomes(drained.run(cloud="minicloud")) == {"server": "moved"}
 
 
 @pytest.mark.long

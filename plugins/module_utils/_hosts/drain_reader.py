@@ -220,10 +220,13 @@ class DrainReader:
         return self._placement.list_allocation_candidates(build_candidate_query(need))
 
     def _find_shortages(self, need: MoveNeed, reading: HostReading) -> list[str]:
-        """Return the classes of which no other host has enough, each asked for alone."""
+        """Return the classes of which no other host has enough, each asked for alone.
+
+        There are none if only the traits, the zone or the combination of the classes is missing.
+        """
         short = []
         for cls, amount in need.resources:
-            alone = MoveNeed(((cls, amount),), need.required, need.forbidden, need.member_of)
+            alone = MoveNeed(((cls, amount),), forbidden=need.forbidden)
             answer = self._ask_for(alone)
             if not list_offers(alone, d.replace(reading, candidates={alone: answer})):
                 short.append(cls)
