@@ -46,13 +46,8 @@ class MoveReply:
 
     @property
     def is_refused(self) -> bool:
-        """Whether Nova certainly did nothing: it says what is wrong with the request."""
+        """Whether the answer says what is wrong with the request, so that Nova did nothing."""
         return self.status is not None and 400 <= self.status < 500
-
-    @property
-    def is_uncertain(self) -> bool:
-        """Whether Nova may have begun to do what was requested."""
-        return not self.is_accepted and not self.is_refused
 
 
 class ServerMover:

@@ -220,15 +220,27 @@ def is_own_resize(
         return False
     # If somebody has begun another resize since, the one that waits is theirs.
     newest = moving[0]
-    if newest.action != MOVE_ACTIONS[COLD]:
+    return is_own_action(attempt, newest, user)
+
+
+def find_own_action(attempt: Attempt, actions: Sequence[Action], user: str | None) -> Action | None:
+    """Return the action that Nova has recorded of a request, None if it has recorded none.
+
+    Nova records an action only after it has accepted the request.
+    """
+    for action in actions:
+        if is_own_action(attempt, action, user):
+            return action
+    return None
+
+
+def is_own_action(attempt: Attempt, action: Action, user: str | None) -> bool:
+    """Return whether an action is that of the request of this attempt."""
+    if action.action != MOVE_ACTIONS[attempt.how]:
         return False
     if attempt.request_id:
-        return newest.request_id == attempt.request_id
-    return _is_sent_request(attempt, newest, user)
-
-
-def _is_sent_request(attempt: Attempt, action: Action, user: str | None) -> bool:
-    """Return whether an action is that of the request whose answer was lost."""
+        return action.request_id == attempt.request_id
+    # The answer was lost, and with it the id of the request.
     if not user or action.user != user or not attempt.requested_at:
         return False
     # Both times are by the clocks of Nova, the first one to the second.

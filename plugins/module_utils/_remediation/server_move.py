@@ -38,6 +38,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progre
     Attempt,
     Sighting,
     Verdict,
+    find_own_action,
     is_own_resize,
     judge_progress,
 )
@@ -143,11 +144,20 @@ class Mover:
         # Should this process be killed from here on, the next run knows what may be under way.
         self._journal.record_request(attempt, self._purpose)
         reply = self._send(attempt)
-        if reply.is_refused:
-            return self._end_refused(task, attempt, reply)
         attempt = d.replace(attempt, request_id=reply.request_id, is_accepted=reply.is_accepted)
+        if reply.is_refused and not self._has_begun(attempt):
+            return self._end_refused(task, attempt, reply)
         self._journal.record_reply(attempt, reply.is_accepted)
         return ActiveMove(attempt)
+
+    def _has_begun(self, attempt: Attempt) -> bool:
+        """Return whether Nova has begun a move in spite of an answer that refuses it.
+
+        A proxy may lose the answer of Nova, and send another one. An answer of Nova itself has the
+        id of the request, by which nobody else's action is taken for ours.
+        """
+        actions = self._nova.list_instance_actions(attempt.server).value or ()
+        return find_own_action(attempt, actions, self._user) is not None
 
     def _decide(self, task: MoveTask, sighting: Sighting) -> Way | MoveEnd:
         """Return how a server can be moved, or why it is not moved."""

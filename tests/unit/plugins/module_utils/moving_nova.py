@@ -86,6 +86,8 @@ class MovingNova:
         self._steps: dict[str, list[t.Callable[[], None]]] = {}
         self._looks: dict[str, int] = {}
         self._second = 0
+        self._repeats = False
+        self._lost_ids = False
 
     # For the tests
 
@@ -142,6 +144,11 @@ class MovingNova:
         self._act(uuid, "confirmResize", None, "somebody")
         self.finish(uuid)
 
+    def repeat_next(self) -> None:
+        """Have a proxy send the next request twice, and lose the headers of Nova."""
+        self._repeats = True
+        self._lost_ids = True
+
     def finish(self, uuid: str) -> None:
         """Let Nova end what it is doing with a server."""
         for step in self._steps.pop(uuid, []):
@@ -194,10 +201,16 @@ class MovingNova:
             (action, arguments), *_rest = body.items()
             self.writes.append((uuid, action))
             request_id = self._act(uuid, action, arguments, self.user)
+            if self._repeats:
+                self._repeats = False
+                raise Refused(409, "it is in task_state moving")
             return 202, None, {"x-openstack-request-id": request_id}
         except Refused as refusal:
             key = "itemNotFound" if refusal.status == 404 else "conflictingRequest"
-            return refusal.status, {key: {"message": str(refusal)}}, {}
+            headers = {"x-openstack-request-id": f"req-{len(self.requests)}-refused"}
+            if self._lost_ids:
+                headers = {}
+            return refusal.status, {key: {"message": str(refusal)}}, headers
 
     def _read(self, path: str, params: t.Mapping[str, str]) -> t.Any:
         parts = path.strip("/").split("/")

@@ -268,6 +268,18 @@ def test_an_answer_that_is_lost_is_no_second_request(
     assert len({action for _uuid, action in nova.writes}) == len(nova.writes)
 
 
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_a_request_that_a_proxy_repeats_is_accepted(
+    nova: MovingNova, drain: Drain, status: str
+) -> None:
+    server = nova.boot("web", status)
+    # The first copy is accepted, and only the answer to the second one comes back.
+    nova.on("POST", ACTION, before=lambda: nova.repeat_next())
+
+    assert drain.run() == {"web": MOVED}
+    assert nova.status(server) == status
+
+
 def test_a_request_that_is_lost_is_sent_again(nova: MovingNova, drain: Drain) -> None:
     server = nova.boot("web")
     nova.on("POST", ACTION, before=lose)
