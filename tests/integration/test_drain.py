@@ -395,7 +395,8 @@ def test_what_users_do_as_the_request_is_sent_stays_theirs(
             before=lambda server=server, name=name: MEANWHILE[name][0](drained.world, server),
         )
 
-    result = drained.run(cloud="minicloud", parallel=1, retries=0)
+    # A rebuild may be over before the second attempt.
+    result = drained.run(cloud="minicloud", parallel=1)
 
     for name, outcome in outcomes(result).items():
         assert outcome in MEANWHILE[name][1], by_name(result)[name]
