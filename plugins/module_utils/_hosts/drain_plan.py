@@ -279,7 +279,8 @@ def _explain_no_host(
         )
     # Each of these hosts is refused by a group; that of the first one stands for all.
     group = _find_refusing_group(reading.list_groups(server), server, free_hosts[0], reading)
-    assert group is not None
+    if group is None:
+        return "the hosts with room have changed while they were read", "run again"
     return (
         f"its server group {group.name} ({group.policy}) allows none of the hosts with room "
         f"({summarize_names(free_hosts)})",

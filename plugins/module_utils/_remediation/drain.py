@@ -153,16 +153,16 @@ class HostDrain:
         runner = MoveRun(mover, self._options.limits, stopped)
         begun = self._find_begun_moves(history)
         handled = {attempt.server for attempt in begun}
-        first_plan: DrainPlanDocument | None = None
+        plans: list[DrainPlanDocument] = []
         outcomes: list[MoveOutcomeDocument] = []
         for _round in range(_MAX_ROUNDS):
             reading = self._reader.read(host)
             # A server that was left or has failed is not tried again in the same run.
             fresh = [server for server in reading.servers if server.uuid not in handled]
-            if first_plan is not None and not fresh:
+            if plans and not fresh:
                 break
             plan = build_drain_plan(d.replace(reading, servers=fresh), self._options.settings)
-            first_plan = first_plan or plan
+            plans.append(plan)
             handled.update(server.uuid for server in fresh)
             tasks, left = _split_tasks(plan)
             outcomes += left
@@ -170,12 +170,11 @@ class HostDrain:
             begun = []
             if stopped() or runner.halted:
                 break
-        assert first_plan is not None
         result = self._describe_rest(outcomes)
         return {
             **result,
             "changed": service_changed or any(entry["outcome"] == MOVED for entry in outcomes),
-            "plan": first_plan,
+            "plan": plans[0],
             "service": describe_services([service])[0],
             **_conclude(host, outcomes, result, stopped()),
         }

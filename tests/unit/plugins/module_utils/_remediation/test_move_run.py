@@ -274,7 +274,7 @@ def test_a_request_that_a_proxy_repeats_is_accepted(
 ) -> None:
     server = nova.boot("web", status)
     # The first copy is accepted, and only the answer to the second one comes back.
-    nova.on("POST", ACTION, before=lambda: nova.repeat_next())
+    nova.on("POST", ACTION, before=nova.repeat_next)
 
     assert drain.run() == {"web": MOVED}
     assert nova.status(server) == status
