@@ -220,6 +220,12 @@ class World:
         self._undo.callback(self.hold, consumer, {})
         return consumer
 
+    def fill(self, host: str, resources: t.Mapping[str, int]) -> None:
+        """Give a consumer unknown to Nova these amounts on `host`, until the end."""
+        consumer = str(uuid.uuid4())
+        self.hold(consumer, {self.provider(host): dict(resources)})
+        self._undo.callback(self.hold, consumer, {})
+
     def claim_also(self, server: str, host: str) -> None:
         """Give a server an additional allocation on `host`."""
         self.hold(

@@ -154,7 +154,12 @@ class PlacementReader:
         entries = self._list_provider_entries(required=_SHARING_TRAIT, member_of=f"in:{uuids}")
         return _parse_providers(entries, {entry["uuid"] for entry in entries})
 
-    def list_allocation_candidates(self, query: Mapping[str, str]) -> AllocationCandidates:
+    def list_roots_with_trait(self, trait: str) -> set[str]:
+        """Return the UUIDs of the roots of all providers with a trait."""
+        entries = self._list_provider_entries(required=trait)
+        return {entry["root_provider_uuid"] for entry in entries}
+
+    def list_allocation_candidates(self, query: Mapping[str, t.Any]) -> AllocationCandidates:
         """Return the allocation candidates that Placement offers for a query.
 
         Raises CloudError when Placement is too old to be asked about trees.

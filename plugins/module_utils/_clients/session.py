@@ -71,6 +71,8 @@ class Session:
     project: str | None
     allocators: tuple[str, ...]
     other_novas: tuple[str, ...]
+    # The id of the user of these credentials.
+    user: str | None = None
 
     @property
     def cloud(self) -> Cloud:
@@ -141,6 +143,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         project=login.project,
         allocators=_find_allocators(login.catalog),
         other_novas=find_other_novas(login.catalog, compute.endpoint, placement.endpoint, region),
+        user=login.user,
     )
 
 

@@ -72,6 +72,12 @@ class Stage:
             self._done = done
             self._progress.write()
 
+    def rename(self, name: str) -> None:
+        """Show another name: what is being done at present, where each item takes long."""
+        with self._progress.lock:
+            self._name = name
+            self._progress.write_at_times()
+
     def count_calls(self, function: Callable[[A], B]) -> Callable[[A], B]:
         """Return a function that calls `function`, and counts each call as an item."""
 

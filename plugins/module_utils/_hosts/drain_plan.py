@@ -1,0 +1,394 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""How the servers of a host would leave it, and where to. Pure.
+
+Placement decides whether a host has room. What Nova's scheduler decides after it, and what can be
+known of that, is here: disabled and dead hosts, server groups, and aggregates that are kept for
+others.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
+    allows_group,
+    build_need,
+    find_isolated_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
+from ansible_collections.osops.placement.plugins.module_utils._hosts.packing import (
+    Packing,
+    Parcel,
+    sort_biggest_first,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    SOFT_AFFINITY,
+    SOFT_ANTI_AFFINITY,
+    STAYS,
+    DrainPlanDocument,
+    DrainServer,
+    DrainSettings,
+    HostAggregate,
+    MoveNeed,
+    MoveOption,
+    PredictionDocument,
+    ServerGroup,
+    Way,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Port,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        AllocationCandidates,
+        Allocations,
+        Resources,
+    )
+
+
+# A server cannot leave its group, and Nova moves no member away from the others.
+_GROUP_ADVICE = {
+    AFFINITY: "have its owner create it again without the group, or move it by hand",
+    ANTI_AFFINITY: "add a host, or move another member of the group",
+}
+
+
+@d.dataclass(frozen=True)
+class HostReading:
+    """Everything that decides how a host can be drained.
+
+    service: that of the host. services: the compute services of the cloud.
+    nodes: the hosts of the compute nodes, by the uuid of the node.
+    allocations, ports, migrations: by server; migrations that have not ended.
+    places: the hosts of the members of server groups, by server.
+    candidates: Placement's answers. shortages: by need, the classes of which no host has enough.
+    last_traits: the traits that flavors require and no other host has, with these flavors.
+    """
+
+    host: str
+    service: Service
+    services: Sequence[Service]
+    servers: Sequence[DrainServer]
+    nodes: Mapping[str, str] = d.field(default_factory=dict)
+    allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
+    ports: Mapping[str, Sequence[Port]] = d.field(default_factory=dict)
+    migrations: Mapping[str, Sequence[Migration]] = d.field(default_factory=dict)
+    groups: Sequence[ServerGroup] = ()
+    places: Mapping[str, str] = d.field(default_factory=dict)
+    aggregates: Sequence[HostAggregate] = ()
+    candidates: Mapping[MoveNeed, AllocationCandidates] = d.field(default_factory=dict)
+    shortages: Mapping[MoveNeed, Sequence[str]] = d.field(default_factory=dict)
+    last_traits: Mapping[str, Sequence[str]] = d.field(default_factory=dict)
+
+    @property
+    def is_up(self) -> bool:
+        return self.service.state == "up" and not self.service.forced_down
+
+    @property
+    def other_hosts(self) -> set[str]:
+        """The hosts that Nova's scheduler may select, without the one to drain."""
+        hosts = set()
+        for service in self.services:
+            if is_selectable(service) and service.host != self.host:
+                hosts.add(service.host)
+        return hosts
+
+    def get_need(self, server: DrainServer) -> MoveNeed | None:
+        return build_need(server, self.allocations.get(server.uuid), self.aggregates)
+
+    def list_groups(self, server: DrainServer) -> list[ServerGroup]:
+        # Nova lets a server be in one group only, but a list costs nothing.
+        return [group for group in self.groups if server.uuid in group.members]
+
+
+@d.dataclass
+class _Judged:
+    """A server with what was concluded about it."""
+
+    server: DrainServer
+    way: Way
+    need: MoveNeed | None
+    options: list[MoveOption]
+    warnings: list[str]
+
+
+def is_selectable(service: Service) -> bool:
+    """Return whether Nova's scheduler may select the host of a compute service."""
+    return service.status == "enabled" and service.state == "up" and not service.forced_down
+
+
+def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlanDocument:
+    """Return how each server would leave the host, where to, and whether there is room for all."""
+    judged = [_judge_server(server, reading, settings) for server in reading.servers]
+    # A server that no host can take alone stays, so that it is not even asked for.
+    movable = [entry for entry in judged if entry.way.how != STAYS]
+    packing = Packing(
+        collect_free_amounts(reading.candidates.values()),
+        reading.groups,
+        reading.places,
+        reading.host,
+    )
+    parcels = [_build_parcel(entry) for entry in movable]
+    packing.place_all(parcels)
+    for entry in movable:
+        if entry.server.uuid not in packing.hosts:
+            entry.warnings.append("there is room for it alone, but not for all servers together")
+    # They move in the order of the packing, so that a big server finds the gap that is kept for it.
+    order = {parcel.uuid: number for number, parcel in enumerate(sort_biggest_first(parcels))}
+    judged.sort(key=lambda entry: (order.get(entry.server.uuid, len(order)), entry.server.name))
+    predictions = [_describe(entry, packing.hosts.get(entry.server.uuid)) for entry in judged]
+    return {
+        "host": reading.host,
+        "servers": predictions,
+        "warnings": list(_find_host_warnings(reading)),
+        "movable": len(movable),
+        "fitting": len(packing.hosts),
+        "summary": summarize_plan(reading.host, predictions),
+    }
+
+
+def _judge_server(server: DrainServer, reading: HostReading, settings: DrainSettings) -> _Judged:
+    way = decide_way(
+        server,
+        reading.host,
+        reading.is_up,
+        settings,
+        reading.migrations.get(server.uuid, ()),
+        reading.ports.get(server.uuid, ()),
+    )
+    warnings = list(way.warnings)
+    if way.how == STAYS:
+        return _Judged(server, way, None, [], warnings)
+    need = reading.get_need(server)
+    options = list_options(server, need, reading)
+    if not options:
+        reason, advice = _explain_no_host(server, need, reading)
+        return _Judged(server, Way(STAYS, reason, advice), need, [], warnings)
+    warnings += _find_group_warnings(server, options, reading)
+    return _Judged(server, way, need, options, warnings)
+
+
+def list_options(
+    server: DrainServer, need: MoveNeed | None, reading: HostReading
+) -> list[MoveOption]:
+    """Return where a server could go alone."""
+    isolated = find_isolated_hosts(server, reading.aggregates)
+    groups = reading.list_groups(server)
+    options = []
+    for option in list_offers(need, reading):
+        # Placement knows neither of these; Nova's scheduler looks at them after its answer.
+        if option.host in isolated:
+            continue
+        if _find_refusing_group(groups, server, option.host, reading) is None:
+            options.append(option)
+    return options
+
+
+def _find_refusing_group(
+    groups: Iterable[ServerGroup], server: DrainServer, host: str, reading: HostReading
+) -> ServerGroup | None:
+    """Return the first group that keeps a server from a host, None if none does."""
+    for group in groups:
+        if not allows_group(group, server.uuid, host, reading.places, reading.host):
+            return group
+    return None
+
+
+def list_offers(need: MoveNeed | None, reading: HostReading) -> list[MoveOption]:
+    """Return what Placement offers on hosts that the scheduler may select."""
+    if need is None or need not in reading.candidates:
+        return []
+    candidates = reading.candidates[need]
+    # The host itself is offered too as long as it is not disabled.
+    others = reading.other_hosts
+    offers = []
+    for allocations in candidates.allocations:
+        host = _find_host(allocations, candidates, reading.nodes)
+        if host is not None and host in others:
+            offers.append(MoveOption(host, allocations))
+    return offers
+
+
+def _find_host(
+    allocations: Allocations, candidates: AllocationCandidates, nodes: Mapping[str, str]
+) -> str | None:
+    """Return the host of a candidate; the other trees in it are those of sharing providers."""
+    for provider in allocations:
+        root = candidates.summaries[provider].root
+        if root in nodes:
+            return nodes[root]
+    return None
+
+
+def collect_free_amounts(answers: Iterable[AllocationCandidates]) -> dict[str, dict[str, int]]:
+    """Return what is free on each provider, by uuid; the least that any answer says."""
+    free: dict[str, dict[str, int]] = {}
+    for candidates in answers:
+        for provider, summary in candidates.summaries.items():
+            amounts = free.setdefault(provider, {})
+            # The answers are from different moments, and one of them may be late.
+            for cls, capacity in summary.capacity.items():
+                left = capacity - summary.used.get(cls, 0)
+                amounts[cls] = min(left, amounts.get(cls, left))
+    return free
+
+
+def _build_parcel(entry: _Judged) -> Parcel:
+    amounts: Resources = {}
+    if entry.need is not None:
+        amounts = dict(entry.need.resources)
+    return Parcel(entry.server.uuid, amounts, tuple(entry.options))
+
+
+def _explain_no_host(
+    server: DrainServer, need: MoveNeed | None, reading: HostReading
+) -> tuple[str, str]:
+    """Return why no host can take a server, and what to do about it."""
+    if need is None:
+        return "neither its flavor nor its allocation shows what it needs", "move it by hand"
+    offers = {option.host for option in list_offers(need, reading)}
+    if not offers:
+        return _explain_no_offer(need, reading)
+    isolated = find_isolated_hosts(server, reading.aggregates)
+    free_hosts = sorted(offers - isolated.keys())
+    if not free_hosts:
+        names = sorted({isolated[host] for host in offers})
+        return (
+            f"the hosts with room are kept for others by aggregates ({summarize_names(names)})",
+            "add a host that may take it",
+        )
+    # Each of these hosts is refused by a group; that of the first one stands for all.
+    group = _find_refusing_group(reading.list_groups(server), server, free_hosts[0], reading)
+    if group is None:
+        return "the hosts with room have changed while they were read", "run again"
+    return (
+        f"its server group {group.name} ({group.policy}) allows none of the hosts with room "
+        f"({summarize_names(free_hosts)})",
+        _GROUP_ADVICE[group.policy],
+    )
+
+
+def _explain_no_offer(need: MoveNeed, reading: HostReading) -> tuple[str, str]:
+    amounts = dict(need.resources)
+    short = [cls for cls in reading.shortages.get(need, ()) if cls in amounts]
+    advice = "make room on another host, or add a host"
+    if short:
+        texts = [describe_amount(cls, amounts[cls]) for cls in short]
+        return f"it needs {' and '.join(texts)}, and no other host has that free", advice
+    texts = [describe_amount(cls, amount) for cls, amount in need.resources]
+    text = f"it needs {', '.join(texts)}"
+    if need.required:
+        text += f" with {', '.join(sorted(need.required))}"
+    if need.member_of:
+        text += " in its availability zone and aggregates"
+    return f"{text}, and no other host has all of that free", advice
+
+
+def describe_amount(cls: str, amount: int) -> str:
+    """Return an amount of a resource class as an operator says it."""
+    if cls == "MEMORY_MB" and amount % 1024 == 0:
+        return f"{amount // 1024} GiB of memory"
+    if cls == "MEMORY_MB":
+        return f"{amount} MiB of memory"
+    if cls == "DISK_GB":
+        return f"{amount} GiB of disk"
+    return f"{amount} {cls}"
+
+
+def _find_group_warnings(
+    server: DrainServer, options: Sequence[MoveOption], reading: HostReading
+) -> Iterator[str]:
+    """Yield which soft policy would be violated wherever the server goes."""
+    hosts = {option.host for option in options}
+    for group in reading.list_groups(server):
+        others = set()
+        for member in group.members:
+            if member != server.uuid and member in reading.places:
+                others.add(reading.places[member])
+        if group.policy == SOFT_ANTI_AFFINITY and hosts <= others:
+            yield (
+                f"each host with room already has a member of its server group {group.name} "
+                f"({group.policy})"
+            )
+        if group.policy == SOFT_AFFINITY and others and not hosts & others:
+            yield (
+                f"no host with room has a member of its server group {group.name} ({group.policy})"
+            )
+
+
+def _find_host_warnings(reading: HostReading) -> Iterator[str]:
+    """Yield what the cloud loses while the host is disabled."""
+    others = reading.other_hosts
+    # The zone of hosts without a zone has no aggregate, but every service names its zone.
+    zone = reading.service.zone
+    in_zone = {service.host for service in reading.services if service.zone == zone}
+    if zone and not in_zone & others:
+        yield f"Availability zone {zone} is left without a host that is up and enabled."
+    for aggregate in reading.aggregates:
+        if reading.host in aggregate.hosts and not others & set(aggregate.hosts):
+            yield f"Aggregate {aggregate.name} is left without a host that is up and enabled."
+    for trait, flavors in sorted(reading.last_traits.items()):
+        yield (
+            f"No other host has trait {trait}, which flavors require "
+            f"({summarize_names(sorted(flavors))})."
+        )
+
+
+def _describe(entry: _Judged, to: str | None) -> PredictionDocument:
+    return {
+        "uuid": entry.server.uuid,
+        "name": entry.server.name,
+        "status": entry.server.server.status,
+        "flavor": entry.server.flavor_name,
+        "how": entry.way.how,
+        "hosts": sorted({option.host for option in entry.options}),
+        "to": to,
+        "reason": entry.way.reason,
+        "advice": entry.way.advice,
+        "warnings": entry.warnings,
+    }
+
+
+def summarize_plan(host: str, predictions: Sequence[PredictionDocument]) -> str:
+    """Return the plan in one sentence, with the reasons of the first servers that do not fit."""
+    if not predictions:
+        return f"No server is on {host}."
+    fitting = 0
+    left: list[str] = []
+    for entry in predictions:
+        if entry["to"] is not None:
+            fitting += 1
+            continue
+        reason = entry["reason"]
+        if entry["how"] != STAYS:
+            reason = "there is no room for it together with the others"
+        left.append(make_printable(f"{entry['name']}: {reason}"))
+    total = format_count(len(predictions), "server", "servers")
+    text = f"{fitting} of {total} on {host} can leave"
+    if left:
+        shown = "; ".join(left[:3])
+        text += f" ({shown}"
+        if len(left) > 3:
+            text += f"; and {len(left) - 3} more"
+        text += ")"
+    return f"{text}."

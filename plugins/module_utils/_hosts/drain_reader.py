@@ -1,0 +1,260 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reads everything that decides how a host can be drained, from Nova, Placement and Neutron.
+
+The number of requests grows with the number of flavors and of server groups on the host, and not
+with that of its servers, except for ports and for servers that are not plain.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.move_reader import MoveReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import NeutronReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
+    HostReading,
+    list_offers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
+    build_candidate_query,
+    list_distinct_needs,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+    require_compute_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    DrainServer,
+    MoveNeed,
+    ServerGroup,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
+    describe_migration,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
+    list_special_specs,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    COMPUTE,
+    find_service,
+    get_listed_services,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        HostMigrationDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Port,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        AllocationCandidates,
+        Allocations,
+    )
+
+
+class DrainReader:
+    """Reads one host with its servers, and what Placement offers them."""
+
+    def __init__(self, session: Session) -> None:
+        self._nova = NovaReader(session.compute)
+        self._moves = MoveReader(session.compute)
+        self._placement = PlacementReader(session.placement)
+        self._neutron = NeutronReader(session.network)
+        self._has_network = session.network is not None
+
+    def read_service(self, host: str) -> Service:
+        """Return the compute service of a host. Raises InvalidInput if Nova has none."""
+        return require_service(host, self._list_services())
+
+    def _list_services(self) -> tuple[Service, ...]:
+        return get_listed_services(self._nova.list_services())
+
+    def list_servers(self, host: str) -> tuple[DrainServer, ...]:
+        """Return the servers on a host.
+
+        Raises CloudError when Nova does not list them, because the host would look empty.
+        """
+        answer = self._moves.list_servers(host)
+        if answer.value is None:
+            raise CloudError(
+                f"Nova answered {answer.status} when asked for the servers on {host} "
+                f"({answer.request})."
+            )
+        return answer.value
+
+    def list_open_migrations(self, host: str) -> list[Migration]:
+        """Return the migrations from or to a host that have not ended.
+
+        Raises CloudError when Nova does not list them.
+        """
+        return [entry for entry in self._list_migrations(host)[0] if not entry.ended]
+
+    def describe_open_migrations(self, host: str) -> list[HostMigrationDocument]:
+        """Return the same migrations as the modules return them."""
+        migrations, at = self._list_migrations(host)
+        return [describe_migration(entry, at) for entry in migrations if not entry.ended]
+
+    def _list_migrations(self, host: str) -> tuple[tuple[Migration, ...], str]:
+        """Return the migrations of a host, and when Nova listed them."""
+        answer = self._nova.list_migrations_of_host(host)
+        if answer.value is None:
+            raise CloudError(
+                f"Nova answered {answer.status} when asked for the migrations of {host} "
+                f"({answer.request})."
+            )
+        return answer.value, answer.at
+
+    def list_other_migrations(self, migration: Migration) -> list[str]:
+        """Return the UUIDs of the other migrations of the same server."""
+        answer = self._nova.list_migrations_of_server(migration.server)
+        return [entry.uuid for entry in answer.value or () if entry.uuid != migration.uuid]
+
+    def find_server(self, uuid: str) -> DrainServer | None:
+        """Return a server, None if Nova does not show it."""
+        return self._moves.get_server(uuid).value
+
+    def read(self, host: str) -> HostReading:
+        """Return everything about a host that decides how it can be drained."""
+        services = self._list_services()
+        service = require_service(host, services)
+        servers = self.list_servers(host)
+        migrations: dict[str, list[Migration]] = {}
+        for migration in self.list_open_migrations(host):
+            migrations.setdefault(migration.server, []).append(migration)
+        nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+        groups = self._list_groups_of(servers)
+        reading = HostReading(
+            host=host,
+            service=service,
+            services=[entry for entry in services if entry.binary == COMPUTE],
+            servers=servers,
+            nodes={node.uuid: node.host for node in nodes},
+            allocations=self._read_special_allocations(servers),
+            ports=self._read_ports(servers),
+            migrations=migrations,
+            groups=groups,
+            places=self._read_places(groups, servers),
+            aggregates=self._moves.list_aggregates(),
+        )
+        return self._add_candidates(reading)
+
+    def _list_groups_of(self, servers: Iterable[DrainServer]) -> list[ServerGroup]:
+        uuids = {server.uuid for server in servers}
+        if not uuids:
+            return []
+        return [group for group in self._moves.list_groups() if uuids & set(group.members)]
+
+    def _read_places(
+        self, groups: Iterable[ServerGroup], servers: Iterable[DrainServer]
+    ) -> dict[str, str]:
+        """Return the hosts of the members of groups, those left out that have no host."""
+        places = {}
+        for server in servers:
+            places[server.uuid] = server.server.host or ""
+        members: set[str] = set()
+        for group in groups:
+            members.update(group.members)
+        # A member that was deleted, or that has no host, is in nobody's way.
+        elsewhere = sorted(members - places.keys())
+        answers = map_parallel(self._moves.get_server, elsewhere)
+        for uuid, answer in zip(elsewhere, answers, strict=True):
+            if answer.value is not None and answer.value.server.host:
+                places[uuid] = answer.value.server.host
+        return places
+
+    def _read_special_allocations(self, servers: Iterable[DrainServer]) -> dict[str, Allocations]:
+        """Return the allocations of the servers whose flavor does not say all that they need."""
+        # One request for each server, so only for those whose flavor is not enough.
+        special = []
+        for server in servers:
+            flavor = server.server.flavor
+            specs = {**server.extra_specs, **server.image_properties}
+            if flavor is None or flavor.extra_specs is None or list_special_specs(specs):
+                special.append(server.uuid)
+        found = self._placement.get_allocations(special)
+        return {allocation.consumer: allocation.resources for allocation in found}
+
+    def _read_ports(self, servers: Sequence[DrainServer]) -> dict[str, Sequence[Port]]:
+        if not self._has_network:
+            return {}
+        uuids = [server.uuid for server in servers]
+        answers = map_parallel(self._neutron.list_ports, uuids)
+        return {uuid: answer.value or () for uuid, answer in zip(uuids, answers, strict=True)}
+
+    def _add_candidates(self, reading: HostReading) -> HostReading:
+        """Return the reading with what Placement offers, from one request for each need."""
+        needs = list_distinct_needs([reading.get_need(server) for server in reading.servers])
+        answers = map_parallel(self._ask_for, needs, stage="room on other hosts", unit="needs")
+        candidates = dict(zip(needs, answers, strict=True))
+        reading = d.replace(reading, candidates=candidates)
+        # Only where no host has room is it worth asking what is missing.
+        shortages = {}
+        for need in needs:
+            if not list_offers(need, reading):
+                shortages[need] = self._find_shortages(need, reading)
+        return d.replace(reading, shortages=shortages, last_traits=self._find_last_traits(reading))
+
+    def _ask_for(self, need: MoveNeed) -> AllocationCandidates:
+        return self._placement.list_allocation_candidates(build_candidate_query(need))
+
+    def _find_shortages(self, need: MoveNeed, reading: HostReading) -> list[str]:
+        """Return the classes of which no other host has enough, each asked for alone.
+
+        There are none if only the traits, the zone or the combination of the classes is missing.
+        """
+        short = []
+        for cls, amount in need.resources:
+            alone = MoveNeed(((cls, amount),), forbidden=need.forbidden)
+            answer = self._ask_for(alone)
+            if not list_offers(alone, d.replace(reading, candidates={alone: answer})):
+                short.append(cls)
+        return short
+
+    def _find_last_traits(self, reading: HostReading) -> dict[str, list[str]]:
+        """Return the traits of the host that flavors require and no other host has."""
+        flavors = self._moves.list_flavors_by_trait()
+        own_roots = [root for root, host in reading.nodes.items() if host == reading.host]
+        own_traits: set[str] = set()
+        for root in own_roots:
+            own_traits.update(self._placement.traits(root) or ())
+        others = reading.other_hosts
+        last = {}
+        for trait in sorted(own_traits & flavors.keys()):
+            # A child of the root may have the trait, and Nova counts it for the whole host.
+            roots = self._placement.list_roots_with_trait(trait)
+            if not any(reading.nodes.get(root) in others for root in roots):
+                last[trait] = flavors[trait]
+        return last
+
+
+def require_service(host: str, services: Iterable[Service]) -> Service:
+    """Return the compute service of a host. Raises InvalidInput if Nova has none."""
+    service = find_service(services, {"id": None, "host": host, "binary": COMPUTE})
+    if service is None:
+        raise InvalidInput(
+            f"Nova has no compute service on {host!r}: check host and the region. "
+            "`openstack compute service list` shows the names."
+        )
+    return service

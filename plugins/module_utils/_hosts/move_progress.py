@@ -1,0 +1,250 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What Nova's answers say about a move that was requested. Pure.
+
+A server is read after its migrations, because an evacuation ends in that order: the server has its
+new host before the migration is `done`.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    is_earlier,
+    seconds_between,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    COLD,
+    MIGRATION_TYPES,
+    MOVE_ACTIONS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    COLD_MOVING_ACTIONS,
+    SUCCESSFUL_MIGRATION_STATUSES,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+        DrainServer,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
+        Migration,
+    )
+
+# WAITING: Nova is at it. CONFIRMABLE: the resize waits to be confirmed.
+# ARRIVED: the server is on another host. NOT_BEGUN: nothing shows that Nova got the request.
+# ABORTED: Nova gave up, and the server is where it was. BROKEN: the server needs an operator.
+# AWAY: the server is gone from the host, and not by this move. FOREIGN: somebody else moves it, or
+# does not want it moved.
+WAITING, CONFIRMABLE, ARRIVED, NOT_BEGUN = "waiting", "confirmable", "arrived", "not_begun"
+ABORTED, BROKEN, AWAY, FOREIGN = "aborted", "broken", "away", "foreign"
+
+# A migration that waits for its resize to be confirmed.
+_FINISHED = "finished"
+_REVERTED = "reverted"
+_ENDED_BY_CHOICE = frozenset({"confirmed", _REVERTED})
+
+# For how long after the journal was written a request may have been sent, in seconds: the longest
+# time-out of a request and some more.
+_SENDING_SECONDS = 300
+
+
+@d.dataclass(frozen=True)
+class Attempt:
+    """A move that was requested, or that may have been.
+
+    target: the host where the server was asked to go; None where the scheduler chose.
+    known: the migrations of the server from before the request.
+    requested_at: when the journal recorded it, by Nova's clock.
+    request_id: that of the request; empty where the answer was lost.
+    is_accepted: whether Nova is known to have accepted the request.
+    is_own: whether a journal says that this collection began it.
+    """
+
+    server: str
+    name: str
+    how: str
+    source: str
+    target: str | None = None
+    known: frozenset[str] = frozenset()
+    requested_at: str = ""
+    request_id: str = ""
+    is_accepted: bool = False
+    is_own: bool = True
+
+
+@d.dataclass(frozen=True)
+class Sighting:
+    """One look at a server: its migrations, newest first, and then the server.
+
+    at: when, by Nova's clock. server: None if Nova has none.
+    """
+
+    at: str
+    server: DrainServer | None
+    migrations: Sequence[Migration]
+
+
+@d.dataclass(frozen=True)
+class Verdict:
+    """How far a move is. reason: what it waits for, or why it ended so."""
+
+    state: str
+    reason: str = ""
+    to: str | None = None
+    migration: Migration | None = None
+
+
+def judge_progress(attempt: Attempt, sighting: Sighting) -> Verdict:
+    """Return how far a move is."""
+    if sighting.server is None:
+        return Verdict(AWAY, "it was deleted meanwhile")
+    server = sighting.server.server
+    # Older migrations say nothing about this move.
+    migration = find_new_migration(attempt, sighting.migrations)
+    if not server.task_known or not server.host_known:
+        return Verdict(WAITING, "Nova to show its task and its host", migration=migration)
+    if server.task_state is not None:
+        return Verdict(WAITING, f"its task {server.task_state} to end", migration=migration)
+    if server.status == "UNKNOWN":
+        return Verdict(WAITING, "its cell to answer", migration=migration)
+    if migration is not None and migration.type != MIGRATION_TYPES[attempt.how]:
+        return _judge_other_migration(attempt, sighting.server, migration)
+    if server.status == "VERIFY_RESIZE":
+        return _judge_resize(attempt, migration)
+    if migration is not None and not migration.ended:
+        return Verdict(
+            WAITING, f"its migration, which is {migration.status}, to end", migration=migration
+        )
+    if server.status == "ERROR":
+        return Verdict(BROKEN, _describe_error(sighting.server), migration=migration)
+    return _judge_place(attempt, sighting.server, migration)
+
+
+def find_new_migration(attempt: Attempt, migrations: Sequence[Migration]) -> Migration | None:
+    """Return the newest migration that did not exist before the request."""
+    for migration in migrations:
+        if migration.uuid not in attempt.known:
+            return migration
+    return None
+
+
+def _judge_other_migration(attempt: Attempt, server: DrainServer, migration: Migration) -> Verdict:
+    """Return how it stands with a server that somebody else has moved or resized meanwhile."""
+    what = f"migration {migration.uuid} ({migration.type}) of somebody else"
+    if not migration.ended or server.server.status == "VERIFY_RESIZE":
+        return Verdict(FOREIGN, f"{what} is {migration.status}", migration=migration)
+    if server.server.host != attempt.source:
+        return Verdict(AWAY, f"{what} moved it to {server.server.host}", to=server.server.host)
+    return Verdict(ABORTED, f"{what} came in between", migration=migration)
+
+
+def _judge_resize(attempt: Attempt, migration: Migration | None) -> Verdict:
+    if migration is None or attempt.how != COLD:
+        return Verdict(FOREIGN, "it waits for a resize of somebody else to be confirmed")
+    if migration.status == _FINISHED:
+        return Verdict(CONFIRMABLE, "it waits to be confirmed", migration=migration)
+    # Nova ends the migration before it changes the status of the server.
+    if migration.status in _ENDED_BY_CHOICE:
+        return Verdict(WAITING, f"its status to change ({migration.status})", migration=migration)
+    if migration.ended:
+        return Verdict(
+            BROKEN,
+            f"it is VERIFY_RESIZE, but Nova calls its migration {migration.status}",
+            migration=migration,
+        )
+    return Verdict(
+        WAITING, f"its migration, which is {migration.status}, to end", migration=migration
+    )
+
+
+def _judge_place(attempt: Attempt, server: DrainServer, migration: Migration | None) -> Verdict:
+    """Return how a move without a task and without an open migration has ended."""
+    host = server.server.host
+    if host is None:
+        return Verdict(AWAY, f"it has no host any more ({server.server.status})")
+    if host != attempt.source:
+        if migration is None:
+            return Verdict(AWAY, f"it is on {host}, without a migration of this run", to=host)
+        reason = ""
+        if migration.status not in SUCCESSFUL_MIGRATION_STATUSES:
+            reason = f"Nova calls its migration {migration.status}"
+        return Verdict(ARRIVED, reason, to=host, migration=migration)
+    if migration is None:
+        return Verdict(NOT_BEGUN, "Nova has begun no migration of it")
+    if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
+        return Verdict(
+            ABORTED,
+            f"its migration is {migration.status}, but it is still on {attempt.source}",
+            migration=migration,
+        )
+    # Whoever reverts a move does not want it to be repeated at once.
+    if migration.status == _REVERTED:
+        return Verdict(FOREIGN, "its migration was reverted by somebody else", migration=migration)
+    return Verdict(ABORTED, f"its migration is {migration.status}", migration=migration)
+
+
+def _describe_error(server: DrainServer) -> str:
+    if server.fault:
+        return f"it is in ERROR: {server.fault}"
+    return "it is in ERROR"
+
+
+def is_own_resize(
+    attempt: Attempt, migration: Migration, actions: Sequence[Action], user: str | None
+) -> bool:
+    """Return whether a resize that waits to be confirmed is the one that this attempt began.
+
+    A resize is confirmed only if that is certain, because its owner may want to revert it.
+
+    actions: those of the server, newest first. user: the one who sends our requests.
+    """
+    if not attempt.is_own or attempt.how != COLD or migration.uuid in attempt.known:
+        return False
+    # A user resizes to another flavor. Of the same flavor is only a cold migration.
+    if migration.type != MIGRATION_TYPES[COLD] or migration.source_compute != attempt.source:
+        return False
+    moving = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
+    if not moving:
+        return False
+    # If somebody has begun another resize since, the one that waits is theirs.
+    newest = moving[0]
+    return is_own_action(attempt, newest, user)
+
+
+def find_own_action(attempt: Attempt, actions: Sequence[Action], user: str | None) -> Action | None:
+    """Return the action that Nova has recorded of a request, None if it has recorded none.
+
+    Nova records an action only after it has accepted the request.
+    """
+    for action in actions:
+        if is_own_action(attempt, action, user):
+            return action
+    return None
+
+
+def is_own_action(attempt: Attempt, action: Action, user: str | None) -> bool:
+    """Return whether an action is that of the request of this attempt."""
+    if action.action != MOVE_ACTIONS[attempt.how]:
+        return False
+    if attempt.request_id:
+        return action.request_id == attempt.request_id
+    # The answer was lost, and with it the id of the request.
+    if not user or action.user != user or not attempt.requested_at:
+        return False
+    # Both times are by the clocks of Nova, the first one to the second.
+    if is_earlier(action.start_time, attempt.requested_at):
+        return False
+    elapsed = seconds_between(attempt.requested_at, action.start_time)
+    return elapsed is not None and elapsed <= _SENDING_SECONDS

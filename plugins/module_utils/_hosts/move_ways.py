@@ -1,0 +1,194 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""How a server can leave its host: live, cold, by evacuation, or not at all. Pure.
+
+Nova's own conditions are in nova/compute/api.py: `live_migrate`, `resize` and `evacuate`.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    COLD,
+    EVACUATION,
+    LIVE,
+    STAYS,
+    DrainSettings,
+    Way,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+        DrainServer,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Port,
+    )
+
+# Statuses of which Nova moves no server, with what the operator can do about it.
+_STAYING_STATUSES = {
+    "BUILD": "wait until it is built",
+    "DELETED": "nothing: it is deleted",
+    "ERROR": "look for the cause, then reset its state or delete it",
+    "MIGRATING": "wait until its migration has ended",
+    "RESIZE": "wait until its resize has ended",
+    "RESCUE": "unrescue it",
+    "SHELVED": "offload it with `openstack server shelve --offload`, or unshelve it",
+    "SOFT_DELETED": "restore or delete it",
+    "SUSPENDED": "resume it, or have its owner shut it off",
+    "UNKNOWN": "repair the connection to the database of its cell",
+    "VERIFY_RESIZE": "have its owner confirm or revert the resize",
+}
+
+# Extra specs and image properties with which a server cannot move live, with the reason.
+_NOT_LIVE = {
+    r"pci_passthrough:.*": "it has a PCI device",
+    r"resources\w*:VGPU": "it has a vGPU",
+    r"hw[:_]mem_encryption": "its memory is encrypted",
+}
+
+_NEVER_MIGRATED = {r"accel:.*": "it has an accelerator"}
+
+# With these it moves live only where Nova, the driver and the destination allow it.
+_MAYBE_LIVE = {
+    r"hw[:_]cpu_policy": "its CPUs are pinned",
+    r"hw[:_]numa_nodes": "it has a NUMA topology",
+    r"hw[:_]pmem": "it has persistent memory",
+}
+
+# Types of ports that are a device of the host.
+_DEVICE_PORTS = frozenset({"direct", "direct-physical", "macvtap", "vdpa", "remote-managed"})
+
+
+def decide_way(
+    server: DrainServer,
+    host: str,
+    host_is_up: bool,
+    settings: DrainSettings,
+    migrations: Sequence[Migration] = (),
+    ports: Sequence[Port] = (),
+) -> Way:
+    """Return how a server leaves `host`.
+
+    migrations: those of the server that have not ended.
+    """
+    # These hold however the server would move, so they come first.
+    reason, advice = _find_obstacle(server, host, migrations)
+    if reason:
+        return Way(STAYS, reason, advice)
+    warnings = list(_find_warnings(server, ports))
+    if not host_is_up:
+        return _decide_for_dead_host(server, host, settings, warnings)
+    # Nova migrates no server with an accelerator, neither live nor cold.
+    if _match_specs(server, _NEVER_MIGRATED):
+        return Way(STAYS, "it has an accelerator, and Nova migrates no such server", "shelve it")
+    if server.server.status == "SHUTOFF":
+        return Way(COLD, "it is shut off", warnings=tuple(warnings))
+    return _decide_for_running_server(server, settings, warnings)
+
+
+def _find_obstacle(
+    server: DrainServer, host: str, migrations: Sequence[Migration]
+) -> tuple[str, str]:
+    """Return why a server must not be touched, and what to do; two empty texts if it may be."""
+    found = server.server
+    if not found.host_known or found.host != host:
+        return f"it is on {found.host or 'no host that Nova shows'}", "run again"
+    if not found.task_known:
+        return "Nova does not show its task", "use credentials with the admin role"
+    if found.task_state is not None:
+        return f"its task is {found.task_state}", "wait until the task has ended, and run again"
+    if found.status in _STAYING_STATUSES:
+        return f"it is {found.status}", _STAYING_STATUSES[found.status]
+    for migration in migrations:
+        return (
+            f"migration {migration.uuid} ({migration.type}) is {migration.status}",
+            "wait until the migration has ended, and run again",
+        )
+    if found.status not in ("ACTIVE", "PAUSED", "SHUTOFF"):
+        return f"it is {found.status or 'in no status that Nova shows'}", "move it by hand"
+    return "", ""
+
+
+def _decide_for_dead_host(
+    server: DrainServer, host: str, settings: DrainSettings, warnings: list[str]
+) -> Way:
+    if not settings.fenced:
+        return Way(
+            STAYS,
+            f"the compute service of {host} is down, and nobody has confirmed that no guest can "
+            "still run there",
+            "fence the host, and set fenced=true",
+        )
+    if server.server.status == "PAUSED":
+        return Way(
+            STAYS,
+            "it is PAUSED, and Nova evacuates only servers that are ACTIVE or SHUTOFF",
+            "reset its state to active, which loses nothing: its guest is gone",
+        )
+    if not server.is_volume_backed:
+        warnings.append(
+            "its disk is lost unless it is on storage that other hosts can reach: Nova then makes "
+            "a new one from its image"
+        )
+    return Way(EVACUATION, f"{host} is down and fenced", warnings=tuple(warnings))
+
+
+def _decide_for_running_server(
+    server: DrainServer, settings: DrainSettings, warnings: list[str]
+) -> Way:
+    obstacle = ", ".join(_match_specs(server, _NOT_LIVE))
+    if not obstacle:
+        if not server.is_volume_backed:
+            warnings.append(
+                "its disk is copied with it unless it is on storage that other hosts can reach"
+            )
+        return Way(LIVE, f"it is {server.server.status}", warnings=tuple(warnings))
+    if server.server.status == "ACTIVE" and settings.cold_active:
+        warnings.append("it is shut down while it moves")
+        return Way(COLD, f"{obstacle}, so it cannot move live", warnings=tuple(warnings))
+    if server.server.status == "ACTIVE":
+        return Way(
+            STAYS,
+            f"{obstacle}, so it cannot move live",
+            "shut it off, or set cold=active to have it shut down while it moves",
+        )
+    return Way(STAYS, f"{obstacle}, so it cannot move live", "have its owner shut it off")
+
+
+def _find_warnings(server: DrainServer, ports: Sequence[Port]) -> t.Iterator[str]:
+    if server.locked:
+        # Nova's check of the lock lets administrators pass (nova/compute/api.py,
+        # check_instance_lock).
+        yield "it is locked, which does not keep an administrator from moving it"
+    if server.server.volumes:
+        count = len(server.server.volumes)
+        volumes = "1 volume" if count == 1 else f"{count} volumes"
+        yield f"{volumes} attached: the next host must reach its storage"
+    for reason in _match_specs(server, _MAYBE_LIVE):
+        yield f"{reason}: whether it can move live depends on Nova and on the next host"
+    devices = [port for port in ports if port.vnic_type in _DEVICE_PORTS]
+    if devices:
+        kinds = ", ".join(sorted({str(port.vnic_type) for port in devices}))
+        yield f"it has ports that are devices of the host ({kinds})"
+
+
+def _match_specs(server: DrainServer, reasons: dict[str, str]) -> list[str]:
+    """Return the reasons whose pattern matches an extra spec or an image property."""
+    matched = []
+    names = [*server.extra_specs, *server.image_properties]
+    for pattern, reason in reasons.items():
+        if any(re.fullmatch(pattern, name) for name in names):
+            matched.append(reason)
+    return matched

@@ -1,0 +1,317 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Empties a host: disables its service, moves its servers away, and looks what is left.
+
+What is under way from an earlier run is recognised from Nova's migrations. The journal only adds
+which resizes are ours to confirm.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.service_writer import (
+    ServiceWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
+    build_drain_plan,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import DrainReader
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    EVACUATION,
+    FAILED,
+    LEFT,
+    LIVE,
+    MIGRATION_TYPES,
+    MOVE_OUTCOMES,
+    MOVED,
+    SKIPPED,
+    STAYS,
+    UNDER_WAY,
+    DrainPlanDocument,
+    DrainSettings,
+    MoveOutcomeDocument,
+    PredictionDocument,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+    DRAIN,
+    MoveHistory,
+    MoveJournal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_run import (
+    MoveRun,
+    RunLimits,
+    build_outcome,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.server_move import (
+    MoveEnd,
+    Mover,
+    MoveTask,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    apply_update,
+    build_update,
+    describe_services,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Service,
+    )
+
+# How often the host is listed again for servers that came to it since the last listing. Nova sends
+# no server to a disabled host, so only those come that were on their way.
+_MAX_ROUNDS = 5
+
+
+@d.dataclass(frozen=True)
+class DrainOptions:
+    """What the operator asks for. reason: why the service is disabled."""
+
+    host: str
+    reason: str
+    settings: DrainSettings
+    limits: RunLimits
+
+
+def require_fencing(service: Service, settings: DrainSettings) -> None:
+    """Raise InvalidInput where the operator's word and the state of the service disagree."""
+    is_down = service.state == "down" or service.forced_down
+    if settings.fenced and not is_down:
+        raise InvalidInput(
+            f"fenced=true says that no guest can still run on {service.host}, but its compute "
+            f"service is {service.state or 'in an unknown state'} (last report "
+            f"{service.updated_at}): nothing was changed. Wait until Nova sees it down, or leave "
+            "fenced out to move the servers live and cold."
+        )
+    if is_down and not settings.fenced:
+        raise InvalidInput(
+            f"The compute service of {service.host} is down (last report {service.updated_at}), "
+            "so its servers can only be evacuated: nothing was changed. If guests still run "
+            "there, an evacuation starts each of them a second time, on the same volumes. "
+            "Cut off the power of the host, and set fenced=true."
+        )
+
+
+class HostDrain:
+    """Drains one host."""
+
+    def __init__(self, session: Session, options: DrainOptions) -> None:
+        self._session = session
+        self._options = options
+        self._reader = DrainReader(session)
+
+    def predict(self) -> dict[str, t.Any]:
+        """Return what a run would do, without a change."""
+        reading = self._reader.read(self._options.host)
+        if self._options.settings.fenced:
+            require_fencing(reading.service, self._options.settings)
+        plan = build_drain_plan(reading, self._options.settings)
+        body = self._build_service_update(reading.service)
+        service = apply_update(reading.service, body)
+        migrations = self._reader.describe_open_migrations(self._options.host)
+        moves = any(entry["how"] != STAYS for entry in plan["servers"])
+        return {
+            "changed": bool(body) or moves,
+            "plan": plan,
+            "service": describe_services([service])[0],
+            "outcomes": [],
+            "tally": dict.fromkeys(MOVE_OUTCOMES, 0),
+            "remaining": [server.uuid for server in reading.servers],
+            "migrations": migrations,
+            "empty": not reading.servers and not migrations,
+            "msg": plan["summary"],
+        }
+
+    def run(
+        self, journal: MoveJournal, history: MoveHistory, stopped: Callable[[], str]
+    ) -> dict[str, t.Any]:
+        """Drain the host, and return what became of each server."""
+        host = self._options.host
+        # Refused before anything is changed.
+        require_fencing(self._reader.read_service(host), self._options.settings)
+        service, service_changed = self._disable_service(journal)
+        mover = Mover(self._session, journal, self._options.settings, DRAIN)
+        runner = MoveRun(mover, self._options.limits, stopped)
+        begun = self._find_begun_moves(history)
+        handled = {attempt.server for attempt in begun}
+        plans: list[DrainPlanDocument] = []
+        outcomes: list[MoveOutcomeDocument] = []
+        for _round in range(_MAX_ROUNDS):
+            reading = self._reader.read(host)
+            # A server that was left or has failed is not tried again in the same run.
+            fresh = [server for server in reading.servers if server.uuid not in handled]
+            if plans and not fresh:
+                break
+            plan = build_drain_plan(d.replace(reading, servers=fresh), self._options.settings)
+            plans.append(plan)
+            handled.update(server.uuid for server in fresh)
+            tasks, left = _split_tasks(plan)
+            outcomes += left
+            outcomes += runner.run(tasks, begun)
+            begun = []
+            if stopped() or runner.halted:
+                break
+        result = self._describe_rest(outcomes)
+        return {
+            **result,
+            "changed": service_changed or any(entry["outcome"] == MOVED for entry in outcomes),
+            "plan": plans[0],
+            "service": describe_services([service])[0],
+            **_conclude(host, outcomes, result, stopped()),
+        }
+
+    def _build_service_update(self, service: Service) -> dict[str, t.Any]:
+        forced_down = None
+        if self._options.settings.fenced:
+            forced_down = True
+        # The reason of somebody who has disabled it before stays.
+        reason: str | None = self._options.reason
+        if service.status == "disabled":
+            reason = None
+        return build_update(
+            service, {"enabled": False, "disabled_reason": reason, "forced_down": forced_down}
+        )
+
+    def _disable_service(self, journal: MoveJournal) -> tuple[Service, bool]:
+        service = self._reader.read_service(self._options.host)
+        body = self._build_service_update(service)
+        if not body:
+            return service, False
+        journal.record_service(service, body)
+        return ServiceWriter(self._session.compute).update_service(service, body), True
+
+    def _find_begun_moves(self, history: MoveHistory) -> list[Attempt]:
+        """Return the moves away from the host that an earlier run or somebody else has begun.
+
+        Cold migrations of somebody else are left out, because they end with a resize that is theirs
+        to confirm.
+        """
+        begun = history.list_attempts(DRAIN)
+        known = {attempt.server for attempt in begun}
+        for migration in self._reader.list_open_migrations(self._options.host):
+            if migration.server in known or not _leaves_by_itself(migration, self._options.host):
+                continue
+            adopted = self._adopt(migration)
+            if adopted is not None:
+                begun.append(adopted)
+                known.add(migration.server)
+        return begun
+
+    def _adopt(self, migration: Migration) -> Attempt | None:
+        """Return the move that a migration of somebody else stands for, None if it is stuck."""
+        server = self._reader.find_server(migration.server)
+        # Without a task nobody works on it, so that it would be waited for in vain.
+        if server is None or server.server.task_state is None:
+            return None
+        how = LIVE
+        if migration.type == MIGRATION_TYPES[EVACUATION]:
+            how = EVACUATION
+        others = self._reader.list_other_migrations(migration)
+        return Attempt(
+            server=migration.server,
+            name=server.name,
+            how=how,
+            source=self._options.host,
+            known=frozenset(others),
+            is_accepted=True,
+            is_own=False,
+        )
+
+    def _describe_rest(self, outcomes: Sequence[MoveOutcomeDocument]) -> dict[str, t.Any]:
+        """Return what is still on the host, or on its way from or to it."""
+        host = self._options.host
+        servers = self._reader.list_servers(host)
+        migrations = self._reader.describe_open_migrations(host)
+        return {
+            "outcomes": list(outcomes),
+            "tally": count_outcomes(outcomes),
+            "remaining": [server.uuid for server in servers],
+            "migrations": migrations,
+            "empty": not servers and not migrations,
+        }
+
+
+def _leaves_by_itself(migration: Migration, host: str) -> bool:
+    """Return whether a migration takes its server from the host without a confirmation."""
+    types = (MIGRATION_TYPES[LIVE], MIGRATION_TYPES[EVACUATION])
+    return migration.type in types and migration.source_compute == host
+
+
+def _split_tasks(plan: DrainPlanDocument) -> tuple[list[MoveTask], list[MoveOutcomeDocument]]:
+    """Return the servers to move, and the outcomes of those that stay."""
+    tasks = []
+    left = []
+    for entry in plan["servers"]:
+        task = MoveTask(entry["uuid"], entry["name"], plan["host"])
+        if entry["how"] == STAYS:
+            left.append(build_outcome(task, MoveEnd(LEFT, explain_stay(entry)), 0, 0))
+        else:
+            tasks.append(task)
+    return tasks, left
+
+
+def explain_stay(entry: PredictionDocument) -> str:
+    """Return why a server stays, and what to do about it."""
+    if not entry["advice"]:
+        return entry["reason"]
+    return f"{entry['reason']}: {entry['advice']}"
+
+
+def count_outcomes(outcomes: Iterable[MoveOutcomeDocument]) -> dict[str, int]:
+    """Return how many servers have each outcome."""
+    tally = dict.fromkeys(MOVE_OUTCOMES, 0)
+    for entry in outcomes:
+        tally[entry["outcome"]] += 1
+    return tally
+
+
+def _conclude(
+    host: str,
+    outcomes: Sequence[MoveOutcomeDocument],
+    rest: dict[str, t.Any],
+    why_stopped: str,
+) -> dict[str, t.Any]:
+    """Return the message of a run, and whether it has failed."""
+    moved = count_outcomes(outcomes)[MOVED]
+    text = f"{format_count(moved, 'server', 'servers')} moved from {host}."
+    if rest["empty"]:
+        text += f" {host} is empty."
+    elif rest["remaining"]:
+        count = format_count(len(rest["remaining"]), "server is", "servers are")
+        text += f" {count} still on it."
+    else:
+        text += " Migrations from or to it have not ended."
+    failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
+    if failed:
+        text += f" Not moved: {summarize_names(failed)}."
+    if why_stopped:
+        text = f"{why_stopped} {text} Run again to go on."
+    return {"msg": text, "failed": bool(failed or why_stopped)}
+
+
+def collect_trouble(outcomes: Iterable[MoveOutcomeDocument], kinds: Collection[str]) -> list[str]:
+    """Return the names of the servers with these outcomes, each with the reason."""
+    named = []
+    for entry in outcomes:
+        if entry["outcome"] in kinds:
+            named.append(make_printable(f"{entry['name']} ({entry['reason']})"))
+    return named

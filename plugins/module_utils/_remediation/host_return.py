@@ -1,0 +1,171 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Takes a drained host back into service, and its servers back to it where that is asked for."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.server_mover import (
+    ServerMover,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.service_writer import (
+    ServiceWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import DrainReader
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    FAILED,
+    MOVED,
+    SKIPPED,
+    UNDER_WAY,
+    MoveOutcomeDocument,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.drain import (
+    DrainOptions,
+    collect_trouble,
+    count_outcomes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+    RETURN,
+    Departure,
+    MoveHistory,
+    MoveJournal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_run import MoveRun
+from ansible_collections.osops.placement.plugins.module_utils._remediation.server_move import (
+    Mover,
+    MoveTask,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    apply_update,
+    build_update,
+    describe_services,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+
+
+class HostReturn:
+    """Returns one host."""
+
+    def __init__(self, session: Session, options: DrainOptions, move_back: bool) -> None:
+        self._session = session
+        self._options = options
+        self._move_back = move_back
+        self._reader = DrainReader(session)
+
+    def predict(self, history: MoveHistory) -> dict[str, t.Any]:
+        """Return what a run would do, without a change."""
+        service = self._reader.read_service(self._options.host)
+        body = self._build_service_update(service, history)
+        departures = self._list_departures(history)
+        expected = apply_update(service, body)
+        text = _describe_service(expected)
+        if departures:
+            text += f" {format_count(len(departures), 'server', 'servers')} would move back."
+        return {
+            **_describe(expected, departures, []),
+            "changed": bool(body or departures),
+            "msg": text,
+        }
+
+    def run(
+        self, journal: MoveJournal, history: MoveHistory, stopped: Callable[[], str]
+    ) -> dict[str, t.Any]:
+        """Enable the service again, move the servers back, and return what became of each."""
+        if self._move_back:
+            ServerMover(self._session.compute).check_hosts_can_be_named()
+        service = self._reader.read_service(self._options.host)
+        body = self._build_service_update(service, history)
+        if body:
+            service = ServiceWriter(self._session.compute).update_service(service, body)
+        if history.service is not None:
+            journal.record_restored_service()
+        departures = self._list_departures(history)
+        mover = Mover(self._session, journal, self._options.settings, RETURN)
+        runner = MoveRun(mover, self._options.limits, stopped)
+        # Those that an earlier run has asked to come back are followed, not asked again.
+        begun = history.list_attempts(RETURN)
+        handled = {attempt.server for attempt in begun}
+        tasks = []
+        for entry in departures:
+            if entry.server not in handled:
+                tasks.append(MoveTask(entry.server, entry.name, entry.to, entry.source))
+        outcomes = runner.run(tasks, begun)
+        return {
+            **_describe(service, departures, outcomes),
+            "changed": bool(body) or any(entry["outcome"] == MOVED for entry in outcomes),
+            **_conclude(service, outcomes, stopped()),
+        }
+
+    def _build_service_update(self, service: Service, history: MoveHistory) -> dict[str, t.Any]:
+        """Return the request that takes back what drains have changed.
+
+        A service that somebody else has disabled stays so. Without a journal, only the reason shows
+        who has disabled it.
+        """
+        before, changes = history.service, history.changes_of_service
+        params: dict[str, t.Any] = {"enabled": None, "disabled_reason": None, "forced_down": None}
+        if before is None:
+            if service.disabled_reason == self._options.reason:
+                params["enabled"] = True
+            return build_update(service, params)
+        if changes.get("status") and before["status"] == "enabled":
+            params["enabled"] = True
+        if changes.get("forced_down") and not before["forced_down"]:
+            params["forced_down"] = False
+        return build_update(service, params)
+
+    def _list_departures(self, history: MoveHistory) -> list[Departure]:
+        if not self._move_back:
+            return []
+        return history.list_departures()
+
+
+def _describe(
+    service: Service, departures: list[Departure], outcomes: list[MoveOutcomeDocument]
+) -> dict[str, t.Any]:
+    return {
+        "service": describe_services([service])[0],
+        "departures": [vars(entry) for entry in departures],
+        "outcomes": outcomes,
+        "tally": count_outcomes(outcomes),
+    }
+
+
+def _describe_service(service: Service) -> str:
+    if service.status == "enabled":
+        return f"{service.host} is in service."
+    return (
+        f"{service.host} stays disabled, because no drain has disabled it "
+        f"({make_printable(service.disabled_reason or 'without a reason')})."
+    )
+
+
+def _conclude(
+    service: Service, outcomes: list[MoveOutcomeDocument], why_stopped: str
+) -> dict[str, t.Any]:
+    """Return the message of a run, and whether it has failed."""
+    moved = count_outcomes(outcomes)[MOVED]
+    text = f"{_describe_service(service)} {format_count(moved, 'server', 'servers')} moved back."
+    failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
+    if failed:
+        text += f" Not moved back: {summarize_names(failed)}."
+    if why_stopped:
+        text = f"{why_stopped} {text} Run again to go on."
+    return {"msg": text, "failed": bool(failed or why_stopped)}

@@ -1,0 +1,261 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The journal of moves: what was requested for which server, before it is sent and after.
+
+It is a file of its own beside the journals of allocations. From it a run goes on with the moves
+that an earlier run began, and a later run takes servers back.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import glob
+import os
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    FAILED,
+    GONE,
+    LEFT,
+    MIGRATION_TYPES,
+    MOVED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    AFTER,
+    BEFORE,
+    FORMAT,
+    Journal,
+    JournalRecord,
+    read_journal,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+
+# What a record is about.
+_MOVE, _CONFIRM, _SERVICE = "move", "confirm", "service"
+
+# Why a server is moved.
+DRAIN, RETURN = "drain", "return"
+
+# After these a move is over; any other record leaves it open.
+_FINAL = frozenset({MOVED, GONE, LEFT, FAILED})
+
+_ACCEPTED, _RESTORED = "accepted", "restored"
+
+
+@d.dataclass(frozen=True)
+class Departure:
+    """A server that was moved from a host, and where it went."""
+
+    server: str
+    name: str
+    source: str
+    to: str
+
+
+class MoveJournal(Journal):
+    """The journal of one run; its file is made with its first record."""
+
+    def __init__(self, directory: str, compute_endpoint: str, host: str) -> None:
+        super().__init__(directory, "")
+        folder, name = os.path.split(self.path)
+        # Under another name, because a journal of allocations is restored in another way.
+        self.path = os.path.join(folder, name.replace("journal-", "moves-", 1))
+        self._compute_endpoint = compute_endpoint
+        self._host = host
+
+    def record_request(self, attempt: Attempt, purpose: str) -> None:
+        """Record what is about to be requested, and wait until it is on disk."""
+        self._record(
+            BEFORE,
+            _MOVE,
+            purpose=purpose,
+            server=attempt.server,
+            name=attempt.name,
+            how=attempt.how,
+            source=attempt.source,
+            target=attempt.target,
+            known=sorted(attempt.known),
+            requested_at=attempt.requested_at,
+        )
+
+    def record_reply(self, attempt: Attempt, is_accepted: bool) -> None:
+        """Record that Nova has accepted a request, or that its answer was lost."""
+        outcome = ""
+        if is_accepted:
+            outcome = _ACCEPTED
+        self._record(
+            AFTER,
+            _MOVE,
+            server=attempt.server,
+            outcome=outcome,
+            request_id=attempt.request_id,
+        )
+
+    def record_confirmation(self, attempt: Attempt, migration: str) -> None:
+        """Record that a resize is about to be confirmed, and wait until it is on disk."""
+        self._record(BEFORE, _CONFIRM, server=attempt.server, migration=migration)
+
+    def record_end(self, attempt: Attempt, outcome: str, to: str | None, reason: str) -> None:
+        """Record how a move has ended."""
+        self._record(AFTER, _MOVE, server=attempt.server, outcome=outcome, to=to, reason=reason)
+
+    def record_service(self, service: Service, body: Mapping[str, t.Any]) -> None:
+        """Record how the service of the host is, before it is changed."""
+        self._record(BEFORE, _SERVICE, service=d.asdict(service), body=dict(body))
+
+    def record_restored_service(self) -> None:
+        """Record that the service is as it was before the drain."""
+        self._record(AFTER, _SERVICE, outcome=_RESTORED)
+
+    def _record(self, event: str, action: str, **facts: t.Any) -> None:
+        header = {
+            "format": FORMAT,
+            "at": get_utc_now(),
+            "event": event,
+            "action": action,
+            "compute_endpoint": self._compute_endpoint,
+            "host": self._host,
+        }
+        self._append([{**header, **facts}])
+
+
+class MoveHistory:
+    """What the journals say about one host of one cloud."""
+
+    def __init__(self, records: Iterable[JournalRecord]) -> None:
+        # The records that began the moves that are not known to be over, with their replies.
+        self._open: dict[str, dict[str, t.Any]] = {}
+        self._departures: dict[str, Departure] = {}
+        # The service before the first change that was not taken back.
+        self.service: Mapping[str, t.Any] | None = None
+        self.changes_of_service: dict[str, t.Any] = {}
+        for record in records:
+            self._read(record)
+
+    def list_attempts(self, purpose: str) -> list[Attempt]:
+        """Return the moves that were requested, or were about to be, and are not over."""
+        attempts = []
+        for record in self._open.values():
+            if record["purpose"] == purpose:
+                attempts.append(_build_attempt(record))
+        return attempts
+
+    def list_departures(self) -> list[Departure]:
+        """Return the servers that were moved away and not moved back."""
+        return list(self._departures.values())
+
+    def _read(self, record: JournalRecord) -> None:
+        if record["action"] == _SERVICE:
+            self._read_service(record)
+        elif record["action"] == _MOVE and record["event"] == BEFORE:
+            self._open[record["server"]] = dict(record)
+        elif record["action"] == _MOVE and record["server"] in self._open:
+            self._read_outcome(record, self._open[record["server"]])
+
+    def _read_service(self, record: JournalRecord) -> None:
+        if record["event"] == AFTER:
+            self.service = None
+            self.changes_of_service = {}
+            return
+        if self.service is None:
+            self.service = record["service"]
+        self.changes_of_service.update(record["body"])
+
+    def _read_outcome(self, record: JournalRecord, begun: dict[str, t.Any]) -> None:
+        outcome = record["outcome"]
+        if outcome not in _FINAL:
+            begun["request_id"] = record.get("request_id") or ""
+            begun["is_accepted"] = outcome == _ACCEPTED
+            return
+        del self._open[record["server"]]
+        if outcome != MOVED:
+            return
+        if begun["purpose"] == RETURN:
+            self._departures.pop(record["server"], None)
+        elif record.get("to"):
+            self._departures[record["server"]] = Departure(
+                record["server"], begun["name"], begun["source"], record["to"]
+            )
+
+
+def _build_attempt(record: Mapping[str, t.Any]) -> Attempt:
+    return Attempt(
+        server=record["server"],
+        name=record["name"],
+        how=record["how"],
+        source=record["source"],
+        target=record["target"],
+        known=frozenset(record["known"]),
+        requested_at=record["requested_at"],
+        request_id=record.get("request_id", ""),
+        is_accepted=record.get("is_accepted", False),
+    )
+
+
+def find_move_journals(directory: str) -> list[str]:
+    """Return the paths of the journals of moves in a folder, the oldest first."""
+    # The name begins with the time.
+    return sorted(glob.glob(os.path.join(glob.escape(directory), "moves-*.jsonl")))
+
+
+def read_history(paths: Sequence[str], compute_endpoint: str, host: str) -> MoveHistory:
+    """Return what journals say about a host.
+
+    Records about other hosts and clouds are left out.
+    Raises InvalidInput for a file that is not a journal of moves.
+    """
+    records: list[JournalRecord] = []
+    for path in paths:
+        found, _torn = read_journal(path)
+        for record in found:
+            _check_record(record, path)
+            if record["compute_endpoint"] == compute_endpoint and record["host"] == host:
+                records.append(record)
+    return MoveHistory(records)
+
+
+def _check_record(record: JournalRecord, path: str) -> None:
+    """Raise InvalidInput unless a record has what its kind of record needs."""
+    needed = {"compute_endpoint", "host", *_list_needed_keys(record)}
+    missing = sorted(needed - record.keys())
+    if missing or record["action"] not in (_MOVE, _CONFIRM, _SERVICE):
+        raise InvalidInput(
+            f"{path} is not a journal of moves that host_drain wrote: "
+            f"a record lacks {', '.join(missing) or 'a known action'}."
+        )
+    if record.get("how", "live") not in MIGRATION_TYPES:
+        raise InvalidInput(f"{path} has a record with an unknown way ({record['how']!r}).")
+
+
+def _list_needed_keys(record: JournalRecord) -> set[str]:
+    kind = (str(record.get("action")), str(record["event"]))
+    needed = {
+        (_MOVE, BEFORE): {
+            "purpose",
+            "server",
+            "name",
+            "how",
+            "source",
+            "target",
+            "known",
+            "requested_at",
+        },
+        (_MOVE, AFTER): {"server", "outcome"},
+        (_CONFIRM, BEFORE): {"server", "migration"},
+        (_SERVICE, BEFORE): {"service", "body"},
+        (_SERVICE, AFTER): {"outcome"},
+    }
+    return needed.get(kind, {"action"})

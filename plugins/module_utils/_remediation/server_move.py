@@ -1,0 +1,308 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""One move of one server: looks, journals, asks Nova, and looks again.
+
+Whether a server may be moved is decided from a look right before the request. Nova itself refuses
+the request if the server has got a task since then.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.move_reader import MoveReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.server_mover import (
+    MoveReply,
+    ServerMover,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import (
+    require_service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import (
+    ABORTED,
+    ARRIVED,
+    AWAY,
+    BROKEN,
+    CONFIRMABLE,
+    FOREIGN,
+    NOT_BEGUN,
+    Attempt,
+    Sighting,
+    Verdict,
+    find_own_action,
+    is_own_resize,
+    judge_progress,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    EVACUATION,
+    FAILED,
+    GONE,
+    LEFT,
+    LIVE,
+    MOVED,
+    STAYS,
+    DrainSettings,
+    Way,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    get_listed_services,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+        MoveJournal,
+    )
+
+# How often a resize that still waits is confirmed again, when Nova has accepted the confirmation
+# and then given it up.
+_MAX_CONFIRMATIONS = 3
+
+
+@d.dataclass(frozen=True)
+class MoveTask:
+    """A server to move from `source`; to `target`, or wherever the scheduler lets it go."""
+
+    server: str
+    name: str
+    source: str
+    target: str | None = None
+
+
+@d.dataclass(frozen=True)
+class MoveEnd:
+    """How an attempt has ended. may_retry: whether another attempt can end in another way."""
+
+    outcome: str
+    reason: str = ""
+    to: str | None = None
+    how: str = STAYS
+    may_retry: bool = False
+
+
+@d.dataclass
+class ActiveMove:
+    """A move under way.
+
+    waits_for: what Nova has to do next. destination: the host that the scheduler has selected.
+    confirmations: how often its resize was confirmed.
+    """
+
+    attempt: Attempt
+    waits_for: str = "Nova to begin"
+    destination: str | None = None
+    confirmations: int = 0
+
+
+class Mover:
+    """Begins moves and follows them; the only code that asks Nova to move a server."""
+
+    def __init__(
+        self, session: Session, journal: MoveJournal, settings: DrainSettings, purpose: str
+    ) -> None:
+        self._nova = NovaReader(session.compute)
+        self._reader = MoveReader(session.compute)
+        self._writer = ServerMover(session.compute)
+        self._journal = journal
+        self._settings = settings
+        self._purpose = purpose
+        self._user = session.user
+
+    def begin(self, task: MoveTask) -> ActiveMove | MoveEnd:
+        """Ask Nova to move a server, if it may be moved now.
+
+        Raises CloudError when Nova does not answer the questions before the request, and
+        JournalError when the request cannot be recorded. Then nothing was requested.
+        """
+        sighting = self._look(task.server)
+        way = self._decide(task, sighting)
+        if isinstance(way, MoveEnd):
+            return way
+        attempt = Attempt(
+            server=task.server,
+            name=task.name,
+            how=way.how,
+            source=task.source,
+            target=task.target,
+            known=frozenset(migration.uuid for migration in sighting.migrations),
+            requested_at=sighting.at,
+        )
+        # Should this process be killed from here on, the next run knows what may be under way.
+        self._journal.record_request(attempt, self._purpose)
+        reply = self._send(attempt)
+        attempt = d.replace(attempt, request_id=reply.request_id, is_accepted=reply.is_accepted)
+        if reply.is_refused and not self._has_begun(attempt):
+            return self._end_refused(task, attempt, reply)
+        self._journal.record_reply(attempt, reply.is_accepted)
+        return ActiveMove(attempt)
+
+    def _has_begun(self, attempt: Attempt) -> bool:
+        """Return whether Nova has begun a move in spite of an answer that refuses it.
+
+        A proxy may lose the answer of Nova, and send another one. An answer of Nova itself has the
+        id of the request, by which nobody else's action is taken for ours.
+        """
+        actions = self._nova.list_instance_actions(attempt.server).value or ()
+        return find_own_action(attempt, actions, self._user) is not None
+
+    def _decide(self, task: MoveTask, sighting: Sighting) -> Way | MoveEnd:
+        """Return how a server can be moved, or why it is not moved."""
+        if sighting.server is None:
+            return MoveEnd(GONE, "it was deleted meanwhile")
+        server = sighting.server.server
+        if server.host_known and server.host != task.source:
+            return MoveEnd(GONE, f"it is on {server.host or 'no host'} now", server.host)
+        service = self._read_service(task.source)
+        is_up = service.state == "up" and not service.forced_down
+        open_migrations = [entry for entry in sighting.migrations if not entry.ended]
+        way = decide_way(sighting.server, task.source, is_up, self._settings, open_migrations)
+        if way.how == STAYS:
+            return MoveEnd(LEFT, f"{way.reason}: {way.advice}")
+        # Only a service that is forced down stays down for Nova when the host comes back.
+        if way.how == EVACUATION and not service.forced_down:
+            return MoveEnd(LEFT, f"the compute service of {task.source} is not forced down")
+        if way.how == EVACUATION and task.target is not None:
+            return MoveEnd(LEFT, f"{task.source} is down")
+        return way
+
+    def _read_service(self, host: str) -> Service:
+        return require_service(host, get_listed_services(self._nova.list_services()))
+
+    def _send(self, attempt: Attempt) -> MoveReply:
+        if attempt.how == LIVE:
+            return self._writer.live_migrate(attempt.server, attempt.target)
+        if attempt.how == EVACUATION:
+            return self._writer.evacuate(attempt.server)
+        return self._writer.cold_migrate(attempt.server, attempt.target)
+
+    def _end_refused(self, task: MoveTask, attempt: Attempt, reply: MoveReply) -> MoveEnd:
+        """Return the end of a request that Nova refused: somebody may have been faster."""
+        words = f"Nova answered {reply.status}: {reply.detail}".removesuffix(": ")
+        self._journal.record_end(attempt, FAILED, None, words)
+        way = self._decide(task, self._look(task.server))
+        if isinstance(way, MoveEnd):
+            return d.replace(way, reason=f"{way.reason} ({words})", how=attempt.how)
+        return MoveEnd(FAILED, words, how=attempt.how, may_retry=True)
+
+    def follow(self, move: ActiveMove) -> MoveEnd | None:
+        """Return how a move has ended, or None as long as it is under way.
+
+        Raises CloudError when Nova does not answer, and JournalError when the confirmation of a
+        resize cannot be recorded.
+        """
+        sighting = self._look(move.attempt.server)
+        verdict = judge_progress(move.attempt, sighting)
+        if verdict.migration is not None:
+            move.destination = verdict.migration.dest_compute
+        if verdict.state == CONFIRMABLE and verdict.migration is not None:
+            return self._confirm(move, verdict.migration)
+        end = self._conclude(move, verdict)
+        if end is None:
+            move.waits_for = verdict.reason
+        elif move.attempt.is_own:
+            self._journal.record_end(move.attempt, end.outcome, end.to, end.reason)
+        return end
+
+    def give_up_waiting(self, move: ActiveMove) -> MoveEnd | None:
+        """Return the end of a move that has not begun, None if it has."""
+        if judge_progress(move.attempt, self._look(move.attempt.server)).state != NOT_BEGUN:
+            return None
+        end = MoveEnd(
+            FAILED,
+            "its request was lost: Nova has begun no migration of it",
+            how=move.attempt.how,
+            may_retry=True,
+        )
+        self._journal.record_end(move.attempt, end.outcome, end.to, end.reason)
+        return end
+
+    def _conclude(self, move: ActiveMove, verdict: Verdict) -> MoveEnd | None:
+        how = move.attempt.how
+        if verdict.state == ARRIVED:
+            return MoveEnd(MOVED, verdict.reason, verdict.to, how)
+        if verdict.state == AWAY:
+            return MoveEnd(GONE, verdict.reason, verdict.to, how)
+        if verdict.state == FOREIGN:
+            return MoveEnd(LEFT, verdict.reason, how=how)
+        if verdict.state == BROKEN:
+            return MoveEnd(FAILED, self._explain(move, verdict.reason), how=how)
+        if verdict.state == ABORTED:
+            return MoveEnd(FAILED, self._explain(move, verdict.reason), how=how, may_retry=True)
+        # Nova gives a server its task before it accepts the request. Without a task and without a
+        # migration, nothing came of a request that was accepted.
+        if verdict.state == NOT_BEGUN and move.attempt.is_accepted:
+            reason = self._explain(move, "Nova accepted the request, and has begun no migration")
+            return MoveEnd(FAILED, reason, how=how, may_retry=True)
+        return None
+
+    def _explain(self, move: ActiveMove, reason: str) -> str:
+        """Return a reason with Nova's own words about the failure, where it has any."""
+        if not move.attempt.request_id:
+            return reason
+        words = self._reader.find_failure(move.attempt.server, move.attempt.request_id)
+        if not words:
+            return reason
+        return f"{reason}: {words}"
+
+    def _confirm(self, move: ActiveMove, migration: Migration) -> MoveEnd | None:
+        """Confirm a cold migration that this collection began; leave any other one alone."""
+        attempt = move.attempt
+        actions = self._nova.list_instance_actions(attempt.server).value
+        if actions is None:
+            raise CloudError(f"Nova does not list all actions of server {attempt.server}.")
+        if not is_own_resize(attempt, migration, actions, self._user):
+            end = MoveEnd(
+                LEFT,
+                f"migration {migration.uuid} waits to be confirmed, and it is not certain that "
+                "this run began it: confirm or revert it",
+                migration.dest_compute,
+                attempt.how,
+            )
+            if attempt.is_own:
+                self._journal.record_end(attempt, end.outcome, end.to, end.reason)
+            return end
+        if move.confirmations >= _MAX_CONFIRMATIONS:
+            # The journal leaves the move open, so that the next run confirms it.
+            return MoveEnd(
+                FAILED,
+                f"its migration {migration.uuid} cannot be confirmed ({move.waits_for})",
+                migration.dest_compute,
+                attempt.how,
+            )
+        self._journal.record_confirmation(attempt, migration.uuid)
+        reply = self._writer.confirm_resize(attempt.server)
+        move.confirmations += 1
+        move.waits_for = "its migration to be confirmed"
+        if not reply.is_accepted:
+            move.waits_for = f"its migration to be confirmed; Nova answered {reply.detail}"
+        return None
+
+    def _look(self, server: str) -> Sighting:
+        """Return the migrations of a server, and then the server.
+
+        Raises CloudError when Nova does not answer.
+        """
+        migrations = self._nova.list_migrations_of_server(server)
+        if migrations.value is None:
+            raise CloudError(
+                f"Nova answered {migrations.status} when asked for the migrations of {server}."
+            )
+        found = self._reader.get_server(server)
+        # Only this status says that no cell has it.
+        if found.value is None and found.status != 404:
+            raise CloudError(f"Nova answered {found.status} when asked for server {server}.")
+        return Sighting(found.at, found.value, migrations.value)

@@ -1,0 +1,530 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_drain
+short_description: Move all servers away from a compute host
+version_added: 2.0.0
+description:
+  - Disables the compute service of a host, and moves its servers to other hosts, a few at a time.
+    Servers that are active or paused move live, and servers that are shut off move cold; their
+    cold migration is confirmed without a question. If the host is down and fenced, its servers
+    are evacuated.
+  - In check mode, it returns for each server how it would move and which hosts have room for it,
+    by Placement's answer to what the server needs, and whether all servers fit together.
+  - Nova's scheduler selects the host for each server, with all of its filters. The module never
+    names a host and never sends C(force), because that would skip the checks of resources, server
+    groups and availability zones. Only with O(move_back) does a request name the host, which the
+    scheduler may still refuse.
+  - Right before each request, the server is looked up again. It is left where it is if it is no
+    longer on the host, if it has a task, or if it is in a migration of somebody else.
+  - A run that was interrupted can be started again. It recognises the moves that are under way by
+    Nova's migrations, follows them to their end, and goes on with the other servers.
+  - A cold migration is confirmed only if the journal in O(output_dir) proves that this module
+    began it. A resize of a user is never confirmed.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._connection
+  - osops.placement._progress
+  - osops.placement._attributes
+  - osops.placement._attributes.action_group
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Placement and Nova's API do not show all that the scheduler knows, such as its additional
+        filters, and in which cell a host is. A move that is predicted can still fail.
+  diff_mode:
+    support: none
+    details:
+      - The plan in RV(plan) says what would be done.
+  idempotent:
+    support: full
+options:
+  host:
+    description:
+      - The host, by the name of its compute service.
+    type: str
+    required: true
+  state:
+    description:
+      - With V(drained), the service is disabled, and the servers are moved away.
+      - With V(returned), the service becomes what it was before the drain, and with O(move_back)
+        the servers that were moved away come back.
+    type: str
+    choices:
+      - drained
+      - returned
+    default: drained
+  output_dir:
+    description:
+      - Directory for the journal of moves, whose name begins with C(moves-). The module creates
+        the directory if it does not exist; the file has mode 0600.
+      - To continue an interrupted run, and to return the host, use the same directory.
+    type: path
+    required: true
+  journal:
+    description:
+      - With O(state=returned), the path of a journal of moves. Without it, all journals in
+        O(output_dir) count.
+    type: path
+  disabled_reason:
+    description:
+      - Why the service is disabled. If it is disabled already, its present reason stays.
+    type: str
+    default: drained by osops.placement
+  fenced:
+    description:
+      - Your word that no guest can still run on the host, for example because its power is off.
+        Only then is the service of a host that is down forced down, and are its servers
+        evacuated.
+      - While a guest still runs, its evacuation starts it a second time, on the same volumes and
+        with the same addresses.
+      - An evacuated server keeps its state. Its disk is lost unless it is on storage that the
+        other hosts can reach.
+    type: bool
+    default: false
+  cold:
+    description:
+      - Which servers may move cold. With V(active), active servers that cannot move live, for
+        example because of a PCI device, are shut down while they move. With V(shut_off), they
+        stay.
+    type: str
+    choices:
+      - shut_off
+      - active
+    default: shut_off
+  move_back:
+    description:
+      - With O(state=returned), move the servers back that were moved away and are still where
+        they were moved to. This needs compute API microversion 2.56.
+    type: bool
+    default: false
+  parallel:
+    description:
+      - How many servers move at the same time.
+    type: int
+    default: 2
+  retries:
+    description:
+      - How many times a failed move is tried again, after the other servers.
+    type: int
+    default: 1
+  max_failures:
+    description:
+      - After this many servers that could not be moved, no further move is begun.
+    type: int
+    default: 5
+  move_timeout:
+    description:
+      - How long to wait for one move, in seconds or with a unit such as V(30m) or V(2h). Nova
+        goes on with a move that takes longer, and the next run follows it.
+    type: str
+    default: 1h
+  lock_timeout:
+    description:
+      - How many seconds to wait for another run on this machine that drains the same host.
+    type: int
+    default: 300
+notes:
+  - The host may become empty only after several runs. Servers that stay are listed with the
+    reason and with what to do about them.
+  - The credentials need the rules of Nova's policy for C(os_compute_api:os-services:update),
+    C(os_compute_api:os-migrate-server:migrate), C(os_compute_api:os-migrate-server:migrate_live),
+    C(os_compute_api:os-evacuate) and C(os_compute_api:servers:confirm_resize), which
+    administrators have.
+seealso:
+  - module: osops.placement.compute_host_info
+  - module: osops.placement.compute_service
+  - module: osops.placement.allocation_candidate_info
+"""
+
+EXAMPLES = r"""
+---
+- name: Show where the servers of a host would go
+  osops.placement.host_drain:
+    cloud: admin
+    host: compute-17
+    output_dir: /var/lib/drain
+  check_mode: true
+  register: drain
+
+- name: Move the servers away, four at a time
+  osops.placement.host_drain:
+    cloud: admin
+    host: compute-17
+    output_dir: /var/lib/drain
+    disabled_reason: new memory
+    parallel: 4
+
+- name: Evacuate the servers of a dead host whose power is off
+  osops.placement.host_drain:
+    cloud: admin
+    host: compute-17
+    output_dir: /var/lib/drain
+    fenced: true
+
+- name: Take the host back into service, with the servers that were on it
+  osops.placement.host_drain:
+    cloud: admin
+    host: compute-17
+    output_dir: /var/lib/drain
+    state: returned
+    move_back: true
+"""
+
+RETURN = r"""
+---
+plan:
+  description: How the servers would leave the host, as seen before the first move.
+  returned: when state is drained
+  type: dict
+  contains:
+    host:
+      description: The host.
+      returned: always
+      type: str
+      sample: compute-17
+    servers:
+      description: The servers on the host, in the order in which they move.
+      returned: always
+      type: list
+      elements: dict
+      contains:
+        uuid:
+          description: UUID of the server.
+          returned: always
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        name:
+          description: Name of the server.
+          returned: always
+          type: str
+          sample: db-7
+        status:
+          description: Status of the server.
+          returned: always
+          type: str
+          sample: ACTIVE
+        flavor:
+          description: Name of the flavor of the server.
+          returned: always
+          type: str
+          sample: m1.large
+        how:
+          description: How the server would move. V(live), V(cold), V(evacuation), or V(stays).
+          returned: always
+          type: str
+          sample: live
+        hosts:
+          description: Names of the hosts that have room for this server alone.
+          returned: always
+          type: list
+          elements: str
+          sample:
+            - compute-3
+            - compute-9
+        to:
+          description: The host of this server if all servers are placed together, the biggest
+            first; V(null) for a server that does not fit. Nova may select another host.
+          returned: always
+          type: str
+          sample: compute-9
+        reason:
+          description: Why the server moves in this way, or why it stays.
+          returned: always
+          type: str
+          sample: it is ACTIVE
+        advice:
+          description: What to do about a server that stays; otherwise empty.
+          returned: always
+          type: str
+          sample: ''
+        warnings:
+          description: What to know before the server moves.
+          returned: always
+          type: list
+          elements: str
+          sample:
+            - 'its disk is copied with it unless it is on storage that other hosts can reach'
+    warnings:
+      description: What the cloud lacks while the host is disabled.
+      returned: always
+      type: list
+      elements: str
+      sample:
+        - Availability zone az1 is left without a host that is up and enabled.
+    movable:
+      description: How many of the servers can move alone.
+      returned: always
+      type: int
+      sample: 33
+    fitting:
+      description: How many of the servers have room on other hosts, all together.
+      returned: always
+      type: int
+      sample: 31
+    summary:
+      description: The plan in one sentence.
+      returned: always
+      type: str
+      sample: '33 of 34 servers on compute-17 can leave (db-7: it needs 512 GiB of memory, and no
+        other host has that free).'
+service:
+  description: The compute service of the host, afterwards. Its fields are those of
+    M(osops.placement.compute_service).
+  returned: success
+  type: raw
+  sample:
+    host: compute-17
+    status: disabled
+outcomes:
+  description: What became of each server; empty in check mode.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    uuid:
+      description: UUID of the server.
+      returned: always
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    name:
+      description: Name of the server.
+      returned: always
+      type: str
+      sample: db-7
+    outcome:
+      description: V(moved); V(gone) if it was deleted or moved by somebody else; V(left) if it
+        must not be moved; V(failed); V(under_way) if Nova goes on with the move; V(skipped) if it
+        was not tried.
+      returned: always
+      type: str
+      sample: moved
+    how:
+      description: How it was moved. V(live), V(cold), V(evacuation), or V(stays).
+      returned: always
+      type: str
+      sample: live
+    source:
+      description: The host where it was.
+      returned: always
+      type: str
+      sample: compute-17
+    to:
+      description: The host where it is, or V(null).
+      returned: always
+      type: str
+      sample: compute-9
+    seconds:
+      description: How long the move took, with all attempts.
+      returned: always
+      type: int
+      sample: 74
+    attempts:
+      description: How many times this run has asked Nova to move it.
+      returned: always
+      type: int
+      sample: 1
+    reason:
+      description: Why it has this outcome, if possible in Nova's own words.
+      returned: always
+      type: str
+      sample: ''
+tally:
+  description: How many servers have each outcome.
+  returned: success
+  type: dict
+  sample:
+    moved: 31
+    left: 3
+remaining:
+  description: UUIDs of the servers that are still on the host.
+  returned: when state is drained
+  type: list
+  elements: str
+  sample: []
+migrations:
+  description: The migrations from or to the host that have not ended, also those that wait to be
+    confirmed. Their fields are those of M(osops.placement.migration_info).
+  returned: when state is drained
+  type: list
+  elements: raw
+  sample: []
+empty:
+  description: Whether no server and no migration is left on the host.
+  returned: when state is drained
+  type: bool
+  sample: true
+departures:
+  description: The servers to move back.
+  returned: when state is returned
+  type: list
+  elements: dict
+  contains:
+    server:
+      description: UUID of the server.
+      returned: always
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    name:
+      description: Name of the server.
+      returned: always
+      type: str
+      sample: db-7
+    source:
+      description: The host that was drained.
+      returned: always
+      type: str
+      sample: compute-17
+    to:
+      description: The host where it was moved to.
+      returned: always
+      type: str
+      sample: compute-9
+journal:
+  description: Path of the journal of this run; V(null) if nothing was requested.
+  returned: success
+  type: str
+  sample: /var/lib/drain/moves-2026-11-20T030405Z-4711.jsonl
+"""
+
+import os
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    PROGRESS,
+    progress_options,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import DrainSettings
+from ansible_collections.osops.placement.plugins.module_utils._remediation.drain import (
+    DrainOptions,
+    HostDrain,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.host_return import (
+    HostReturn,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+    MoveHistory,
+    MoveJournal,
+    find_move_journals,
+    read_history,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_run import (
+    RunLimits,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
+    watch_for_stop,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+
+
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Drain the host or return it, or say what that would do."""
+    params = module.params
+    PROGRESS.keep_in(params["progress_path"])
+    options = parse_options(params)
+    session = connect()
+    if module.check_mode:
+        return {**_predict(session, options, params), "journal": None}
+    journal = MoveJournal(params["output_dir"], session.compute.endpoint, options.host)
+    # A drain can take hours, so it keeps no run waiting that changes allocations.
+    subject = f"{session.compute.endpoint} (host {options.host})"
+    with (
+        watch_for_stop() as stopped,
+        acquire_lock(subject, params["lock_timeout"], stopped),
+    ):
+        # Read under the lock: another run may have begun moves meanwhile.
+        history = _read_history(session, options, params)
+        if params["state"] == "returned":
+            result = HostReturn(session, options, params["move_back"]).run(
+                journal, history, stopped
+            )
+        else:
+            result = HostDrain(session, options).run(journal, history, stopped)
+    path = None
+    if journal.written:
+        path = os.path.abspath(journal.path)
+    return {**result, "journal": path}
+
+
+def parse_options(params: Mapping[str, t.Any]) -> DrainOptions:
+    """Return what the options ask for. Raises InvalidInput for numbers that make no sense."""
+    for name, lowest in (("parallel", 1), ("retries", 0), ("max_failures", 1)):
+        if params[name] < lowest:
+            raise InvalidInput(f"{name} is {params[name]}: it must be {lowest} or more.")
+    if params["journal"] and params["state"] != "returned":
+        raise InvalidInput("journal is only for state=returned: state=drained reads output_dir.")
+    return DrainOptions(
+        host=params["host"],
+        reason=params["disabled_reason"],
+        settings=DrainSettings(params["fenced"], params["cold"] == "active"),
+        limits=RunLimits(
+            parallel=params["parallel"],
+            retries=params["retries"],
+            max_failures=params["max_failures"],
+            timeout=parse_duration(params["move_timeout"]),
+        ),
+    )
+
+
+def _predict(
+    session: Session, options: DrainOptions, params: Mapping[str, t.Any]
+) -> dict[str, t.Any]:
+    if params["state"] == "returned":
+        history = _read_history(session, options, params)
+        return HostReturn(session, options, params["move_back"]).predict(history)
+    return HostDrain(session, options).predict()
+
+
+def _read_history(
+    session: Session, options: DrainOptions, params: Mapping[str, t.Any]
+) -> MoveHistory:
+    paths = find_move_journals(params["output_dir"])
+    if params["journal"]:
+        paths = [params["journal"]]
+    return read_history(paths, session.compute.endpoint, options.host)
+
+
+def main() -> None:
+    argument_spec = {
+        **connection_options(),
+        **progress_options(),
+        "host": {"type": "str", "required": True},
+        "state": {"type": "str", "choices": ["drained", "returned"], "default": "drained"},
+        "output_dir": {"type": "path", "required": True},
+        "journal": {"type": "path"},
+        "disabled_reason": {"type": "str", "default": "drained by osops.placement"},
+        "fenced": {"type": "bool", "default": False},
+        "cold": {"type": "str", "choices": ["shut_off", "active"], "default": "shut_off"},
+        "move_back": {"type": "bool", "default": False},
+        "parallel": {"type": "int", "default": 2},
+        "retries": {"type": "int", "default": 1},
+        "max_failures": {"type": "int", "default": 5},
+        "move_timeout": {"type": "str", "default": "1h"},
+        "lock_timeout": {"type": "int", "default": 300},
+    }
+    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,554 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Hosts that are drained on a real Nova: what the check says is what happens, and none is lost.
+
+They drain a host of their own, so that the hosts of the cloud stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import typing as t
+import uuid
+from pathlib import Path
+
+import pytest
+from minicloud_ctl import servers
+from minicloud_ctl.waiting import wait_for
+
+from ansible_collections.osops.placement.tests.integration.interposer import Fault
+from ansible_collections.osops.placement.tests.integration.support import told
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+STATES = {"ACTIVE": None, "PAUSED": "pause", "SHUTOFF": "os-stop"}
+ACTION = "/servers/[^/]*/action$"
+
+TRAIT = "CUSTOM_ONLY_ON_THE_DRAINED_HOST"
+
+# How many random clouds are drained.
+CLOUDS = int(os.environ.get("DRAIN_CLOUDS", "5"))
+
+
+class Drained:
+    """A host of a test, and the module on it."""
+
+    def __init__(self, world: World, ansible: Ansible, host: str) -> None:
+        self.world = world
+        self.ansible = ansible
+        self.host = host
+        self.statuses: dict[str, str] = {}
+
+    def boot(self, name: str, status: str = "ACTIVE", flavor: str = "m1.tiny") -> str:
+        server = self.world.boot(self.host, flavor, name=name)
+        action = STATES[status]
+        if action:
+            servers.act(self.world.cloud, server, action)
+            servers.settle(self.world.cloud, server, self.host, status)
+        self.statuses[server] = status
+        return server
+
+    @property
+    def arguments(self) -> dict[str, t.Any]:
+        return {"host": self.host, "output_dir": str(self.ansible.folder / "drain")}
+
+    def check(self, **options: t.Any) -> dict[str, t.Any]:
+        """Return the plan by the names of the servers."""
+        found = self.ansible.module("host_drain", "--check", **self.arguments, **options)
+        assert not found["failed"], found
+        return {entry["name"]: entry for entry in found["plan"]["servers"]}
+
+    def run(self, **options: t.Any) -> dict[str, t.Any]:
+        return self.ansible.module("host_drain", **self.arguments, **options)
+
+    def start(self, **options: t.Any) -> subprocess.Popen[str]:
+        return self.ansible.started("host_drain", **self.arguments, **options)
+
+    def find_host(self, server: str) -> str | None:
+        return servers.get(self.world.cloud, server)["OS-EXT-SRV-ATTR:host"]
+
+    def have_moved(self, *moved: str) -> None:
+        """Check that servers are on other hosts, and otherwise as they were."""
+        for server in moved:
+            found = servers.get(self.world.cloud, server)
+            assert found["OS-EXT-SRV-ATTR:host"] != self.host, found["name"]
+            assert found["status"] == self.statuses[server], found["name"]
+            assert found["OS-EXT-STS:task_state"] is None, found["name"]
+
+    def reopen(self) -> None:
+        """Delete what is still on the host, and enable it for the next test."""
+        cloud = self.world.cloud
+        listed = cloud.nova("GET", f"/servers?all_tenants=1&host={self.host}")["servers"]
+        for server in listed:
+            servers.delete(cloud, server["id"])
+        servers.update_service(cloud, self.host, {"status": "enabled"})
+
+
+@pytest.fixture(scope="module")
+def own_host(world: World) -> str:
+    world.own_host("drain-1")
+    return "drain-1"
+
+
+@pytest.fixture
+def drained(world: World, ansible: Ansible, own_host: str) -> Iterator[Drained]:
+    """A host without servers, which is enabled."""
+    drained = Drained(world, ansible, own_host)
+    yield drained
+    drained.reopen()
+
+
+@pytest.fixture
+def doomed(world: World, ansible: Ansible) -> Drained:
+    """A host to be killed."""
+    world.own_host("drain-2")
+    return Drained(world, ansible, "drain-2")
+
+
+def by_name(result: dict[str, t.Any]) -> dict[str, dict[str, t.Any]]:
+    return {entry["name"]: entry for entry in result["outcomes"]}
+
+
+def outcomes(result: dict[str, t.Any]) -> dict[str, str]:
+    return {entry["name"]: entry["outcome"] for entry in result["outcomes"]}
+
+
+def test_a_host_is_drained_as_predicted_and_returned(drained: Drained) -> None:
+    hosted = [drained.boot(f"server-{status}", status) for status in STATES]
+    predicted = drained.check()
+    assert {name: entry["how"] for name, entry in predicted.items()} == {
+        "server-ACTIVE": "live",
+        "server-PAUSED": "live",
+        "server-SHUTOFF": "cold",
+    }
+    assert drained.world.cloud.compute_services()[drained.host]["status"] == "enabled"
+    assert not list(drained.ansible.folder.glob("drain/*"))
+
+    result = drained.run()
+
+    assert not result["failed"] and result["changed"] and result["empty"], result["msg"]
+    drained.have_moved(*hosted)
+    for name, outcome in by_name(result).items():
+        assert outcome["outcome"] == "moved" and outcome["how"] == predicted[name]["how"]
+        assert outcome["to"] in predicted[name]["hosts"]
+    service = drained.world.cloud.compute_services()[drained.host]
+    assert service["status"] == "disabled"
+    assert service["disabled_reason"] == "drained by osops.placement"
+    assert Path(result["journal"]).stat().st_mode & 0o777 == 0o600
+    again = drained.run()
+    assert not again["changed"] and again["empty"] and again["journal"] is None
+
+    back = drained.run(state="returned", move_back=True)
+
+    assert not back["failed"], back["msg"]
+    assert {drained.find_host(server) for server in hosted} == {drained.host}
+    assert drained.world.cloud.compute_services()[drained.host]["status"] == "enabled"
+
+
+def test_a_dead_host_is_evacuated_only_with_the_word_that_it_is_fenced(
+    doomed: Drained,
+) -> None:
+    hosted = [doomed.boot("server-1"), doomed.boot("server-2", "SHUTOFF")]
+    paused = doomed.boot("server-3", "PAUSED")
+    early = doomed.run(fenced=True)
+    assert early["failed"] and "compute service is up" in early["msg"]
+    doomed.world.crash(doomed.host)
+    wait_for(
+        "the service to be down",
+        lambda: doomed.world.cloud.compute_services()[doomed.host]["state"] == "down",
+    )
+
+    refused = doomed.run()
+
+    assert refused["failed"] and "set fenced=true" in refused["msg"]
+    service = doomed.world.cloud.compute_services()[doomed.host]
+    assert service["status"] == "enabled" and not service["forced_down"]
+    assert {entry["how"] for entry in doomed.check().values()} == {"stays"}
+    predicted = doomed.check(fenced=True)
+    assert [predicted[f"server-{number}"]["how"] for number in (1, 2, 3)] == [
+        "evacuation",
+        "evacuation",
+        "stays",
+    ]
+
+    result = doomed.run(fenced=True)
+
+    assert outcomes(result) == {"server-1": "moved", "server-2": "moved", "server-3": "left"}
+    doomed.have_moved(*hosted)
+    assert doomed.find_host(paused) == doomed.host and not result["empty"]
+    assert doomed.world.cloud.compute_services()[doomed.host]["forced_down"]
+
+
+@pytest.mark.long
+def test_a_host_with_servers_of_every_sort(drained: Drained, placement: Placement) -> None:
+    """Thirteen servers: all move but three.
+
+    One waits for its resize to be confirmed, one is too large, and one needs a trait of this host.
+    """
+    world, cloud = drained.world, drained.world.cloud
+    moving = [drained.boot(f"active-{number}") for number in (1, 2, 3)]
+    moving += [drained.boot(f"paused-{number}", "PAUSED") for number in (1, 2)]
+    moving += [drained.boot(f"off-{number}", "SHUTOFF") for number in (1, 2, 3)]
+    locked = drained.boot("locked")
+    servers.act(cloud, locked, "lock", {})
+    grouped = boot_in_group(drained)
+    resized = world.boot("compute-3", name="resized")
+    servers.migrate(cloud, resized, drained.host)
+    special = drained.boot("special", flavor=require_trait(drained))
+    large = boot_too_large(drained, placement)
+    moving += [locked, grouped]
+
+    predicted = drained.check()
+    assert "compute-2" not in predicted["in-group"]["hosts"]
+    assert [text for text in predicted["locked"]["warnings"] if "locked" in text]
+    stays = {name: entry["reason"] for name, entry in predicted.items() if entry["how"] == "stays"}
+    assert set(stays) == {"resized", "large", "special"}
+    assert TRAIT in stays["special"]
+    assert "no other host has that free" in stays["large"] and "memory" in stays["large"]
+
+    result = drained.run(parallel=3)
+
+    assert not result["failed"], result["msg"]
+    drained.have_moved(*moving)
+    assert {name for name, outcome in outcomes(result).items() if outcome == "left"} == set(stays)
+    assert set(result["remaining"]) == {resized, large, special}
+    assert [text for text in result["plan"]["warnings"] if TRAIT in text]
+    assert servers.get(cloud, resized)["status"] == "VERIFY_RESIZE"
+    for name, outcome in by_name(result).items():
+        if outcome["outcome"] == "moved":
+            assert outcome["to"] in predicted[name]["hosts"]
+    assert drained.find_host(grouped) != "compute-2"
+    assert servers.get(cloud, locked)["locked"]
+
+    # The rest goes once its owners have done their part.
+    servers.confirm(cloud, resized)
+    drained.statuses[resized] = "ACTIVE"
+    servers.delete(cloud, large)
+    servers.delete(cloud, special)
+    rest = drained.run()
+    assert outcomes(rest) == {"resized": "moved"} and rest["empty"], rest["msg"]
+    drained.have_moved(*moving, resized)
+
+
+def require_trait(drained: Drained) -> str:
+    """Return a flavor that requires a trait of this host alone."""
+    drained.world.give_trait(TRAIT, [drained.host])
+    return drained.world.flavor(1, 512, 1, extra_specs={f"trait:{TRAIT}": "required"})
+
+
+def boot_in_group(drained: Drained) -> str:
+    """Boot a member of an anti-affinity group whose other member is on compute-2."""
+    cloud = drained.world.cloud
+    group = cloud.nova(
+        "POST",
+        "/os-server-groups",
+        {"server_group": {"name": f"group-{uuid.uuid4()}", "policy": "anti-affinity"}},
+    )["server_group"]["id"]
+    made = []
+    for name, host in (("elsewhere", "compute-2"), ("in-group", drained.host)):
+        document = {
+            "name": name,
+            "imageRef": cloud.image(),
+            "flavorRef": cloud.flavor("m1.tiny"),
+            "networks": "none",
+            "availability_zone": f"nova:{host}",
+        }
+        body = {"server": document, "os:scheduler_hints": {"group": group}}
+        made.append(cloud.nova("POST", "/servers", body)["server"]["id"])
+        servers.settle(cloud, made[-1], host)
+    drained.world.forget(*made)
+    drained.statuses[made[1]] = "ACTIVE"
+    return made[1]
+
+
+def boot_too_large(drained: Drained, placement: Placement) -> str:
+    """Boot a server for which the other hosts have too little memory."""
+    world = drained.world
+    own = placement.get(f"/resource_providers/{world.provider(drained.host)}/inventories")
+    inventory = own["inventories"]["MEMORY_MB"]
+    capacity = int((inventory["total"] - inventory["reserved"]) * inventory["allocation_ratio"])
+    half = min(capacity // 2, inventory["max_unit"] - 20480)
+    for host, provider in world.cloud.hypervisors().items():
+        if host == drained.host:
+            continue
+        used = placement.get(f"/resource_providers/{provider}/usages")["usages"]
+        free = capacity - used.get("MEMORY_MB", 0)
+        world.fill(host, {"MEMORY_MB": free - half})
+    flavor = world.flavor(vcpus=1, ram=half + 10240, disk=1)
+    return drained.boot("large", flavor=flavor)
+
+
+@pytest.mark.long
+def test_a_drain_that_is_killed_at_any_request_is_continued(drained: Drained, wires: Wires) -> None:
+    """Each run is killed before or after a request that moves or confirms, and started again."""
+    hosted = [drained.boot(f"server-{number}", "SHUTOFF") for number in (1, 2)]
+    hosted += [drained.boot(f"server-{number}") for number in (3, 4)]
+    running: list[subprocess.Popen[str]] = []
+
+    def kill() -> Fault:
+        running[-1].kill()
+        return Fault.NO_ANSWER
+
+    points: list[dict[str, t.Any]] = [
+        {"before": kill},
+        {"after": kill},
+        {"after": kill, "body": "confirmResize"},
+        {"before": kill, "body": "confirmResize"},
+        {"after": kill, "body": "os-migrateLive"},
+    ]
+    for point in points:
+        wires.nova.clear()
+        hook = wires.nova.on("POST", ACTION, **point)
+        running.append(drained.start(cloud="minicloud"))
+        if told(running[-1]):
+            # Nothing was left to be killed at.
+            assert not hook.ran
+            break
+        assert running[-1].returncode == -signal.SIGKILL
+
+    wires.nova.clear()
+    result = drained.run(cloud="minicloud")
+    assert not result["failed"] and result["empty"], result["msg"]
+    drained.have_moved(*hosted)
+    for server in hosted:
+        found = servers.migrations(drained.world.cloud, server)
+        assert [entry["status"] for entry in found] in (["completed"], ["confirmed"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_drain_that_is_asked_to_stop_says_what_is_under_way(
+    drained: Drained, wires: Wires, number: signal.Signals
+) -> None:
+    hosted = [drained.boot(f"server-{index}", "SHUTOFF") for index in (1, 2, 3)]
+    running: list[subprocess.Popen[str]] = []
+    wires.nova.on("POST", ACTION, after=lambda: running[-1].send_signal(number))
+    running.append(drained.start(cloud="minicloud", parallel=1))
+
+    result = told(running[-1])
+
+    assert result["failed"] and number.name in result["msg"]
+    assert sorted(outcomes(result).values()) == ["skipped", "skipped", "under_way"]
+    rest = drained.run(cloud="minicloud")
+    assert set(outcomes(rest).values()) == {"moved"} and rest["empty"], rest["msg"]
+    drained.have_moved(*hosted)
+
+
+def is_deleted(world: World, server: str) -> None:
+    servers.delete(world.cloud, server)
+
+
+def is_resized(world: World, server: str) -> None:
+    servers.act(world.cloud, server, "resize", {"flavorRef": world.cloud.flavor("m1.small")})
+    servers.settle(world.cloud, server, None, "VERIFY_RESIZE")
+
+
+def is_rebuilt(world: World, server: str) -> None:
+    servers.act(world.cloud, server, "rebuild", {"imageRef": world.cloud.image()})
+
+
+def is_suspended(world: World, server: str) -> None:
+    servers.act(world.cloud, server, "suspend")
+    servers.settle(world.cloud, server, None, "SUSPENDED")
+
+
+def is_migrated(world: World, server: str) -> None:
+    servers.act(world.cloud, server, "migrate")
+    servers.settle(world.cloud, server, None, "VERIFY_RESIZE")
+
+
+MEANWHILE: dict[str, tuple[Callable[[World, str], None], set[str]]] = {
+    "deleted": (is_deleted, {"gone"}),
+    "resized": (is_resized, {"gone", "left"}),
+    "rebuilt": (is_rebuilt, {"left", "moved"}),
+    "suspended": (is_suspended, {"left"}),
+    "migrated": (is_migrated, {"gone", "left"}),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_what_users_do_as_the_request_is_sent_stays_theirs(
+    drained: Drained, wires: Wires, status: str
+) -> None:
+    """Each server changes right before the request to move it reaches Nova."""
+    chosen = {}
+    for name in MEANWHILE:
+        # Nova suspends no server that is shut off.
+        if status == "ACTIVE" or name != "suspended":
+            chosen[drained.boot(name, status)] = name
+    for server, name in chosen.items():
+        wires.nova.on(
+            "POST",
+            f"/servers/{server}/action$",
+            before=lambda server=server, name=name: MEANWHILE[name][0](drained.world, server),
+        )
+
+    # A rebuild may be over before the second attempt.
+    result = drained.run(cloud="minicloud", parallel=1)
+
+    for name, outcome in outcomes(result).items():
+        assert outcome in MEANWHILE[name][1], by_name(result)[name]
+    for server, name in chosen.items():
+        if name in ("resized", "migrated"):
+            assert servers.get(drained.world.cloud, server)["status"] == "VERIFY_RESIZE", name
+            # Neither a second request to move it, nor one to confirm it.
+            sent = f"POST /v2.1/servers/{server}/action"
+            assert wires.nova.requests.count(sent) == 1, name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "fault", [Fault.NO_ANSWER, Fault.BROKEN, Fault.BAD_GATEWAY, Fault.CONFLICT]
+)
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_an_answer_that_is_lost_is_no_lost_server(
+    drained: Drained, wires: Wires, fault: Fault, status: str
+) -> None:
+    """Nova accepts each first request, and its answer is lost or becomes an error."""
+    server = drained.boot("server", status)
+    wires.nova.on("POST", ACTION, after=lambda: fault)
+
+    result = drained.run(cloud="minicloud", retries=0)
+
+    assert outcomes(result) == {"server": "moved"}, result["msg"]
+    drained.have_moved(server)
+    assert len(servers.migrations(drained.world.cloud, server)) == 1
+
+
+@pytest.mark.long
+def test_two_drains_at_once_move_each_server_once(drained: Drained, wires: Wires) -> None:
+    """The second run has a folder of its own, as on another machine."""
+    hosted = [drained.boot(f"server-{number}", status) for number, status in enumerate(STATES)]
+    second: list[subprocess.Popen[str]] = []
+
+    def start_other() -> None:
+        arguments = {**drained.arguments, "output_dir": str(drained.ansible.folder / "other")}
+        other = {**arguments, "lock_timeout": 1}
+        second.append(
+            drained.ansible.started(
+                "host_drain", wrapper=("env", f"TMPDIR={drained.ansible.folder}"), **other
+            )
+        )
+
+    wires.nova.on("GET", "/servers/detail", before=start_other)
+    first = drained.run(cloud="minicloud")
+    told(second[0])
+    wires.nova.clear()
+
+    rest = drained.run(cloud="minicloud")
+    third = drained.ansible.module(
+        "host_drain", **{**drained.arguments, "output_dir": str(drained.ansible.folder / "other")}
+    )
+    assert rest["remaining"] == [] and third["empty"], (first["msg"], rest["msg"], third["msg"])
+    drained.have_moved(*hosted)
+    for server in hosted:
+        assert len(servers.migrations(drained.world.cloud, server)) == 1
+
+
+@pytest.mark.long
+def test_a_server_that_comes_to_the_host_meanwhile_moves_too(
+    drained: Drained, wires: Wires
+) -> None:
+    drained.boot("early")
+    cloud = drained.world.cloud
+    late: list[str] = []
+
+    def boot_late() -> None:
+        # The scheduler has selected the host before it was disabled.
+        servers.update_service(cloud, drained.host, {"status": "enabled"})
+        late.append(drained.boot("late"))
+        servers.update_service(cloud, drained.host, {"status": "disabled"})
+
+    wires.nova.on("POST", ACTION, before=boot_late)
+
+    result = drained.run(cloud="minicloud")
+
+    assert outcomes(result) == {"early": "moved", "late": "moved"} and result["empty"]
+    drained.have_moved(*late)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_a_failed_move_is_reported_in_the_words_of_nova(
+    drained: Drained, wires: Wires, status: str
+) -> None:
+    """All other hosts are disabled between the plan and the request."""
+    world = drained.world
+    server = drained.boot("server", status)
+    others = [host for host in world.cloud.compute_services() if host != drained.host]
+
+    def set_others(status: str) -> None:
+        for host in others:
+            servers.update_service(world.cloud, host, {"status": status})
+
+    wires.nova.on("POST", ACTION, before=lambda: set_others("disabled"))
+    try:
+        result = drained.run(cloud="minicloud", retries=0)
+    finally:
+        set_others("enabled")
+
+    assert result["failed"] and outcomes(result) == {"server": "failed"}
+    assert "No valid host" in by_name(result)["server"]["reason"]
+    assert drained.find_host(server) == drained.host
+    assert servers.get(world.cloud, server)["status"] == status
+    assert outcomes(drained.run(cloud="minicloud")) == {"server": "moved"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(CLOUDS))
+def test_what_the_check_says_is_what_happens(drained: Drained, seed: int) -> None:
+    """Servers of random sizes and states: each moves as predicted, or the difference is named."""
+    chance = random.Random(seed)
+    flavors = ["m1.tiny", "m1.small", "m1.medium", require_trait(drained)]
+    names = [f"server-{number}" for number in range(chance.randint(2, 5))]
+    hosted: dict[str, str] = {}
+    for name in names:
+        hosted[name] = drained.boot(name, chance.choice(list(STATES)), chance.choice(flavors))
+    disturb(drained, chance, list(hosted.values()))
+    predicted = drained.check()
+
+    result = drained.run(parallel=chance.randint(1, 3))
+
+    assert compare(predicted, result) == [], json.dumps([seed, predicted, result], indent=1)
+    for name, server in hosted.items():
+        stays = predicted[name]["how"] == "stays"
+        assert (drained.find_host(server) == drained.host) == stays, (seed, name)
+
+
+def disturb(drained: Drained, chance: random.Random, hosted: Sequence[str]) -> None:
+    """Let some servers have something that matters to a move."""
+    world = drained.world
+    for server in hosted:
+        what = chance.choice(["nothing", "nothing", "lock", "suspend"])
+        status = drained.statuses[server]
+        if what == "lock":
+            servers.act(world.cloud, server, "lock", {})
+        elif what == "suspend" and status == "ACTIVE":
+            servers.act(world.cloud, server, "suspend")
+            servers.settle(world.cloud, server, drained.host, "SUSPENDED")
+
+
+def compare(predicted: dict[str, t.Any], result: dict[str, t.Any]) -> list[str]:
+    """Return what happened in another way than predicted."""
+    differences = []
+    for name, outcome in by_name(result).items():
+        entry = predicted[name]
+        if entry["how"] == "stays" and outcome["outcome"] != "left":
+            differences.append(f"{name} should stay, and is {outcome['outcome']}")
+        elif entry["how"] != "stays":
+            moved = outcome["outcome"] == "moved" and outcome["how"] == entry["how"]
+            if not moved or outcome["to"] not in entry["hosts"]:
+                differences.append(f"{name} should move {entry['how']}: {outcome}")
+    return differences

@@ -1,0 +1,146 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How each server would leave its host."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    COLD,
+    EVACUATION,
+    LIVE,
+    STAYS,
+    DrainSettings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
+    SOURCE,
+    TINY,
+    build_migration,
+    build_server,
+)
+
+PLAIN = DrainSettings()
+FENCED = DrainSettings(fenced=True)
+COLD_ACTIVE = DrainSettings(cold_active=True)
+
+
+def specs(**extra_specs: str) -> t.Any:
+    names = {name.replace("__", ":"): value for name, value in extra_specs.items()}
+    return {"flavor": d.replace(TINY, extra_specs=names)}
+
+
+PCI = specs(pci_passthrough__alias="gpu:1")
+ACCELERATOR = specs(accel__device_profile="fpga")
+
+CASES: dict[str, tuple[dict[str, t.Any], bool, DrainSettings, str, str]] = {
+    "active": ({}, True, PLAIN, LIVE, "it is ACTIVE"),
+    "paused": ({"status": "PAUSED"}, True, PLAIN, LIVE, "it is PAUSED"),
+    "shut off": ({"status": "SHUTOFF"}, True, PLAIN, COLD, "it is shut off"),
+    "locked": ({"locked": True}, True, PLAIN, LIVE, "it is ACTIVE"),
+    "with a PCI device": (PCI, True, PLAIN, STAYS, "it has a PCI device"),
+    "with a PCI device, cold": (PCI, True, COLD_ACTIVE, COLD, "it has a PCI device"),
+    "paused, with a PCI device": (
+        {**PCI, "status": "PAUSED"},
+        True,
+        COLD_ACTIVE,
+        STAYS,
+        "cannot move live",
+    ),
+    "shut off, with a PCI device": ({**PCI, "status": "SHUTOFF"}, True, PLAIN, COLD, "shut off"),
+    "with an accelerator": (ACCELERATOR, True, COLD_ACTIVE, STAYS, "Nova migrates no such server"),
+    "with a vGPU": (specs(resources__VGPU="1"), True, PLAIN, STAYS, "it has a vGPU"),
+    "with encrypted memory": (
+        {"image_properties": {"hw_mem_encryption": "true"}},
+        True,
+        PLAIN,
+        STAYS,
+        "its memory is encrypted",
+    ),
+    "suspended": ({"status": "SUSPENDED"}, True, PLAIN, STAYS, "it is SUSPENDED"),
+    "in a rescue": ({"status": "RESCUE"}, True, PLAIN, STAYS, "it is RESCUE"),
+    "shelved": ({"status": "SHELVED"}, True, PLAIN, STAYS, "it is SHELVED"),
+    "with a resize to confirm": ({"status": "VERIFY_RESIZE"}, True, PLAIN, STAYS, "VERIFY_RESIZE"),
+    "in ERROR": ({"status": "ERROR"}, True, PLAIN, STAYS, "it is ERROR"),
+    "deleted": ({"status": "DELETED"}, True, PLAIN, STAYS, "it is DELETED"),
+    "in a dead cell": ({"status": "UNKNOWN"}, True, PLAIN, STAYS, "it is UNKNOWN"),
+    "of a status of tomorrow": ({"status": "DREAMING"}, True, PLAIN, STAYS, "it is DREAMING"),
+    "without a status": ({"status": ""}, True, PLAIN, STAYS, "no status that Nova shows"),
+    "with a task": ({"task_state": "deleting"}, True, PLAIN, STAYS, "its task is deleting"),
+    "with a task that is not shown": ({"task_known": False}, True, PLAIN, STAYS, "show its task"),
+    "on another host": ({"host": "compute-2"}, True, PLAIN, STAYS, "it is on compute-2"),
+    "on a host that is not shown": ({"host_known": False}, True, PLAIN, STAYS, "it is on"),
+    "without a host": ({"host": None}, True, PLAIN, STAYS, "no host that Nova shows"),
+    "of a dead host": ({}, False, PLAIN, STAYS, "nobody has confirmed"),
+    "of a fenced host": ({}, False, FENCED, EVACUATION, "down and fenced"),
+    "shut off, of a fenced host": ({"status": "SHUTOFF"}, False, FENCED, EVACUATION, "fenced"),
+    "paused, of a fenced host": ({"status": "PAUSED"}, False, FENCED, STAYS, "it is PAUSED"),
+    "in ERROR, of a fenced host": ({"status": "ERROR"}, False, FENCED, STAYS, "it is ERROR"),
+    "with a task, of a fenced host": (
+        {"task_state": "powering-off"},
+        False,
+        FENCED,
+        STAYS,
+        "its task",
+    ),
+    "of a host that is up, with the word of fencing": ({}, True, FENCED, LIVE, "it is ACTIVE"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_way_of_a_server(name: str) -> None:
+    fields, is_up, settings, how, reason = CASES[name]
+
+    way = decide_way(build_server(**fields), SOURCE, is_up, settings)
+
+    assert way.how == how
+    assert reason in way.reason
+    assert bool(way.advice) == (how == STAYS)
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "finished", "accepted", "brand-new"])
+def test_a_server_in_a_migration_of_somebody_else_stays(status: str) -> None:
+    way = decide_way(build_server(), SOURCE, True, PLAIN, [build_migration(1, status)])
+
+    assert way.how == STAYS
+    assert status in way.reason
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"locked": True}, "it is locked"),
+        ({"volumes": ("v1", "v2")}, "2 volumes attached"),
+        (specs(hw__cpu_policy="dedicated"), "its CPUs are pinned"),
+        (specs(hw__numa_nodes="2"), "it has a NUMA topology"),
+        ({}, "its disk is copied"),
+    ],
+)
+def test_warnings_about_a_server(fields: dict[str, t.Any], words: str) -> None:
+    warnings = decide_way(build_server(**fields), SOURCE, True, PLAIN).warnings
+
+    assert [warning for warning in warnings if words in warning]
+
+
+def test_a_port_that_is_a_device_is_a_warning() -> None:
+    ports = [Port("p1", "direct", False), Port("p2", "normal", False), Port("p3", None, None)]
+
+    warnings = decide_way(build_server(), SOURCE, True, PLAIN, ports=ports).warnings
+
+    assert "it has ports that are devices of the host (direct)" in warnings
+
+
+def test_a_server_on_a_volume_loses_nothing() -> None:
+    server = build_server(image=None, volumes=("root",))
+
+    live = decide_way(server, SOURCE, True, PLAIN).warnings
+    evacuated = decide_way(server, SOURCE, False, FENCED).warnings
+
+    assert not [warning for warning in (*live, *evacuated) if "its disk" in warning]

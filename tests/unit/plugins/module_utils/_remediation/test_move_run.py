@@ -1,0 +1,450 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whatever happens while servers move, none is lost, stopped, or confirmed for somebody else."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    FAILED,
+    GONE,
+    LEFT,
+    MOVED,
+    SKIPPED,
+    UNDER_WAY,
+    DrainSettings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    read_journal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+    DRAIN,
+    MoveJournal,
+    find_move_journals,
+    read_history,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_run import (
+    MoveRun,
+    RunLimits,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.server_move import (
+    Mover,
+    MoveTask,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
+    MovingNova,
+    lose,
+)
+
+SOURCE = "compute-1"
+ACTION = "/action$"
+
+
+class Drain:
+    """Runs of one folder, on a clock that only sleep moves."""
+
+    def __init__(self, nova: MovingNova, folder: Path) -> None:
+        self.nova = nova
+        self.folder = folder
+        self.now = 0.0
+        self._runs = 0
+
+    def run(
+        self,
+        *servers: str,
+        parallel: int = 2,
+        retries: int = 1,
+        max_failures: int = 5,
+        settings: DrainSettings | None = None,
+        stopped: t.Callable[[], str] = lambda: "",
+    ) -> dict[str, str]:
+        """Drain the servers that are on the host, or these, and return the outcomes by name."""
+        nova, session = self.nova, self.nova.session()
+        endpoint = session.compute.endpoint
+        history = read_history(find_move_journals(str(self.folder)), endpoint, SOURCE)
+        journal = MoveJournal(str(self.folder), endpoint, SOURCE)
+        # Two runs of one process in one second.
+        self._runs += 1
+        journal.path = journal.path.replace(".jsonl", f"-{self._runs:03}.jsonl")
+        mover = Mover(session, journal, settings or DrainSettings(), DRAIN)
+        limits = RunLimits(parallel, retries, max_failures, timeout=600)
+        begun = history.list_attempts(DRAIN)
+        chosen = list(servers) or [uuid for uuid in nova.servers if nova.host(uuid) == SOURCE]
+        tasks = []
+        for uuid in chosen:
+            if uuid not in {attempt.server for attempt in begun}:
+                tasks.append(MoveTask(uuid, uuid.removeprefix("uuid-of-"), SOURCE))
+        self.outcomes = MoveRun(mover, limits, stopped, self.sleep, lambda: self.now).run(
+            tasks, begun
+        )
+        return {entry["name"]: entry["outcome"] for entry in self.outcomes}
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def reason(self, name: str) -> str:
+        return next(entry["reason"] for entry in self.outcomes if entry["name"] == name)
+
+    def records(self) -> list[t.Mapping[str, t.Any]]:
+        found: list[t.Mapping[str, t.Any]] = []
+        for path in find_move_journals(str(self.folder)):
+            found += read_journal(path)[0]
+        return found
+
+
+@pytest.fixture
+def nova() -> MovingNova:
+    return MovingNova()
+
+
+@pytest.fixture
+def drain(nova: MovingNova, tmp_path: Path) -> Drain:
+    return Drain(nova, tmp_path)
+
+
+def test_servers_move_and_keep_their_status(nova: MovingNova, drain: Drain) -> None:
+    statuses = {"web": "ACTIVE", "idle": "PAUSED", "old": "SHUTOFF"}
+    for name, status in statuses.items():
+        nova.boot(name, status)
+
+    assert drain.run() == dict.fromkeys(statuses, MOVED)
+    for name, status in statuses.items():
+        assert nova.status(f"uuid-of-{name}") == status
+        assert nova.host(f"uuid-of-{name}") == "compute-2"
+    assert sorted(nova.writes) == [
+        ("uuid-of-idle", "os-migrateLive"),
+        ("uuid-of-old", "confirmResize"),
+        ("uuid-of-old", "migrate"),
+        ("uuid-of-web", "os-migrateLive"),
+    ]
+
+
+def test_no_request_names_a_host_or_forces(nova: MovingNova, drain: Drain) -> None:
+    sent: list[t.Any] = []
+    real = nova.request
+
+    def keep(url: str, method: str, **options: t.Any) -> t.Any:
+        if method != "GET":
+            sent.append(options["json"])
+        return real(url, method, **options)
+
+    nova.request = keep  # type: ignore[method-assign]
+    nova.boot("web")
+    nova.boot("old", "SHUTOFF")
+    drain.run()
+
+    assert {"os-migrateLive": {"host": None, "block_migration": "auto"}} in sent
+    assert {"migrate": None} in sent
+    assert "force" not in str(sent)
+
+
+def test_the_journal_is_written_before_the_request(nova: MovingNova, drain: Drain) -> None:
+    server = nova.boot("web")
+    seen: list[t.Any] = []
+    nova.on("POST", ACTION, before=lambda: seen.extend(drain.records()))
+    drain.run()
+
+    (record,) = seen
+    assert (record["event"], record["server"], record["source"]) == ("before", server, SOURCE)
+    assert [entry["event"] for entry in drain.records()] == ["before", "after", "after"]
+    (path,) = find_move_journals(str(drain.folder))
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+
+
+def set_task(nova: MovingNova, server: str, task: str) -> None:
+    nova.servers[server]["OS-EXT-STS:task_state"] = task
+
+
+HAPPENINGS: dict[str, tuple[t.Callable[[MovingNova, str], None], str]] = {
+    "is deleted": (MovingNova.delete, GONE),
+    "is resized by its user": (MovingNova.resize_as_user, GONE),
+    "is being deleted": (lambda nova, server: set_task(nova, server, "deleting"), LEFT),
+    "is being rebuilt": (lambda nova, server: set_task(nova, server, "rebuilding"), LEFT),
+    "is suspended": (lambda nova, server: nova.servers[server].update(status="SUSPENDED"), LEFT),
+    "is in ERROR": (lambda nova, server: nova.servers[server].update(status="ERROR"), LEFT),
+    "is on another host": (
+        lambda nova, server: nova.servers[server].update({"OS-EXT-SRV-ATTR:host": "compute-3"}),
+        GONE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HAPPENINGS)
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_a_server_that_changes_before_the_request(
+    nova: MovingNova, drain: Drain, name: str, status: str
+) -> None:
+    happens, outcome = HAPPENINGS[name]
+    server = nova.boot("web", status)
+    other = nova.boot("other")
+    # The look right before the request is not the last word: Nova refuses what came later.
+    nova.on("GET", f"^/servers/{server}$", before=lambda: happens(nova, server))
+
+    assert drain.run() == {"web": outcome, "other": MOVED}
+    assert (server, "confirmResize") not in nova.writes
+    assert [uuid for uuid, _action in nova.writes] == [other]
+
+
+@pytest.mark.parametrize("name", ["is deleted", "is resized by its user", "is being rebuilt"])
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_a_server_that_changes_as_the_request_is_sent(
+    nova: MovingNova, drain: Drain, name: str, status: str
+) -> None:
+    happens, outcome = HAPPENINGS[name]
+    server = nova.boot("web", status)
+    nova.on("POST", f"^/servers/{server}{ACTION}", before=lambda: happens(nova, server))
+
+    assert drain.run() == {"web": outcome}
+    assert "Nova answered 4" in drain.reason("web")
+    assert (server, "confirmResize") not in nova.writes
+
+
+def test_a_server_that_is_deleted_while_it_moves(nova: MovingNova, drain: Drain) -> None:
+    server = nova.boot("web")
+    nova.on("GET", f"^/servers/{server}$", 2, before=lambda: nova.delete(server))
+
+    assert drain.run() == {"web": GONE}
+
+
+def test_a_resize_that_a_user_begins_right_after_the_move_is_not_confirmed(
+    nova: MovingNova, drain: Drain
+) -> None:
+    server = nova.boot("old", "SHUTOFF")
+
+    def confirm_and_resize() -> None:
+        nova.finish(server)
+        nova.confirm_as_user(server)
+        nova.resize_as_user(server)
+
+    nova.on("GET", "^/os-migrations$", 2, before=confirm_and_resize)
+
+    assert drain.run() == {"old": LEFT}
+    assert nova.status(server) == "VERIFY_RESIZE"
+    assert (server, "confirmResize") not in nova.writes
+
+
+def test_a_move_that_ends_on_the_same_host_is_tried_again(nova: MovingNova, drain: Drain) -> None:
+    server = nova.boot("web")
+    nova.destination = SOURCE
+
+    assert drain.run(retries=2) == {"web": FAILED}
+    assert nova.writes == [(server, "os-migrateLive")] * 3
+    assert f"still on {SOURCE}" in drain.reason("web")
+
+
+def test_a_failed_move_does_not_keep_the_others(nova: MovingNova, drain: Drain) -> None:
+    for name in ("a", "b", "c"):
+        nova.boot(name)
+    nova.fails = {"a"}
+
+    assert drain.run(parallel=1) == {"a": FAILED, "b": MOVED, "c": MOVED}
+
+
+def test_too_many_failures_end_the_run(nova: MovingNova, drain: Drain) -> None:
+    names = {"a", "b", "c", "d"}
+    for name in sorted(names):
+        nova.boot(name)
+    nova.fails = names
+
+    outcomes = drain.run(parallel=1, retries=0, max_failures=2)
+    assert outcomes == {"a": FAILED, "b": FAILED, "c": SKIPPED, "d": SKIPPED}
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_an_answer_that_is_lost_is_no_second_request(
+    nova: MovingNova, drain: Drain, status: str
+) -> None:
+    server = nova.boot("web", status)
+    nova.on("POST", ACTION, after=lose)
+
+    assert drain.run() == {"web": MOVED}
+    assert nova.status(server) == status
+    assert len({action for _uuid, action in nova.writes}) == len(nova.writes)
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_a_request_that_a_proxy_repeats_is_accepted(
+    nova: MovingNova, drain: Drain, status: str
+) -> None:
+    server = nova.boot("web", status)
+    # The first copy is accepted, and only the answer to the second one comes back.
+    nova.on("POST", ACTION, before=nova.repeat_next)
+
+    assert drain.run() == {"web": MOVED}
+    assert nova.status(server) == status
+
+
+def test_a_request_that_is_lost_is_sent_again(nova: MovingNova, drain: Drain) -> None:
+    server = nova.boot("web")
+    nova.on("POST", ACTION, before=lose)
+
+    assert drain.run() == {"web": MOVED}
+    assert nova.host(server) != SOURCE
+    assert nova.writes == [(server, "os-migrateLive")]
+
+
+def test_a_confirmation_that_is_lost_is_sent_again(nova: MovingNova, drain: Drain) -> None:
+    server = nova.boot("old", "SHUTOFF")
+    nova.on("POST", ACTION, before=lose, body="confirmResize")
+
+    assert drain.run() == {"old": MOVED}
+    assert nova.status(server) == "SHUTOFF"
+
+
+def test_a_confirmation_that_never_arrives_is_left_to_the_next_run(
+    nova: MovingNova, drain: Drain
+) -> None:
+    server = nova.boot("old", "SHUTOFF")
+    nova.on("POST", ACTION, 0, before=lose, body="confirmResize")
+    assert drain.run() == {"old": FAILED}
+
+    nova._hooks.clear()
+    assert drain.run() == {"old": MOVED}
+    assert nova.status(server) == "SHUTOFF"
+
+
+def test_nova_that_does_not_answer_for_a_while_is_waited_for(
+    nova: MovingNova, drain: Drain
+) -> None:
+    server = nova.boot("web")
+    for nth in (2, 3, 4):
+        nova.on("GET", f"^/servers/{server}$", nth, before=lose)
+
+    assert drain.run() == {"web": MOVED}
+
+
+def test_a_move_that_does_not_end_is_not_waited_for_forever(nova: MovingNova, drain: Drain) -> None:
+    server = nova.boot("web")
+    nova.on("POST", ACTION, after=lambda: nova._steps.pop(server, None) and None)
+
+    assert drain.run() == {"web": UNDER_WAY}
+    assert "its task moving to end" in drain.reason("web")
+    assert drain.now < 700
+
+
+def test_two_drains_at_once_move_each_server_once(
+    nova: MovingNova, drain: Drain, tmp_path: Path
+) -> None:
+    servers = [nova.boot(name, status) for name, status in (("a", "ACTIVE"), ("b", "SHUTOFF"))]
+    other = Drain(nova, tmp_path / "other")
+    found: dict[str, str] = {}
+    # The second run takes place as the first one looks at its first server.
+    first_look = f"^/servers/{servers[0]}$"
+    nova.on("GET", first_look, before=lambda: found.update(other.run(*servers)))
+
+    mine = drain.run(*servers, parallel=1)
+
+    assert found == {"a": MOVED, "b": MOVED}
+    assert mine == {"a": GONE, "b": GONE}
+    assert [nova.host(server) for server in servers] == ["compute-2", "compute-2"]
+    assert nova.status(servers[1]) == "SHUTOFF"
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+def test_of_two_requests_at_once_nova_refuses_one(
+    nova: MovingNova, drain: Drain, tmp_path: Path, status: str
+) -> None:
+    server = nova.boot("web", status)
+    other = Drain(nova, tmp_path / "other")
+    reasons = iter(["", ""])
+
+    def send_first() -> None:
+        # It is stopped once it has sent its request.
+        other.run(server, stopped=lambda: next(reasons, "Stopped."))
+
+    nova.on("POST", ACTION, before=send_first)
+
+    assert drain.run(server) == {"web": LEFT}
+    assert other.run(server) == {"web": MOVED}
+    assert nova.host(server) == "compute-2"
+    assert nova.status(server) == status
+
+
+def test_a_stopped_run_leaves_nova_to_end_its_moves(nova: MovingNova, drain: Drain) -> None:
+    for name in ("a", "b", "c"):
+        nova.boot(name, "SHUTOFF")
+    reasons = iter(["", "", ""])
+
+    outcomes = drain.run(stopped=lambda: next(reasons, "Stopped."))
+
+    assert sorted(outcomes.values()) == [SKIPPED, UNDER_WAY, UNDER_WAY]
+    assert drain.run() == dict.fromkeys("abc", MOVED)
+    assert {nova.status(f"uuid-of-{name}") for name in "abc"} == {"SHUTOFF"}
+
+
+class Killed(BaseException):
+    """The end of a process, which nothing can catch."""
+
+
+def test_a_run_that_is_killed_at_any_request_is_continued(tmp_path: Path) -> None:
+    """Kill a run before and after each of its requests, and start it again."""
+    statuses = {"web": "ACTIVE", "idle": "PAUSED", "old": "SHUTOFF"}
+    undisturbed = MovingNova()
+    for name, status in statuses.items():
+        undisturbed.boot(name, status)
+    Drain(undisturbed, tmp_path / "undisturbed").run()
+
+    for number in range(1, len(undisturbed.requests) + 1):
+        for when in ("before", "after"):
+            nova = MovingNova()
+            for name, status in statuses.items():
+                nova.boot(name, status)
+            parked = nova.boot("parked", "SHUTOFF")
+            nova.resize_as_user(parked)
+            nova.servers[parked]["OS-EXT-SRV-ATTR:host"] = "compute-3"
+            drain = Drain(nova, tmp_path / f"{number}-{when}")
+            kill_at(nova, number, when)
+            with pytest.raises(Killed):
+                drain.run()
+            nova._hooks.clear()
+            drain.run()
+
+            moved = {name: nova.status(f"uuid-of-{name}") for name in statuses}
+            assert moved == statuses, (number, when)
+            assert all(nova.host(f"uuid-of-{name}") != SOURCE for name in statuses), (number, when)
+            assert nova.status(parked) == "VERIFY_RESIZE"
+            # Nothing twice.
+            moves = [entry for entry in nova.writes if entry[1] != "confirmResize"]
+            assert len(moves) == len(set(moves)) == 3, (number, when)
+
+
+def kill_at(nova: MovingNova, number: int, when: str) -> None:
+    seen = {"before": 0, "after": 0}
+
+    def count(point: str) -> t.Callable[[], None]:
+        def run() -> None:
+            seen[point] += 1
+            if point == when and seen[point] == number:
+                raise Killed
+
+        return run
+
+    for method in ("GET", "POST"):
+        nova.on(method, "", 0, before=count("before"), after=count("after"))
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize("is_forced", [False, True])
+@pytest.mark.parametrize("is_fenced", [False, True])
+def test_only_a_fenced_host_that_is_down_is_evacuated(
+    nova: MovingNova, drain: Drain, is_down: bool, is_forced: bool, is_fenced: bool
+) -> None:
+    server = nova.boot("web")
+    nova.services[SOURCE]["state"] = "down" if is_down or is_forced else "up"
+    nova.services[SOURCE]["forced_down"] = is_forced
+
+    outcomes = drain.run(settings=DrainSettings(fenced=is_fenced))
+
+    evacuated = (server, "evacuate") in nova.writes
+    assert evacuated == (is_forced and is_fenced)
+    if is_down or is_forced:
+        assert outcomes == {"web": MOVED if evacuated else LEFT}
+        assert len(nova.writes) == int(evacuated)
+    else:
+        assert nova.writes == [(server, "os-migrateLive")]

@@ -1,0 +1,353 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A Nova that moves servers, behind the adapter of a session.
+
+The code under test sends its own requests to it. A hook runs before or after a request, and can
+raise, which loses the request or its answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import re
+import types
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+
+HOSTS = ("compute-1", "compute-2", "compute-3")
+ADMIN = "admin"
+FLAVOR = {
+    "original_name": "m1.tiny",
+    "vcpus": 1,
+    "ram": 512,
+    "disk": 1,
+    "ephemeral": 0,
+    "swap": 0,
+    "extra_specs": {},
+}
+
+# How often Nova is asked for a server before its move goes on by a step.
+_LOOKS = 2
+
+
+@d.dataclass
+class Hook:
+    """Runs for the `nth` request that matches; 0 stands for each of them."""
+
+    method: str
+    path: re.Pattern[str]
+    nth: int
+    before: t.Callable[[], None] | None
+    after: t.Callable[[], None] | None
+    body: str
+    seen: int = 0
+
+
+class Refused(Exception):
+    """Nova refuses a request."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class MovingNova:
+    """Servers, migrations and actions, as Nova's API shows them."""
+
+    def __init__(self) -> None:
+        self.servers: dict[str, dict[str, t.Any]] = {}
+        self.migrations: list[dict[str, t.Any]] = []
+        self.actions: dict[str, list[dict[str, t.Any]]] = {}
+        self.services = {
+            host: {
+                "id": f"id-of-{host}",
+                "binary": "nova-compute",
+                "host": host,
+                "status": "enabled",
+                "state": "up",
+                "zone": "nova",
+                "forced_down": False,
+            }
+            for host in HOSTS
+        }
+        # All requests, and those of them that change something.
+        self.requests: list[str] = []
+        self.writes: list[tuple[str, str]] = []
+        self.user = ADMIN
+        # Where the next moves go; otherwise to the host after the present one.
+        self.destination: str | None = None
+        self.fails: set[str] = set()
+        self._hooks: list[Hook] = []
+        self._steps: dict[str, list[t.Callable[[], None]]] = {}
+        self._looks: dict[str, int] = {}
+        self._second = 0
+        self._repeats = False
+        self._lost_ids = False
+
+    # For the tests
+
+    def boot(self, name: str, status: str = "ACTIVE", host: str = "compute-1") -> str:
+        uuid = f"uuid-of-{name}"
+        self.servers[uuid] = {
+            "id": uuid,
+            "name": name,
+            "status": status,
+            "tenant_id": "project",
+            "user_id": "user",
+            "OS-EXT-SRV-ATTR:host": host,
+            "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
+            "OS-EXT-STS:task_state": None,
+            "image": {"id": "image"},
+            "flavor": FLAVOR,
+        }
+        self.actions[uuid] = []
+        return uuid
+
+    def host(self, uuid: str) -> str:
+        return str(self.servers[uuid]["OS-EXT-SRV-ATTR:host"])
+
+    def status(self, uuid: str) -> str:
+        return str(self.servers[uuid]["status"])
+
+    def on(
+        self,
+        method: str,
+        path: str,
+        nth: int = 1,
+        before: t.Callable[[], None] | None = None,
+        after: t.Callable[[], None] | None = None,
+        body: str = "",
+    ) -> None:
+        self._hooks.append(Hook(method, re.compile(path), nth, before, after, body))
+
+    def session(self) -> t.Any:
+        """Return a session whose Nova this is."""
+        return types.SimpleNamespace(
+            compute=Api("Nova", self, (2, 53)), network=None, user=ADMIN, placement=None
+        )
+
+    def delete(self, uuid: str) -> None:
+        del self.servers[uuid]
+        self._steps.pop(uuid, None)
+
+    def resize_as_user(self, uuid: str) -> None:
+        """Have the user of a server resize it, and leave it unconfirmed."""
+        self._act(uuid, "resize", None, "somebody")
+        self.finish(uuid)
+
+    def confirm_as_user(self, uuid: str) -> None:
+        self._act(uuid, "confirmResize", None, "somebody")
+        self.finish(uuid)
+
+    def repeat_next(self) -> None:
+        """Have a proxy send the next request twice, and lose the headers of Nova."""
+        self._repeats = True
+        self._lost_ids = True
+
+    def finish(self, uuid: str) -> None:
+        """Let Nova end what it is doing with a server."""
+        for step in self._steps.pop(uuid, []):
+            step()
+
+    # The adapter
+
+    def get_endpoint(self) -> str:
+        return "http://nova"
+
+    def get_endpoint_data(self) -> t.Any:
+        return types.SimpleNamespace(max_microversion=(2, 96))
+
+    def request(self, url: str, method: str, **options: t.Any) -> t.Any:
+        path = url.removeprefix("http://nova")
+        body = options.get("json")
+        matching = []
+        for hook in self._hooks:
+            if hook.method != method or not hook.path.search(path):
+                continue
+            if hook.body and hook.body not in json.dumps(body):
+                continue
+            hook.seen += 1
+            if hook.nth in (0, hook.seen):
+                matching.append(hook)
+        self.requests.append(f"{method} {path}")
+        for hook in matching:
+            if hook.before:
+                hook.before()
+        status, answer, headers = self._answer(method, path, options.get("params") or {}, body)
+        for hook in matching:
+            if hook.after:
+                hook.after()
+        date = f"Fri, 20 Nov 2026 03:{self._second // 60:02}:{self._second % 60:02} GMT"
+        return types.SimpleNamespace(
+            status_code=status,
+            headers={"Date": date, **headers},
+            content=b"x" if answer is not None else b"",
+            json=lambda: json.loads(json.dumps(answer)),
+        )
+
+    def _answer(
+        self, method: str, path: str, params: t.Mapping[str, str], body: t.Any
+    ) -> tuple[int, t.Any, dict[str, str]]:
+        self._second += 1
+        try:
+            if method == "GET":
+                return 200, self._read(path, params), {}
+            uuid = path.split("/")[2]
+            (action, arguments), *_rest = body.items()
+            self.writes.append((uuid, action))
+            request_id = self._act(uuid, action, arguments, self.user)
+            if self._repeats:
+                self._repeats = False
+                raise Refused(409, "it is in task_state moving")
+            return 202, None, {"x-openstack-request-id": request_id}
+        except Refused as refusal:
+            key = "itemNotFound" if refusal.status == 404 else "conflictingRequest"
+            headers = {"x-openstack-request-id": f"req-{len(self.requests)}-refused"}
+            if self._lost_ids:
+                headers = {}
+            return refusal.status, {key: {"message": str(refusal)}}, headers
+
+    def _read(self, path: str, params: t.Mapping[str, str]) -> t.Any:
+        parts = path.strip("/").split("/")
+        if parts == ["os-services"]:
+            return {"services": list(self.services.values())}
+        if parts == ["os-migrations"]:
+            rows = [row for row in self.migrations if self._is_asked_for(row, params)]
+            return {"migrations": rows if "marker" not in params else []}
+        if parts == ["servers", "detail"]:
+            on_host = [
+                row
+                for row in self.servers.values()
+                if row["OS-EXT-SRV-ATTR:host"] == params["host"]
+            ]
+            return {"servers": on_host}
+        uuid = parts[1]
+        if parts[2:] == ["os-instance-actions"]:
+            return {"instanceActions": self.actions[uuid]}
+        if parts[2:3] == ["os-instance-actions"]:
+            return {"instanceAction": {"events": []}}
+        self._look(uuid)
+        if uuid not in self.servers:
+            raise Refused(404, f"Instance {uuid} could not be found.")
+        return {"server": self.servers[uuid]}
+
+    def _is_asked_for(self, row: t.Mapping[str, t.Any], params: t.Mapping[str, str]) -> bool:
+        if "instance_uuid" in params:
+            return bool(row["instance_uuid"] == params["instance_uuid"])
+        return params["host"] in (row["source_compute"], row["dest_compute"])
+
+    def _look(self, uuid: str) -> None:
+        """Let a move go on by a step after some looks at its server."""
+        self._looks[uuid] = self._looks.get(uuid, 0) + 1
+        if self._looks[uuid] % _LOOKS == 0 and self._steps.get(uuid):
+            self._steps[uuid].pop(0)()
+
+    # What Nova does
+
+    def _act(self, uuid: str, action: str, arguments: t.Any, user: str) -> str:
+        if uuid not in self.servers:
+            raise Refused(404, f"Instance {uuid} could not be found.")
+        server = self.servers[uuid]
+        if server["OS-EXT-STS:task_state"] is not None:
+            raise Refused(409, f"it is in task_state {server['OS-EXT-STS:task_state']}")
+        request_id = f"req-{len(self.requests)}-{len(self.migrations)}-{action}"
+        names = {"os-migrateLive": "live-migration", "confirmResize": "confirmResize"}
+        self.actions[uuid].insert(
+            0,
+            {
+                "action": names.get(action, action),
+                "request_id": request_id,
+                "user_id": user,
+                "start_time": (
+                    f"2026-11-20T03:{self._second // 60:02}:{self._second % 60:02}.500000"
+                ),
+                "message": None,
+            },
+        )
+        if action == "confirmResize":
+            self._confirm(server)
+        else:
+            self._move(server, action, arguments)
+        return request_id
+
+    def _move(self, server: dict[str, t.Any], action: str, arguments: t.Any) -> None:
+        allowed = {
+            "os-migrateLive": ("ACTIVE", "PAUSED"),
+            "migrate": ("ACTIVE", "SHUTOFF"),
+            "resize": ("ACTIVE", "SHUTOFF"),
+            "evacuate": ("ACTIVE", "SHUTOFF"),
+        }
+        if server["status"] not in allowed[action]:
+            raise Refused(409, f"it is {server['status']}")
+        types_ = {
+            "os-migrateLive": "live-migration",
+            "migrate": "migration",
+            "resize": "resize",
+            "evacuate": "evacuation",
+        }
+        source = server["OS-EXT-SRV-ATTR:host"]
+        target = (arguments or {}).get("host") or self.destination
+        target = target or HOSTS[(HOSTS.index(source) + 1) % len(HOSTS)]
+        row = {
+            "uuid": f"migration-{len(self.migrations)}",
+            "instance_uuid": server["id"],
+            "migration_type": types_[action],
+            "status": "running",
+            "source_compute": source,
+            "source_node": source,
+            "dest_compute": target,
+            "dest_node": target,
+            "created_at": None,
+            "updated_at": None,
+        }
+        server["OS-EXT-STS:task_state"] = "moving"
+        before = server["status"]
+
+        def record() -> None:
+            # Conductor makes the record a while after the API has accepted the request.
+            self.migrations.insert(0, row)
+
+        def end() -> None:
+            server["OS-EXT-STS:task_state"] = None
+            if server["name"] in self.fails:
+                row["status"] = "error"
+                return
+            server["OS-EXT-SRV-ATTR:host"] = target
+            if row["migration_type"] in ("migration", "resize"):
+                row["status"] = "finished"
+                server["before"] = before
+                server["status"] = "VERIFY_RESIZE"
+            elif row["migration_type"] == "evacuation":
+                row["status"] = "done"
+            else:
+                row["status"] = "completed"
+
+        self._steps[server["id"]] = [record, end]
+
+    def _confirm(self, server: dict[str, t.Any]) -> None:
+        if server["status"] != "VERIFY_RESIZE":
+            raise Refused(409, f"it is {server['status']}")
+        row = next(
+            row
+            for row in self.migrations
+            if row["instance_uuid"] == server["id"] and row["status"] == "finished"
+        )
+        row["status"] = "confirming"
+
+        def end_migration() -> None:
+            row["status"] = "confirmed"
+
+        def change_status() -> None:
+            server["status"] = server.pop("before")
+
+        self._steps[server["id"]] = [end_migration, change_status]
+
+
+def lose() -> None:
+    """Lose a request or its answer."""
+    raise CloudError("Nova does not answer in time.")
