@@ -56,6 +56,19 @@ def test_every_public_file_has_a_specification_and_every_other_is_private(role: 
 
 
 @pytest.mark.parametrize("role", ENTRY_POINTS)
+def test_no_play_can_ignore_a_wrong_variable(role: str) -> None:
+    """With ignore_errors, a misspelt orphan_cleanup_hosts would mean the whole cloud."""
+    found = 0
+    for path in _task_files(role).values():
+        for task in _tasks(path):
+            if "osops.placement.validate_variables" in task:
+                assert task["ignore_errors"] is False, path
+                found += 1
+
+    assert found > 0
+
+
+@pytest.mark.parametrize("role", ENTRY_POINTS)
 def test_an_option_is_described_once(role: str) -> None:
     """Every entry point takes all of them, and ansible-doc shows each once."""
     described: list[str] = []
