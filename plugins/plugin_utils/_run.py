@@ -55,8 +55,8 @@ _STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "reported": ("reports",),
 }
 STAGES = tuple(_STAGE_KEYS)
-# The key that every result of a stage has unless the stage failed. Without it the task ended in some
-# other way, and nothing is known of what it read or changed.
+# The key that every result of a stage has unless the stage failed. Without it the task ended in
+# some other way, and nothing is known of what it read or changed.
 _PROOF_KEYS: Mapping[str, str] = {
     "detected": "summary",
     "planned": "changes",

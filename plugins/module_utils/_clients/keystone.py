@@ -70,8 +70,8 @@ class Login:
         """Return Keystone's answer to a request that needs no credentials; None without auth_url.
 
         A generic plugin of keystoneauth asks for the versions too, but where it finds none it
-        guesses, and says so. If the answer is 401 it even waits for itself, and never ends. A plugin
-        for one version does not ask, and then a web server may want a ticket of Kerberos first.
+        guesses, and says so. If the answer is 401 it even waits for itself, and never ends. A
+        plugin for one version does not ask, so there a web server may want a ticket of Kerberos.
         """
         if not self._auth_url:
             return None
