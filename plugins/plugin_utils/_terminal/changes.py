@@ -82,9 +82,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _COLUMNS = (
     Column("OUTCOME"),
     Column("KIND"),
-    Column("HOST", least=9, comfort=12),
-    Column("AMOUNT", least=13, comfort=18),
-    Column("SERVER", least=6, comfort=8),
+    Column("HOST", least=9, comfort=24),
+    Column("AMOUNT", least=13, comfort=34),
+    Column("SERVER", least=6, comfort=16),
     Column("CONSUMER", short=SHORT_UUID),
 )
 
@@ -120,7 +120,7 @@ def format_plan(plan: PlanDocument, findings: FindingsDocument | None, width: in
         entry = entries.get(step["finding"])
         cells = _list_cells(step, entry)
         rows.append(Row((*cells, _describe_step(step, entry)), CHANGED))
-    lines += format_table((*_COLUMNS[1:], Column("CHANGE", least=7, comfort=14)), rows, width)
+    lines += format_table((*_COLUMNS[1:], Column("CHANGE", least=7, comfort=24)), rows, width)
     return lines + format_omitted(plan["changes"], MAX_ROWS, "the plan", get_prose_width(width))
 
 
