@@ -111,7 +111,9 @@ class Story:
 @pytest.fixture(scope="module")
 def play(minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> t.Callable[..., Run]:
     def run(name: str, *arguments: str, **variables: str) -> Run:
-        ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
+        # Wide enough for whole names, whatever else is in the cloud.
+        environment = {**minicloud.environment, "COLUMNS": "200"}
+        ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), environment)
         return ansible.playbook(name, *arguments, variables={**EVERY_KIND, **variables})
 
     return run
