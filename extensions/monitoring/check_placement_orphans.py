@@ -243,10 +243,33 @@ def read_outcomes(path: str) -> tuple[dict[str, t.Any], int]:
             return {}, 0
         outcomes = remediation["outcomes"]
         made = {each["finding"]: each for each in outcomes if each["outcome"] not in _NOT_MADE}
+        for finding in read_restored(beside):
+            made.pop(finding, None)
         return made, sum(each["outcome"] == "failed" for each in outcomes)
     except (AttributeError, KeyError, TypeError) as error:
         raise UnknownState(
             f"{beside} is not a remediation.json that a run of osops.placement wrote"
+        ) from error
+
+
+def read_restored(remediation: str) -> list[str]:
+    """Return the findings whose changes were undone after a remediation.json was written."""
+    beside = os.path.join(os.path.dirname(remediation), "restoration.json")
+    try:
+        if os.stat(beside).st_mtime_ns < os.stat(remediation).st_mtime_ns:
+            return []
+    except OSError:
+        return []
+    restoration = read_json(beside)
+    try:
+        if restoration["check_mode"]:
+            return []
+        return [
+            each["finding"] for each in restoration["outcomes"] if each["outcome"] not in _NOT_MADE
+        ]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UnknownState(
+            f"{beside} is not a restoration.json that a run of osops.placement wrote"
         ) from error
 
 

@@ -15,13 +15,20 @@ from ansible_collections.osops.placement.plugins.plugin_utils._run import build_
 class ActionModule(ProgressActionModule):
     """Runs the module of the same name, which has the documentation, and shows how far it is.
 
-    It also exports the journal, which a module cannot do.
+    It also adds names to the diff, and exports the journal, which a module cannot do.
     """
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
     ) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
+        if result.get("diff"):
+            # Not above: the main process of Ansible reads this file too.
+            from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import (
+                add_names,
+            )
+
+            add_names(self, result)
         args = self._task.args
         if not boolean(args.get("export_journal", False), strict=False):
             return result

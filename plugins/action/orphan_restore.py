@@ -4,8 +4,74 @@
 
 from __future__ import annotations
 
+import typing as t
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
+    find_path,
+    is_on_controller,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._progress import ProgressActionModule
 
 
 class ActionModule(ProgressActionModule):
-    """Runs the module of the same name, which has the documentation, and shows how far it is."""
+    """Runs the module of the same name, which has the documentation, and shows how far it is.
+
+    It also shows what the journal has before anything is restored, and adds names to the diff.
+    """
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
+        if boolean(self._task.args.get("show", False), strict=False) and not self._task.no_log:
+            self._show_journal()
+        result = super().run(tmp, task_vars)
+        if result.get("diff"):
+            from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import (
+                add_names,
+            )
+
+            add_names(self, result)
+        return result
+
+    def _show_journal(self) -> None:
+        """Show what is restored. The module itself reports a journal that cannot be restored."""
+        # Not above: the main process of Ansible reads this file too.
+        from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+            InvalidInput,
+        )
+        from ansible_collections.osops.placement.plugins.module_utils._remediation import (
+            journal,
+            restore,
+        )
+        from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import (
+            find_findings,
+        )
+        from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
+            measure_terminal,
+            print_lines,
+        )
+        from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (
+            format_journal,
+        )
+
+        args = self._task.args
+        given = args.get("journal")
+        if isinstance(given, str):
+            if not is_on_controller(self):
+                return
+            given = find_path(self, given)
+        try:
+            records, _torn = journal.read_journal(given)
+            steps = restore.find_restore_steps(
+                records,
+                # The module compares it with that of the connection.
+                str(records[0].get("placement_endpoint")) if records else "",
+                args.get("consumers") or [],
+                args.get("providers") or [],
+            )
+        except InvalidInput:
+            return
+        if steps:
+            print_lines(format_journal(steps, find_findings(self), measure_terminal()))

@@ -19,7 +19,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._role_variables im
     format_faults,
     list_options,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import (
+    SCOPE_LISTS,
+    Run,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -33,6 +36,9 @@ ARGUMENT_SPEC = {
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
 _MAX_ERROR = 400
+_EMPTIED = (
+    "has no entry that is not omitted, and an empty list would mean all. If you mean all, write []."
+)
 
 
 class ActionModule(ActionBase):
@@ -49,7 +55,7 @@ class ActionModule(ActionBase):
         extra = load_extra_vars(self._loader)
         # The names of the variables that are validated.
         defined = {name for name in variables if name in extra or not options["extra_only"]}
-        values, faults = self._evaluate(list_options(role, defined), variables)
+        values, faults = self._evaluate(role, list_options(role, defined), variables)
         if options["extra_only"]:
             # A template may need a variable that another host has.
             faults = []
@@ -69,26 +75,39 @@ class ActionModule(ActionBase):
         )
 
     def _evaluate(
-        self, names: t.Iterable[str], variables: Mapping[str, t.Any]
+        self, role: str, names: t.Iterable[str], variables: Mapping[str, t.Any]
     ) -> tuple[dict[str, t.Any], list[str]]:
         """Return the values of the variables, and a sentence for each that has none."""
         templar: t.Any = self._templar
         values: dict[str, t.Any] = {}
         faults: list[str] = []
+        # The placeholder of ansible-core 2.18.
+        omitted = variables.get("omit")
         for name in names:
             try:
                 # In a dictionary, because a variable that is to be omitted is left out of one.
-                values.update(templar.template({name: variables[name]}))
+                evaluated = templar.template({name: variables[name]})
             except AnsibleError as error:
                 faults.append(f"{name} {_explain(name, error)}")
-        # The placeholder of ansible-core 2.18.
-        omitted = variables.get("omit")
+                continue
+            is_scope = name.removeprefix(f"{role}_") in SCOPE_LISTS
+            if is_scope and _is_emptied(variables[name], evaluated.get(name), omitted):
+                faults.append(f"{name} {_EMPTIED}")
+            else:
+                values.update(evaluated)
         kept = {name: value for name, value in values.items() if not _is_same(value, omitted)}
         return kept, faults
 
 
 def _is_same(value: t.Any, omitted: t.Any) -> bool:
     return isinstance(value, str) and value == omitted
+
+
+def _is_emptied(raw: t.Any, value: t.Any, omitted: t.Any) -> bool:
+    """Return whether a list has entries, all of which are to be omitted."""
+    if not isinstance(raw, list) or not raw or not isinstance(value, list):
+        return False
+    return all(_is_same(entry, omitted) for entry in value)
 
 
 def _explain(name: str, error: AnsibleError) -> str:

@@ -86,6 +86,13 @@ options:
         If that run has not ended by then, this task fails and changes nothing.
     type: int
     default: 300
+  show:
+    description:
+      - Whether to show each change of the journal on the terminal before it is restored, in one
+        line. Names come from C(findings.json) in O(output_dir), if it has them.
+    type: bool
+    default: false
+    version_added: 2.0.0
 seealso:
   - module: osops.placement.orphan_remediate
   - module: osops.placement.placement_allocation
@@ -498,6 +505,8 @@ def main() -> None:
         "providers": {"type": "list", "elements": "str", "default": []},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
+        # The action plugin shows it.
+        "show": {"type": "bool", "default": False},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 

@@ -10,9 +10,19 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+    validate_document,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
+    find_path,
+    is_on_controller,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     MAX_NAME,
     get_server_name,
@@ -21,9 +31,33 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
+    from ansible.plugins.action import ActionBase
+
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         FindingsDocument,
     )
+
+
+def add_names(action: ActionBase, result: dict[str, t.Any]) -> None:
+    """Add names to the difference in the result of a module, where findings have them."""
+    findings = find_findings(action) if result.get("diff") else None
+    if findings:
+        result["diff"] = name_diff(result["diff"], findings)
+
+
+def find_findings(action: ActionBase) -> FindingsDocument | None:
+    """Return the findings in the folder of a task's output, for the names in them.
+
+    They may be those of another run: a UUID has the same name in all of them.
+    """
+    folder = action._task.args.get("output_dir")
+    if not isinstance(folder, str) or not is_on_controller(action):
+        return None
+    path = find_path(action, os.path.join(folder, "findings.json"))
+    try:
+        return validate_document("findings", read_json(path), path)
+    except InvalidInput:
+        return None
 
 
 def name_diff(diff: Mapping[str, t.Any], findings: FindingsDocument) -> dict[str, t.Any]:
@@ -48,8 +82,8 @@ def _name_side(contents: t.Any, names: Mapping[str, str]) -> t.Any:
         return contents
     named: dict[str, t.Any] = {}
     for consumer, body in contents.items():
-        # Of a tree of providers, the contents are the names already.
-        if not isinstance(body, dict):
+        # Of a tree of providers, the contents have the names already.
+        if not isinstance(body, dict) or "allocations" not in body:
             named[consumer] = body
             continue
         allocations = {

@@ -55,6 +55,15 @@ _STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "reported": ("reports",),
 }
 STAGES = tuple(_STAGE_KEYS)
+# The key that every result of a stage has unless the stage failed. Without it the task ended in
+# some other way, and nothing is known of what it read or changed.
+_PROOF_KEYS: Mapping[str, str] = {
+    "detected": "summary",
+    "planned": "changes",
+    "confirmed": "summary",
+    "remediated": "tally",
+    "reported": "reports",
+}
 
 # What a run is to fail on, from the least to the most; each includes those before it.
 SEVERITIES = ("never", "error", "partial", "undecided", "findings")
@@ -90,7 +99,7 @@ def has_failed(result: Result) -> bool:
 def record_stage(run: Run, stage: str, result: Result) -> dict[str, t.Any]:
     """Return the state of the run with the result of a stage.
 
-    A skipped stage leaves the state as it is.
+    A skipped stage leaves the state as it is. A stage that succeeded without a result has failed.
     """
     state = dict(run.items())
     if result.get("skipped"):
@@ -98,6 +107,8 @@ def record_stage(run: Run, stage: str, result: Result) -> dict[str, t.Any]:
     kept: dict[str, t.Any] = {"failed": has_failed(result)}
     if kept["failed"]:
         kept["msg"] = result.get("msg") or "A task failed."
+    elif stage in _PROOF_KEYS and _PROOF_KEYS[stage] not in result:
+        kept = {"failed": True, "msg": f"The stage {stage!r} ended without a result."}
     for key in _STAGE_KEYS[stage]:
         if key in result:
             kept[key] = result[key]
@@ -147,8 +158,19 @@ def _list_messages(run: Run, forgiven: Collection[str] = ()) -> list[str]:
         if stage == "planned" and _only_informs(run):
             continue
         messages.append(str(result["msg"]))
+    if not any(run.get(stage, {}).get("failed") for stage in STAGES):
+        messages += _explain_gap(run)
     # The same error can end a stage and the run.
     return list(dict.fromkeys(messages))
+
+
+def _explain_gap(run: Run) -> list[str]:
+    """Return a message about a stage that should have run and was left out, as --step can do."""
+    if run.get("detects") and "detected" not in run:
+        return ["The cloud was not read."]
+    if not run.get("detects") and "planned" not in run:
+        return ["Nothing was planned, and nothing was changed."]
+    return []
 
 
 def _only_informs(run: Run) -> bool:

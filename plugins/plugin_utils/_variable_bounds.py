@@ -32,6 +32,16 @@ from ansible_collections.osops.placement.plugins.plugin_utils._paths import (
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
 
+# Lists that say what is examined, changed or restored. An empty one means everything.
+SCOPE_LISTS = (
+    "consumers",
+    "hosts",
+    "kinds",
+    "projects",
+    "restore_consumers",
+    "restore_providers",
+)
+
 _DAY = 86_400
 _CENTURY = 36_525 * _DAY
 _SHARD = re.compile(r"\s*([0-9]{1,4})/([0-9]{1,4})\s*")

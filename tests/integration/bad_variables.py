@@ -623,6 +623,11 @@ TEMPLATES: tuple[Bad, ...] = (
         '{orphan_cleanup_hosts: ["{{ a_host }}"]}',
         "uses a_host, which is not defined.",
     ),
+    Bad(
+        "cleanup_orphans",
+        '{orphan_cleanup_hosts: ["{{ a_host | default(omit) }}"]}',
+        "orphan_cleanup_hosts has no entry that is not omitted, and an empty list would mean all.",
+    ),
     Bad("cleanup_orphans", '{orphan_cleanup_max_changes: "{{ 1 + }}"}', "cannot be evaluated"),
     Bad(
         "cleanup_orphans",

@@ -219,8 +219,8 @@ def test_module_refuses_a_stale_generation_by_name(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"resources": {"compute-1": {"VCPU": 0}}}, "0 is less than the minimum of 1"),
-        ({"resources": {"compute-1": {"VCPU": -1}}}, "-1 is less than the minimum of 1"),
+        ({"resources": {"compute-1": {"VCPU": 0}}}, "has 0 VCPU: an amount must be 1 or more"),
+        ({"resources": {"compute-1": {"VCPU": -1}}}, "has -1 VCPU: an amount must be 1 or more"),
         ({"resources": {"compute-1": {"VCPU": 10**6}}}, "Unable to allocate inventory"),
         ({"resources": {"compute-1": {"CUSTOM_NONESUCH": 1}}}, "CUSTOM_NONESUCH"),
         ({"resources": {"nonesuch": CLAIM}}, "no resource provider with the name 'nonesuch'"),

@@ -40,8 +40,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Minicloud
 
 OWN_CLOUD = True
-PAGES = ("README.md", "docs/guide.md")
-LONG_PAGES = ("docs/no-valid-host.md", "docs/recipes.md")
+PAGES = ("README.md",)
+LONG_PAGES = ("docs/guide.md", "docs/no-valid-host.md", "docs/recipes.md")
 
 # The page shows this folder. The real one has as many characters, so that lines wrap as there.
 HOME = "/home/operator"

@@ -350,7 +350,7 @@ def test_query_finds_nothing_when_no_host_has_free_capacity(
             "no resource provider with the name or UUID 'nonesuch'",
         ),
         ({"resource_provider": NOBODY}, NOBODY),
-        ({"resources": {"VCPU": 0}}, "requires amount >= 1"),
+        ({"resources": {"VCPU": 0}}, "an amount must be 1 or more"),
         ({"resources": {"CUSTOM_NONESUCH": 1}}, "CUSTOM_NONESUCH"),
         ({"required": ["CUSTOM_NONESUCH"]}, "CUSTOM_NONESUCH"),
     ],

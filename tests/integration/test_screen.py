@@ -55,7 +55,8 @@ def test_check_of_nine_findings_fits_on_one_screen(
     assert run.status == 0 and placement.everything() == before, run.output
     assert len(lines) <= MAX_LINES, run.output
     rows = [line for line in lines if line.startswith("unknown_consumer  compute-")]
-    assert len(rows) == len(nine) and all(any(uuid in row for row in rows) for uuid in nine)
+    assert len(rows) == len(nine) and all(any(uuid[:8] in row for row in rows) for uuid in nine)
+    assert all("1 VCPU, 512 MiB" in row for row in rows)
     assert max(map(len, rows)) <= 120
     last = "\n".join(lines[-10:])
     folder = run.folder / "orphan-cleanup"
@@ -95,6 +96,9 @@ def test_changes_are_listed_with_the_command_that_undoes_them(
     assert back.status == 0 and all(map(placement.held, nine)), back.output
     assert "Outcome: 9 restored." in "\n".join(_get_lines(back)[-10:])
     assert sum(line.startswith("restored ") for line in _get_lines(back)) == 9
+    shown, _task, _rest = back.output.partition(": Show the result]")
+    assert "9 changes to restore" in shown
+    assert shown.count("unknown_consumer  compute-") == 9
 
 
 def test_limit_that_is_exceeded_is_one_sentence_at_the_end(

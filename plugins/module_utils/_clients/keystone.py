@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 # `_clients.argspec` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):
     import keystoneauth1.exceptions as ksa
+    from keystoneauth1.identity.generic import BaseGenericPlugin
     from keystoneauth1.loading import get_available_plugin_names
     from openstack.exceptions import ConfigException
 
@@ -70,8 +71,9 @@ class Login:
     def _send_probe(self, session: t.Any) -> t.Any:
         """Return Keystone's answer to a request that needs no credentials; None without auth_url.
 
-        keystoneauth asks for the versions too, but where it finds none it guesses, and says so. If
-        the answer is 401 it even waits for itself, and never ends.
+        A generic plugin of keystoneauth asks for the versions too, but where it finds none it
+        guesses, and says so. If the answer is 401 it even waits for itself, and never ends. A
+        plugin for one version does not ask, so there a web server may want a ticket of Kerberos.
         """
         if not self._auth_url:
             return None
@@ -82,7 +84,7 @@ class Login:
                 raise_exc=False,
                 headers={"Accept": "application/json"},
             )
-        if response.status_code == 401:
+        if response.status_code == 401 and isinstance(session.auth, BaseGenericPlugin):
             raise CloudError(
                 f"{self.where} answered 401 to a request that needs no credentials. {NOT_THE_API}"
             )

@@ -28,6 +28,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.outcomes i
     SKIPPED as LEFT_OUT,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
+    TreeRecord,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     MAX_NAME,
     get_server_name,
@@ -76,15 +79,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
         StepDocument,
         TreeStepDocument,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
 
     AnyOutcome = OutcomeDocument | RestoredOutcomeDocument
 
 _COLUMNS = (
     Column("OUTCOME"),
     Column("KIND"),
-    Column("HOST", least=9, comfort=12),
-    Column("AMOUNT", least=13, comfort=18),
-    Column("SERVER", least=6, comfort=8),
+    Column("HOST", least=9, comfort=24),
+    Column("AMOUNT", least=13, comfort=34),
+    Column("SERVER", least=6, comfort=16),
     Column("CONSUMER", short=SHORT_UUID),
 )
 
@@ -120,8 +124,26 @@ def format_plan(plan: PlanDocument, findings: FindingsDocument | None, width: in
         entry = entries.get(step["finding"])
         cells = _list_cells(step, entry)
         rows.append(Row((*cells, _describe_step(step, entry)), CHANGED))
-    lines += format_table((*_COLUMNS[1:], Column("CHANGE", least=7, comfort=14)), rows, width)
+    lines += format_table((*_COLUMNS[1:], Column("CHANGE", least=7, comfort=24)), rows, width)
     return lines + format_omitted(plan["changes"], MAX_ROWS, "the plan", get_prose_width(width))
+
+
+def format_journal(
+    steps: Sequence[Step | TreeRecord], findings: FindingsDocument | None, width: int
+) -> list[str]:
+    """Return a line for each change of a journal that is about to be restored.
+
+    findings: those of the run that made the changes, for the names; None if they are not there.
+    """
+    entries = _map_entries(findings)
+    rows = []
+    for step in steps[:MAX_ROWS]:
+        recorded = step.step if isinstance(step, TreeRecord) else step
+        rows.append(Row(_list_cells(recorded.as_dict(), entries.get(step.finding)), CHANGED))
+    count = format_count(len(steps), "change", "changes")
+    lines = ["", f"{count} to restore, where nothing else has changed since:", ""]
+    lines += format_table(_COLUMNS[1:], rows, width)
+    return lines + format_omitted(steps, MAX_ROWS, "the journal", get_prose_width(width))
 
 
 def _describe_step(step: StepDocument | TreeStepDocument, entry: Entry | None) -> str:

@@ -74,12 +74,12 @@ _MAX_HOSTS, _MAX_NAMES = 10, 3
 _SUBJECT = "CONSUMER"
 _COLUMNS = (
     Column("KIND"),
-    Column("HOST", least=9, comfort=12),
-    Column("FREES", least=13, comfort=18),
+    Column("HOST", least=9, comfort=24),
+    Column("FREES", least=13, comfort=34),
     Column("AGE"),
-    Column("SERVER", least=6, comfort=8),
+    Column("SERVER", least=6, comfort=16),
     Column(_SUBJECT, short=SHORT_UUID),
-    Column("CHANGE", least=7, comfort=14),
+    Column("CHANGE", least=7, comfort=24),
 )
 
 _MEANINGS = {kind.name: kind.meaning for kind in KINDS}
@@ -173,7 +173,7 @@ def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
     rows = []
     for host in hosts[:_MAX_HOSTS]:
         rows.append(Row((make_printable(host, MAX_NAME), describe_amounts(freed[host]))))
-    columns = (Column("HOST", least=9, comfort=12), Column("FREES", least=13, comfort=18))
+    columns = (Column("HOST", least=9, comfort=24), Column("FREES", least=13, comfort=34))
     lines = ["", *format_table(columns, rows, width)]
     if len(hosts) > _MAX_HOSTS:
         lines.append(f"and {len(hosts) - _MAX_HOSTS} more hosts")

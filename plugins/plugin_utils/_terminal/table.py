@@ -33,7 +33,8 @@ class Column:
     """A column of a table.
 
     least: how narrow it may become; None for a column that is never cut.
-    comfort: how narrow it may become before another column is shortened for it.
+    comfort: how narrow it may become before ids are shortened for it, and before any other column
+        becomes narrower than its own comfort.
     short: what is left of a longer cell of a column that is either whole or this short.
     """
 
@@ -81,7 +82,11 @@ def _measure_columns(columns: Sequence[Column], rows: Sequence[Row]) -> list[int
 
 
 def _choose_widths(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[int]:
-    """Return the width of each column, so that a row fits."""
+    """Return the width of each column, so that a row fits.
+
+    Where not all fit, ids are shortened first: the first characters tell them apart, while a host
+    or an amount that is cut is wrong for whoever reads it.
+    """
     natural = _measure_columns(columns, rows)
     room = width - _GAP * (len(columns) - 1)
     comforts = [max(column.comfort, column.least or 0) for column in columns]
@@ -106,8 +111,7 @@ def _shrink_widest(
         spare = []
         for place, column in enumerate(columns):
             if column.least is not None and widths[place] > leasts[place]:
-                # What exceeds the least width counts, and not the width itself.
-                spare.append((widths[place] - leasts[place], place))
+                spare.append((widths[place], place))
         if not spare:
             return
         widths[max(spare)[1]] -= 1

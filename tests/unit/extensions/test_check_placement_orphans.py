@@ -331,6 +331,40 @@ def test_outcome_of_another_change_of_the_same_consumer_does_not_count(folder: F
     assert _check_remediated(folder, remediation).text.startswith("9 orphaned")
 
 
+@pytest.mark.parametrize(
+    ("outcome", "check_mode", "seconds_later", "left"),
+    [
+        ("restored", False, 1, 9),
+        ("restored", True, 1, 0),
+        ("restored", False, -1, 0),
+        ("skipped", False, 1, 0),
+        ("failed", False, 1, 0),
+    ],
+)
+def test_what_was_restored_since_is_counted_again(
+    folder: Folder, outcome: str, check_mode: bool, seconds_later: int, left: int
+) -> None:
+    remediation = _outcomes_of(folder.findings, "removed")
+    restoration = {**_outcomes_of(folder.findings, outcome), "check_mode": check_mode}
+    beside = folder.write("restoration.json", restoration)
+    # The remediation is a second later than the findings.
+    at = folder.write().stat().st_mtime + 1 + seconds_later
+    os.utime(beside, (at, at))
+
+    assert _check_remediated(folder, remediation).text.startswith(f"{left} orphaned")
+
+
+@pytest.mark.parametrize("restoration", [[], {}, {"check_mode": False, "outcomes": [1]}])
+def test_broken_restoration_is_unknown(folder: Folder, restoration: t.Any) -> None:
+    beside = folder.write("restoration.json", restoration)
+    at = beside.stat().st_mtime + 100
+    os.utime(beside, (at, at))
+
+    line = _check_remediated(folder, _outcomes_of(folder.findings, "removed"))
+
+    assert line.status == UNKNOWN and "restoration.json" in line.text
+
+
 @pytest.mark.parametrize("remediation", [[], {}, {"check_mode": False, "outcomes": [1]}])
 def test_broken_outcomes_are_unknown(folder: Folder, remediation: t.Any) -> None:
     line = _check_remediated(folder, remediation)

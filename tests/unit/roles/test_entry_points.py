@@ -24,6 +24,12 @@ ENTRY_POINTS = {
 }
 INCLUDES = ("ansible.builtin.include_tasks", "ansible.builtin.import_tasks")
 ROLE_INCLUDES = ("ansible.builtin.include_role", "ansible.builtin.import_role")
+# What stops a role before it changes anything.
+REFUSALS = {
+    "osops.placement.validate_variables",
+    "ansible.builtin.assert",
+    "ansible.builtin.fail",
+}
 TASKS_FROM = re.compile(r"tasks_from[\"']?: *[\"']?(\w+)")
 
 
@@ -53,6 +59,23 @@ def test_every_public_file_has_a_specification_and_every_other_is_private(role: 
     public = {name for name in _task_files(role) if not name.startswith("_")}
 
     assert public == set(_specs(role)) == ENTRY_POINTS[role]
+
+
+@pytest.mark.parametrize("role", ENTRY_POINTS)
+def test_no_play_can_ignore_a_refusal(role: str) -> None:
+    """With ignore_errors, a misspelt orphan_cleanup_hosts would mean the whole cloud.
+
+    A host with blockers would be deleted, and a limit would be none.
+    """
+    found = 0
+    for path in _task_files(role).values():
+        for task in _tasks(path):
+            # The last one only says what remains.
+            if REFUSALS & set(task) and task["name"] != "Verify that nothing remains of the host":
+                assert task["ignore_errors"] is False, path
+                found += 1
+
+    assert found > 0
 
 
 @pytest.mark.parametrize("role", ENTRY_POINTS)

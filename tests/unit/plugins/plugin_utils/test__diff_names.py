@@ -6,9 +6,15 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
+from pathlib import Path
+from types import SimpleNamespace
 
-from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import name_diff
+from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import (
+    find_findings,
+    name_diff,
+)
 
 
 def _findings(server: str | None, provider: str) -> t.Any:
@@ -34,3 +40,29 @@ def test_what_has_no_name_keeps_its_uuid() -> None:
     diff = {"before": {"c": _side("q"), "tree": "its name"}, "after": "text"}
 
     assert name_diff(diff, _findings(None, "compute-1")) == diff
+
+
+def test_contents_of_a_tree_get_no_allocations() -> None:
+    diff = {"before": {"compute-1": {"traits": []}}, "after": {"compute-1": {"traits": ["A"]}}}
+
+    assert name_diff(diff, _findings("web", "compute-1")) == diff
+
+
+def test_findings_are_those_in_the_folder_of_the_output(tmp_path: Path) -> None:
+    action: t.Any = SimpleNamespace(
+        _task=SimpleNamespace(args={}, async_val=0, environment=[]),
+        _connection=SimpleNamespace(transport="local"),
+        _play_context=SimpleNamespace(become=False),
+        _loader=SimpleNamespace(get_basedir=lambda: str(tmp_path)),
+    )
+    assert find_findings(action) is None
+    action._task.args = {"output_dir": str(tmp_path)}
+    assert find_findings(action) is None
+    (tmp_path / "findings.json").write_text("{}")
+    assert find_findings(action) is None
+    fixture = Path(__file__).parents[3] / "fixtures" / "report" / "findings.json"
+    (tmp_path / "findings.json").write_text(fixture.read_text())
+    assert find_findings(action) == json.loads(fixture.read_text())
+    # The file of another machine is not read here.
+    action._connection.transport = "ssh"
+    assert find_findings(action) is None

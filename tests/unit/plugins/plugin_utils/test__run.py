@@ -104,13 +104,13 @@ RECORDED: dict[str, tuple[str, dict[str, t.Any], t.Any]] = {
     ),
     "a plan that is written nowhere": (
         "planned",
-        {"plan": None, "scope": {"consumers": []}},
-        {"failed": False, "plan": None, "scope": {"consumers": []}},
+        {"plan": None, "changes": 2, "scope": {"consumers": []}},
+        {"failed": False, "plan": None, "changes": 2, "scope": {"consumers": []}},
     ),
     "a plan whose journal will be lost": (
         "planned",
-        {"plan": "/p", "output_lost": "The journal is lost.", "records": [1]},
-        {"failed": False, "plan": "/p", "output_lost": "The journal is lost."},
+        {"plan": "/p", "changes": 1, "output_lost": "The journal is lost.", "records": [1]},
+        {"failed": False, "plan": "/p", "changes": 1, "output_lost": "The journal is lost."},
     ),
     "outcomes": (
         "remediated",
@@ -151,9 +151,42 @@ def test_a_skipped_stage_changes_nothing(stage: str) -> None:
 def test_a_stage_that_runs_again_replaces_its_result() -> None:
     first = record_stage({}, "planned", {"failed": True, "msg": "No."})
 
-    assert record_stage(first, "planned", {"plan": "/p"}) == {
-        "planned": {"failed": False, "plan": "/p"}
+    assert record_stage(first, "planned", {"plan": "/p", "changes": 1}) == {
+        "planned": {"failed": False, "plan": "/p", "changes": 1}
     }
+
+
+@pytest.mark.parametrize("result", [{}, {"changed": False}, {"failed": False, "rc": 0}])
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "interrupted"])
+def test_a_stage_that_succeeds_without_a_result_has_failed(
+    stage: str, result: dict[str, t.Any]
+) -> None:
+    """As after a module that prints nothing but an empty answer: no file is that of this run."""
+    message = f"The stage '{stage}' ended without a result."
+
+    state = record_stage({"detects": True}, stage, result)
+
+    assert state[stage] == {"failed": True, "msg": message}
+    assert _status(state, "never").failure == message
+    assert _status(state, "never").outcome == "failed"
+    assert stage != "detected" or not _status(state).has_findings
+
+
+@pytest.mark.parametrize(
+    ("detects", "message"),
+    [
+        (True, "The cloud was not read."),
+        (False, "Nothing was planned, and nothing was changed."),
+    ],
+)
+@pytest.mark.parametrize("fail_on", FAIL_ON)
+def test_a_run_without_its_first_stage_has_failed(
+    detects: bool, message: str, fail_on: str
+) -> None:
+    """As with --step, or with --start-at-task."""
+    status = _status({"detects": detects}, fail_on)
+
+    assert (status.message, status.outcome) == (message, "failed")
 
 
 @pytest.mark.parametrize(
@@ -289,7 +322,7 @@ def test_a_run_without_any_result_exports_nothing_that_could_be_applied() -> Non
     assert build_artifacts({"detects": False}, "/out", check_mode=False) == {
         "orphan_cleanup_run": {
             "versions": {**VERSIONS, "openstacksdk": ""},
-            "outcome": "applied",
+            "outcome": "failed",
             "check_mode": False,
             "complete": False,
             "verdicts": {},
@@ -499,7 +532,11 @@ REFUSED = {"failed": True, "msg": "3 are too many.", "changes": 3}
             "Nothing may be changed: Wrong region.",
         ),
         # What an earlier run found is not the failure of this one.
-        ({"detects": False, "detected": _detected(undecided=1)}, "findings", ""),
+        (
+            {"detects": False, "detected": _detected(undecided=1), "planned": {"failed": False}},
+            "findings",
+            "",
+        ),
         ({"detects": False, "planned": REFUSED}, "error", "3 are too many."),
         ({"detects": False, "remediates": False, "planned": REFUSED}, "error", "3 are too many."),
     ],

@@ -489,6 +489,15 @@ def test_sound_cloud_is_none_of_them(setting: Setting) -> None:
     assert session.connect(setting.options).placement.newest == (1, 39)
 
 
+def test_web_server_may_want_a_ticket_before_it_shows_the_versions(setting: Setting) -> None:
+    """As with v3kerberos, whose token is asked for without a look at the versions."""
+    answers("GET /v3", 401)(setting)
+    answers("GET /v3/", 401)(setting)
+    setting.options["auth_type"] = "v3password"
+
+    assert session.connect(setting.options).placement.newest == (1, 39)
+
+
 def test_connection_waits_less_than_an_answer(setting: Setting) -> None:
     setting.options["api_timeout"] = 300
     adapter = session.connect(setting.options).placement._adapter

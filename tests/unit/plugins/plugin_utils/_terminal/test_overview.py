@@ -65,9 +65,10 @@ def test_each_finding_has_one_line(width: int) -> None:
     assert len(rows) == 9
     whole = [entry["consumer"] for entry in found["findings"] if entry["consumer"]]
     assert all(any(uuid[:8] in row for row in rows) for uuid in whole)
-    # From 120 columns on, the ids are whole.
-    assert all(any(uuid in row for row in rows) for uuid in whole) is (width > 80)
-    assert any(line.startswith("Whole ids: /out/findings.json") for line in lines) is (width == 80)
+    # Where not all fits, ids are shortened before hosts and amounts.
+    assert all(any(uuid in row for row in rows) for uuid in whole) is (width == 160)
+    assert any(line.startswith("Whole ids: /out/findings.json") for line in lines) is (width < 160)
+    assert all("1 VCPU, 512 MiB, 1 GiB of disk" in row for row in rows) is (width > 80)
 
 
 def test_screen_of_120_columns() -> None:
@@ -86,10 +87,11 @@ def test_screen_of_120_columns() -> None:
         "CHANGE",
     ]
     first = lines[start + 2]
-    assert first.startswith("deleted_server  compute-1  1 VCPU, 512 MiB, 1 Gi")
-    assert first.endswith("removes all of it") and any(uuid in first for uuid in ids)
+    assert first.startswith("deleted_server  compute-1  1 VCPU, 512 MiB, 1 GiB of disk ")
+    assert first.endswith("removes all of it") and any(uuid[:8] in first for uuid in ids)
     assert "keeps compute-1" in lines[start + 10]
-    after = lines[start + 11 :]
+    assert lines[start + 11] == "Whole ids: /out/findings.json, or a wider terminal."
+    after = lines[start + 12 :]
     assert after[:3] == [
         "",
         "deleted_server  6  Nova deleted the server, but its allocation remains",

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Several runs of the role `orphan_cleanup` in one play: none uses what another one left."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
+    from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+CLEANUP = {
+    "orphan_cleanup_min_age": "0",
+    "orphan_cleanup_unknown_min_age": "0",
+    "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
+    "orphan_cleanup_max_share": 1.0,
+}
+# A template that only fails when the task of a module needs it.
+BROKEN = {"_orphan_cleanup_policy": "{{ defined_nowhere }}"}
+
+
+@pytest.fixture
+def strays(few: Strays) -> Iterator[Strays]:
+    """Three orphans, with their allocations restored before each test."""
+    few.release()
+    few.claim()
+    yield few
+    few.others_are_unchanged()
+
+
+def _run(entry_point: str = "main", **variables: t.Any) -> dict[str, t.Any]:
+    role = {"name": "osops.placement.orphan_cleanup", "tasks_from": entry_point}
+    return {"ansible.builtin.include_role": role, "vars": {**CLEANUP, **variables}}
+
+
+def _rescue(run: dict[str, t.Any]) -> dict[str, t.Any]:
+    said = {"ansible.builtin.debug": {"msg": "The first run ends here."}}
+    return {"block": [run], "rescue": [said]}
+
+
+def _keep(**facts: t.Any) -> dict[str, t.Any]:
+    return {"ansible.builtin.set_fact": facts}
+
+
+def test_failure_of_one_run_is_not_that_of_the_next(ansible: Ansible, strays: Strays) -> None:
+    one = strays.consumers[0]
+
+    done = ansible.play(
+        {
+            "tasks": [
+                _rescue(_run(orphan_cleanup_consumers=[one], **BROKEN)),
+                _run(orphan_cleanup_consumers=[one]),
+            ]
+        }
+    )
+
+    first, _task, second = done.output.partition("The first run ends here.")
+    assert done.status == 0 and strays.held == strays.consumers[1:], done.output
+    assert "defined_nowhere" in first and "defined_nowhere" not in second
+    assert "Outcome: 1 removed." in second
+
+
+def test_each_run_applies_exactly_its_own_compact_plan(ansible: Ansible, strays: Strays) -> None:
+    """A second run by a compact plan comes after one whose confirmation failed."""
+    one, other, _kept = strays.consumers
+    planned = "{{ _orphan_cleanup_planned.compact }}"
+    failure = {"failed": True, "msg": "The confirmation of an earlier run failed."}
+
+    done = ansible.play(
+        {
+            "tasks": [
+                _run("detect", orphan_cleanup_consumers=[one]),
+                _keep(plan_of_one=planned),
+                _run("detect", orphan_cleanup_consumers=[other]),
+                _keep(plan_of_other=planned),
+                _run(orphan_cleanup_plan="{{ plan_of_one }}"),
+                # The results of that run are now those of a plan that was applied.
+                _rescue(_run(orphan_cleanup_plan="{{ plan_of_other }}", **BROKEN)),
+                _keep(_orphan_cleanup_planned_again=failure, _orphan_cleanup_confirmed=failure),
+                _run(orphan_cleanup_plan="{{ plan_of_other }}"),
+            ]
+        }
+    )
+
+    assert done.status == 0 and strays.held == strays.consumers[2:], done.output
+    earlier, _task, last = done.output.partition("The first run ends here.")
+    assert earlier.count("Outcome: 1 removed.") == 1 and one[:8] in earlier
+    assert last.count("Outcome: 1 removed.") == 1 and other[:8] in last
+    assert failure["msg"] not in last
