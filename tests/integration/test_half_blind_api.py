@@ -237,7 +237,7 @@ def test_run_stays_safe_with_every_kind_opted_in(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("hypervisors", [OLD, long(NEW)])
+@pytest.mark.parametrize("hypervisors", [OLD, NEW])
 def test_run_stays_safe_with_the_worst_balancing(
     before: dict[str, t.Any],
     placement: Placement,
