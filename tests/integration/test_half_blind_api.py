@@ -55,7 +55,7 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 
-RUNS, MANY_RUNS = 10, 500
+RUNS, MANY_RUNS = 4, 500
 TREES = {"orphan_cleanup_remediate_kinds": ["orphaned_provider", "name_conflict"]}
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [
