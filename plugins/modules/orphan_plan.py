@@ -91,6 +91,30 @@ options:
       - extra_host
       - unhosted_server
       - unreverted_allocation
+  scope:
+    description:
+      - What the findings may be about. The task fails if O(findings) were detected for anything
+        else as well, because a plan of them would change more than is named here.
+      - An empty list limits nothing. Use it only with O(findings).
+    type: dict
+    version_added: 2.0.0
+    suboptions:
+      hosts:
+        description: The O(osops.placement.orphan_detect#module:hosts) of the detection.
+        type: list
+        elements: str
+      consumers:
+        description: The O(osops.placement.orphan_detect#module:consumers) of the detection.
+        type: list
+        elements: str
+      projects:
+        description: The O(osops.placement.orphan_detect#module:projects) of the detection.
+        type: list
+        elements: str
+      kinds:
+        description: The O(osops.placement.orphan_detect#module:kinds) of the detection.
+        type: list
+        elements: str
   heal:
     description:
       - Plan which servers C(nova-manage placement heal_allocations) should heal, instead of
@@ -371,7 +395,9 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     parse_limits,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import (
+    SCOPE_NAMES,
     Plan,
+    check_scope,
     is_compact,
     list_servers_to_heal,
 )
@@ -438,7 +464,9 @@ def _make_plan(module: AnsibleModule) -> dict[str, t.Any]:
     if is_compact(document):
         return _use_compact_plan(module, document)
     if document is None:
-        plan = Plan.from_findings(read_json(options["findings"]), options["kinds"])
+        findings = read_json(options["findings"])
+        check_scope(findings, options["scope"] or {})
+        plan = Plan.from_findings(findings, options["kinds"])
         return _return_plan(module, plan, options["dest"])
     if options["findings"]:
         raise InvalidInput(
@@ -549,6 +577,10 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
             "elements": "str",
             "choices": [kind.name for kind in CHANGEABLE_KINDS],
             "default": [kind.name for kind in CHANGEABLE_KINDS if kind.by_default == REMEDIATE],
+        },
+        "scope": {
+            "type": "dict",
+            "options": {name: {"type": "list", "elements": "str"} for name in SCOPE_NAMES},
         },
         "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},

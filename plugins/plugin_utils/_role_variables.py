@@ -53,6 +53,16 @@ OTHER_VARIABLES: Mapping[str, frozenset[str]] = {
     "hypervisor_cleanup": frozenset({"hypervisor_cleanup_hosts"}),
 }
 
+# The entry points that apply a plan, and the variables that say what a detection is about.
+_APPLIES_PLANS = ("main", "remediate")
+_NARROWING = (
+    "orphan_cleanup_hosts",
+    "orphan_cleanup_consumers",
+    "orphan_cleanup_projects",
+    "orphan_cleanup_kinds",
+    "orphan_cleanup_shard",
+)
+
 # With its links: in a clone, only the link that Ansible uses has the roles beside the plugins.
 _COLLECTION = Path(__file__).parents[2]
 
@@ -106,6 +116,19 @@ def find_faults(
     return [
         *find_unknown_variables(defined, extra, ROLES, read_names),
         *find_wrong_values(options, values, role, run),
+        *_find_narrowed_plan(values, run),
+    ]
+
+
+def _find_narrowed_plan(values: Mapping[str, t.Any], run: Run) -> list[str]:
+    """Return a sentence for each variable that was meant to leave out a part of a reviewed plan."""
+    if "orphan_cleanup_plan" not in values or run.entry_point not in _APPLIES_PLANS:
+        return []
+    return [
+        f"{name} and orphan_cleanup_plan are both set, and a reviewed plan is applied as a whole: "
+        f"leave out {name}, or detect and plan again with it."
+        for name in _NARROWING
+        if values.get(name)
     ]
 
 

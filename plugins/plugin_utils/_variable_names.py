@@ -28,6 +28,20 @@ _SIMILAR = 0.6
 # `host_decommissioned_at` belongs to the user.
 _VERY_SIMILAR = 0.8
 
+# The names of playbooks, which users take for the prefix.
+_PLAYBOOKS = {
+    "orphan_cleanup": (
+        "cleanup_clouds",
+        "cleanup_orphans",
+        "detect_clouds",
+        "detect_orphans",
+        "heal_allocations",
+        "restore_allocations",
+    ),
+    "host_decommission": ("decommission_host", "decommission_hosts"),
+    "hypervisor_cleanup": ("cleanup_hypervisor", "cleanup_hypervisors"),
+}
+
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -136,6 +150,11 @@ def _judge_name(
         # A name for what a playbook registers, but on the command line it was meant for the role.
         advice = f"its variables begin with {role}_, such as {role}_output_dir."
         return f"{name} is not a variable of the role {role}: {advice}" if is_extra else None
+    for playbook in _PLAYBOOKS[role] if is_extra else ():
+        if name.startswith(f"{playbook}_"):
+            rest = name.removeprefix(f"{playbook}_")
+            similar = _find_similar(rest, role, read_names(role), _SIMILAR)
+            return f"{name} is not a variable of the role {role}{_suggest(similar)}"
     prefix = split_prefix(name, role)
     if prefix is None or name in read_names(role):
         return None

@@ -144,6 +144,9 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad("cleanup_orphans", "hypervisors_cleanup_remove=c", "mean hypervisor_cleanup_remove?"),
         Bad("decommission_host", "orphan_cleanup_host=c", "did you mean orphan_cleanup_hosts?"),
         Bad("hypervisor_cleanup main", "hypervisor_clenup_host=c", "mean hypervisor_cleanup_host?"),
+        # Not the prefix of the role, but the name of the playbook.
+        Bad("cleanup_orphans", "cleanup_orphans_hosts=c", "did you mean orphan_cleanup_hosts?"),
+        Bad("decommission_host", "decommission_host_target=c", "mean host_decommission_target?"),
     ),
     "a name that is internal": (
         Bad(
@@ -220,6 +223,17 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "restore_allocations",
             "{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_restore_providers: null}",
             "orphan_cleanup_restore_providers is null",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_plan: plan.json, orphan_cleanup_hosts: [compute-1]}",
+            "orphan_cleanup_hosts and orphan_cleanup_plan are both set, and a reviewed plan is "
+            "applied as a whole: leave out orphan_cleanup_hosts, or detect and plan again with it.",
+        ),
+        Bad(
+            "orphan_cleanup remediate",
+            "{orphan_cleanup_plan: plan.json, orphan_cleanup_projects: [web]}",
+            "orphan_cleanup_projects and orphan_cleanup_plan are both set",
         ),
     ),
     "a value of another type": (

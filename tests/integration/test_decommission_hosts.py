@@ -243,6 +243,8 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
         "Check what remains of the host",
         "Look up the providers with its names",
         "Verify that nothing remains of the host",
+        # A check writes no journal.
+        "Export the journal",
     } - {"Delete the providers that Nova left"}
     journals = sorted((done.folder / "host-decommission").glob("*/journal-*.jsonl"))
     assert [journal.parent.name for journal in journals] == sorted(hosts)

@@ -65,6 +65,7 @@ def start_cleanup(ansible: Ansible, plan: t.Any, folder: Path) -> subprocess.Pop
     )
 
 
+@pytest.mark.long
 def test_runs_killed_at_each_step_of_a_write_can_be_continued_and_restored(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:

@@ -55,7 +55,7 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 
-RUNS, MANY_RUNS = 10, 500
+RUNS, MANY_RUNS = 4, 500
 TREES = {"orphan_cleanup_remediate_kinds": ["orphaned_provider", "name_conflict"]}
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [
@@ -237,7 +237,7 @@ def test_run_stays_safe_with_every_kind_opted_in(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("hypervisors", [OLD, long(NEW)])
+@pytest.mark.parametrize("hypervisors", [OLD, NEW])
 def test_run_stays_safe_with_the_worst_balancing(
     before: dict[str, t.Any],
     placement: Placement,

@@ -67,6 +67,23 @@ def test_failure_of_one_run_is_not_that_of_the_next(ansible: Ansible, strays: St
     assert "Outcome: 1 removed." in second
 
 
+def test_findings_of_more_than_is_named_now_are_not_changed(
+    ansible: Ansible, strays: Strays
+) -> None:
+    one = strays.consumers[0]
+    named = {"orphan_cleanup_consumers": [one]}
+
+    done = ansible.play({"tasks": [_run("detect"), _run("remediate", **named)]})
+
+    assert done.status != 0 and strays.held == strays.consumers, done.output
+    refusal = "The findings are not only about the consumers that are named now"
+    assert done.told.count(refusal) == 1, done.output
+
+    done = ansible.play({"tasks": [_run("detect", **named), _run("remediate", **named)]})
+
+    assert done.status == 0 and strays.held == strays.consumers[1:], done.output
+
+
 def test_each_run_applies_exactly_its_own_compact_plan(ansible: Ansible, strays: Strays) -> None:
     """A second run by a compact plan comes after one whose confirmation failed."""
     one, other, _kept = strays.consumers

@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     UnsoundReading,
     describe_form_error,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
@@ -30,7 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.steps import
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         Entry,
@@ -47,6 +48,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # Changes that free capacity come before changes that take it.
 _ACTION_ORDER = ("remove", "reduce", "rewrite", "create")
+
+# What limits a detection, as options of orphan_detect.
+SCOPE_NAMES = ("hosts", "consumers", "projects", "kinds")
 
 # Nova itself can heal this kind, also where the right allocation cannot be determined from here.
 HEALED_KIND = "missing_allocation"
@@ -164,6 +168,36 @@ class Plan:
     def check_limits(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make."""
         limits.check_count(len(self.steps) + len(self.removals), self.consumers, self.shard)
+
+
+def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> None:
+    """Raise InvalidInput when the findings are about more than the user names now.
+
+    Otherwise a plan of earlier findings would change what the user has left out.
+    scope: the names and UUIDs by option of orphan_detect; an empty list limits nothing.
+    """
+    with _validate_findings(findings) as document:
+        detected = document["scope"]
+        for option in SCOPE_NAMES:
+            named = {_unify_name(name) for name in scope.get(option) or ()}
+            if not named:
+                continue
+            found = [{_unify_name(name)} for name in t.cast("list[str]", detected[option])]
+            if option == "projects":
+                # Findings that version 1.0 wrote have no names.
+                for names, name in zip(found, detected.get("project_names", ()), strict=False):
+                    names.add(name)
+            if not found or any(names.isdisjoint(named) for names in found):
+                raise InvalidInput(
+                    f"The findings are not only about the {option} that are named now "
+                    f"({make_printable(', '.join(sorted(named)))}): run detection again with these "
+                    f"{option}, or name no {option} to use all findings."
+                )
+
+
+def _unify_name(name: str) -> str:
+    uuid = normalize_uuid(name)
+    return uuid.replace("-", "") if uuid else name.strip()
 
 
 def is_compact(document: t.Any) -> t.TypeGuard[Unchecked]:

@@ -277,6 +277,62 @@ def test_the_findings_of_an_unsound_reading_are_refused(folder: Path, run: Run) 
     assert not (folder / "plan.json").exists()
 
 
+PROJECT = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+
+
+@pytest.mark.parametrize(
+    ("detected", "named"),
+    [
+        ({}, {}),
+        ({"hosts": ["compute-1"]}, {}),
+        ({"hosts": ["compute-1"]}, {"hosts": [], "consumers": []}),
+        ({"hosts": ["compute-1"]}, {"hosts": ["compute-1"]}),
+        ({"hosts": ["compute-1"]}, {"hosts": ["compute-2", "compute-1"]}),
+        ({"projects": [PROJECT], "project_names": ["web"]}, {"projects": ["web"]}),
+        ({"projects": [PROJECT], "project_names": ["web"]}, {"projects": [PROJECT.upper()]}),
+        ({"projects": [PROJECT]}, {"projects": ["9F8E7D6C-5b4a-3928-1706-f5e4d3c2b1a0"]}),
+        ({"kinds": ["deleted_server"]}, {"kinds": ["deleted_server", "extra_host"]}),
+    ],
+)
+def test_findings_of_what_is_named_are_planned(
+    folder: Path, run: Run, detected: dict[str, t.Any], named: dict[str, t.Any]
+) -> None:
+    scope = json.loads((folder / "findings.json").read_text())["scope"]
+    edit(folder / "findings.json", scope={**scope, **detected})
+
+    result = run(findings="findings.json", scope=named)
+
+    assert result["changes"] > 0
+    assert "failed" not in result
+
+
+@pytest.mark.parametrize(
+    ("detected", "named"),
+    [
+        ({}, {"hosts": ["compute-1"]}),
+        ({}, {"consumers": ["6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"]}),
+        ({}, {"projects": ["web"]}),
+        ({}, {"kinds": ["deleted_server"]}),
+        ({"hosts": ["compute-1", "compute-2"]}, {"hosts": ["compute-1"]}),
+        ({"hosts": ["compute-1"]}, {"hosts": ["compute-1"], "projects": ["web"]}),
+        ({"projects": [PROJECT], "project_names": ["web"]}, {"projects": ["shop"]}),
+        ({"projects": [PROJECT], "project_names": [""]}, {"projects": ["web"]}),
+    ],
+)
+def test_findings_of_more_than_is_named_are_refused(
+    folder: Path, run: Run, detected: dict[str, t.Any], named: dict[str, t.Any]
+) -> None:
+    """Otherwise an earlier detection of the whole cloud would be changed, and not one host."""
+    scope = json.loads((folder / "findings.json").read_text())["scope"]
+    edit(folder / "findings.json", scope={**scope, **detected})
+
+    result = run(findings="findings.json", scope=named, dest="plan.json")
+
+    assert result["failed"] is True
+    assert "The findings are not only about the" in result["msg"]
+    assert not (folder / "plan.json").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

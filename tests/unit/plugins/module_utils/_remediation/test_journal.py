@@ -306,7 +306,9 @@ def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) 
         assert torn == (length not in (first - 1, first, len(whole) - 1, len(whole)))
 
 
-@pytest.mark.parametrize("contents", [b"", b"\x00\xff", _lines(ONE)[:-2]], ids=repr)
+@pytest.mark.parametrize(
+    "contents", [b"", b"\x00\xff", _lines(ONE)[:-2]], ids=["empty", "other bytes", "torn"]
+)
 def test_journal_without_a_whole_record_is_refused(path: pathlib.Path, contents: bytes) -> None:
     path.write_bytes(contents)
 
