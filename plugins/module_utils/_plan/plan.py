@@ -50,7 +50,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _ACTION_ORDER = ("remove", "reduce", "rewrite", "create")
 
 # What limits a detection, as options of orphan_detect.
-SCOPE_NAMES = ("hosts", "consumers", "projects", "kinds")
+_ScopeName = t.Literal["hosts", "consumers", "projects", "kinds"]
+SCOPE_NAMES: tuple[_ScopeName, ...] = ("hosts", "consumers", "projects", "kinds")
 
 # Nova itself can heal this kind, also where the right allocation cannot be determined from here.
 HEALED_KIND = "missing_allocation"
@@ -182,7 +183,7 @@ def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> N
             named = {_unify_name(name) for name in scope.get(option) or ()}
             if not named:
                 continue
-            found = [{_unify_name(name)} for name in t.cast("list[str]", detected[option])]
+            found = [{_unify_name(name)} for name in detected[option]]
             if option == "projects":
                 # Findings that version 1.0 wrote have no names.
                 for names, name in zip(found, detected.get("project_names", ()), strict=False):
