@@ -259,7 +259,8 @@ class Ansible:
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("OS_", "ANSIBLE_"))
+            # The width is that of a run without a terminal, whatever started the tests.
+            if not name.startswith(("OS_", "ANSIBLE_")) and name != "COLUMNS"
         }
         self.environment = {
             **inherited,

@@ -243,7 +243,7 @@ def aged(age: str) -> dict[str, str]:
     ("playbook", "variable", "name"),
     [
         ("find_orphans.yml", "placement_hosts", "12345"),
-        ("decommission_host.yml", "host_decommission_target", "no"),
+        long("decommission_host.yml", "host_decommission_target", "no"),
         long("find_orphans.yml", "placement_hosts", "no"),
         long("find_orphans.yml", "placement_hosts", "2026-11-20"),
         long("decommission_host.yml", "host_decommission_target", "12345"),

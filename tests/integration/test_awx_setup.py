@@ -40,13 +40,16 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     Applied,
     Setup,
 )
-from ansible_collections.osops.placement.tests.integration.support import Ansible, long
+from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
+
+# Setting up one AWX takes a minute and a half.
+pytestmark = pytest.mark.long
 
 VARIABLES = {"awx_notification_url": "http://127.0.0.1/hook", "awx_output_dir": "/placement"}
 # Every edge of the workflow: what follows the success of each node, and what follows its failure.
@@ -63,7 +66,7 @@ EDGES = {
 SYNC = "POST /api/v2/projects/{}/update/"
 
 
-@pytest.fixture(scope="module", params=[NEWEST, long(OLDEST)])
+@pytest.fixture(scope="module", params=[NEWEST, OLDEST])
 def core(request: pytest.FixtureRequest) -> str:
     """The ansible-core that runs `apply.yml`."""
     return str(request.param)
@@ -212,7 +215,6 @@ def test_what_asks_for_an_approval_or_changes_nothing_starts_without_an_answer(
         assert refused == (400, {"variables_needed_to_start": missing})
 
 
-@pytest.mark.long
 def test_check_mode_shows_what_would_be_created_and_writes_nothing(
     made: tuple[Awx, Applied], empty: Setup
 ) -> None:
@@ -224,7 +226,6 @@ def test_check_mode_shows_what_would_be_created_and_writes_nothing(
     assert predicted.changes == expected != []
 
 
-@pytest.mark.long
 def test_second_run_changes_nothing_and_shows_no_token(ready: Setup) -> None:
     project = ready.awx.named("projects", "osops.placement")["id"]
 
@@ -235,7 +236,6 @@ def test_second_run_changes_nothing_and_shows_no_token(ready: Setup) -> None:
     assert "changed=0" in again.output and TOKEN not in again.output
 
 
-@pytest.mark.long
 def test_ways_around_the_approval_are_closed_and_other_changes_corrected(ready: Setup) -> None:
     """Everything here was possible on a real AWX, and some of it started the job unapproved."""
     awx = ready.awx
@@ -287,7 +287,6 @@ def test_ways_around_the_approval_are_closed_and_other_changes_corrected(ready: 
     assert said in right.changes
 
 
-@pytest.mark.long
 def test_approval_that_was_replaced_by_a_job_is_an_approval_again(ready: Setup) -> None:
     awx = ready.awx
     node(awx, "approve")["unified_job_template"] = awx.named("job_templates", FIND)["id"]
@@ -302,7 +301,6 @@ def test_approval_that_was_replaced_by_a_job_is_an_approval_again(ready: Setup) 
     )
 
 
-@pytest.mark.long
 def test_another_credential_replaces_the_old_one_of_its_type(ready: Setup) -> None:
     awx = ready.awx
     awx.add_credential("OpenStack reader", awx.default)
@@ -317,7 +315,6 @@ def test_another_credential_replaces_the_old_one_of_its_type(ready: Setup) -> No
     assert awx.linked("job_templates", PLAN, "credentials") == ["secret", "OpenStack reader"]
 
 
-@pytest.mark.long
 def test_second_organization_gets_its_own_and_leaves_the_first_alone(ready: Setup) -> None:
     awx = ready.awx
     elsewhere = awx.store.add("organizations", {"name": "Elsewhere"})
@@ -349,7 +346,6 @@ def test_second_organization_gets_its_own_and_leaves_the_first_alone(ready: Setu
             assert awx.objects[kind] == entries
 
 
-@pytest.mark.long
 def test_absent_removes_exactly_what_was_created(ready: Setup) -> None:
     awx = ready.awx
     own = awx.ask("POST", "inventories/", {"name": "Mine", "organization": awx.default["id"]})[1]
@@ -367,7 +363,6 @@ def test_absent_removes_exactly_what_was_created(ready: Setup) -> None:
     assert (again.status, again.written) == (0, [])
 
 
-@pytest.mark.long
 def test_new_commits_reach_awx_and_a_sync_that_fails_once_is_repeated(ready: Setup) -> None:
     awx = ready.awx
     awx.projects.repository.branches[VERSION] = "newer"
@@ -382,7 +377,6 @@ def test_new_commits_reach_awx_and_a_sync_that_fails_once_is_repeated(ready: Set
     assert project["scm_revision"] == "newer"
 
 
-@pytest.mark.long
 def test_failed_sync_ends_the_set_up_with_what_the_update_says(empty: Setup) -> None:
     wrong = empty.apply(awx_scm_branch="wrong")
 
@@ -397,7 +391,6 @@ def test_failed_sync_ends_the_set_up_with_what_the_update_says(empty: Setup) -> 
     assert right.status == 0, right.output
 
 
-@pytest.mark.long
 def test_broken_sync_is_explained_by_its_traceback(ready: Setup) -> None:
     error = {"status": "error", "job_explanation": "Lost.", "result_traceback": "OSError: disk"}
     ready.awx.projects.repository.failures = [error, error]

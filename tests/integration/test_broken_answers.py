@@ -54,6 +54,7 @@ SHORT = [
         for fault in (Fault.HALF, Fault.HTML, Fault.BROKEN)
     ),
 ]
+MIGRATIONS = r"/os-migrations\?limit=1000$"
 # What the sentence about a lasting failure must contain.
 NAMED = {
     Fault.CUT: "(?i)cut|incomplete|broke|ended|closed|short|json",
@@ -111,7 +112,7 @@ def test_detection_does_not_repeat_requests_after_valid_answers(
         long(1, Fault.HALF),
         long(1, Fault.HTML),
         long(2, Fault.BROKEN),
-        (3, Fault.BROKEN),
+        long(3, Fault.BROKEN),
     ],
 )
 def test_remediation_survives_one_bad_listing_of_services(
@@ -150,7 +151,8 @@ def test_remediation_survives_one_bad_answer_to_each_request(
 @pytest.mark.parametrize(
     ("service", "path", "fault"),
     [
-        *(("nova", r"/os-migrations\?limit=1000$", fault) for fault in NAMED),
+        ("nova", MIGRATIONS, Fault.HTML),
+        *(long("nova", MIGRATIONS, fault) for fault in NAMED if fault != Fault.HTML),
         ("nova", r"/servers/detail\?all_tenants=1&", Fault.BROKEN),
         ("nova", r"/servers/detail\?all_tenants=1&host=[^&]*&limit=4", Fault.OBJECT),
         ("placement", r"^/resource_providers(\?|$)", Fault.HTML),

@@ -128,7 +128,7 @@ def test_run_counts_a_write_whose_answer_was_lost(
     assert few.recorded(tmp_path) == few.recorded(tmp_path, "after") == few.consumers
 
 
-@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.UNAVAILABLE), Fault.CONFLICT])
+@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.UNAVAILABLE), long(Fault.CONFLICT)])
 def test_run_reports_failures_when_no_write_arrives(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:

@@ -36,10 +36,7 @@ from ansible_collections.osops.placement.tests.integration.cells import (
 )
 from ansible_collections.osops.placement.tests.integration.forks import schedule
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import (
-    assert_nothing_changed,
-    long,
-)
+from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,8 +51,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
+pytestmark = pytest.mark.long
 
-RUNS, MANY_RUNS = 4, 500
+RUNS, MANY_RUNS = 10, 500
 TREES = {"orphan_cleanup_remediate_kinds": ["orphaned_provider", "name_conflict"]}
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [
@@ -141,7 +139,7 @@ def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any
 # Before the new cell has servers ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answering", [long((OLD,)), long((PRIMED,)), (OLD, NEW)], ids=" and ".join)
+@pytest.mark.parametrize("answering", [(OLD,), (PRIMED,), (OLD, NEW)], ids=" and ".join)
 def test_empty_trees_of_running_hosts_are_kept(
     ansible: Ansible,
     deletions: Hook,
@@ -163,7 +161,6 @@ def test_empty_trees_of_running_hosts_are_kept(
     assert not deletions.seen, run.told
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("host", [EMPTY, TWIN, f"{TWIN}-2"])
 def test_empty_tree_of_a_named_running_host_is_kept(
     ansible: Ansible,
@@ -187,7 +184,6 @@ def test_empty_tree_of_a_named_running_host_is_kept(
 # One worker that knows half, or nothing -----------------------------------------------------------
 
 
-@pytest.mark.long
 def test_hypervisors_without_a_service_fail_the_soundness_check(
     ansible: Ansible, before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers
 ) -> None:
@@ -207,7 +203,6 @@ def test_hypervisors_without_a_service_fail_the_soundness_check(
     assert any(f"{CELL}-" in sentence for sentence in coverage["failed_checks"]), coverage
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("answering", [OLD, PRIMED])
 def test_run_stays_safe_with_every_kind_opted_in(
     ansible: Ansible,
@@ -236,7 +231,6 @@ def test_run_stays_safe_with_every_kind_opted_in(
 # Workers that disagree ----------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("hypervisors", [OLD, NEW])
 def test_run_stays_safe_with_the_worst_balancing(
     before: dict[str, t.Any],
@@ -269,7 +263,6 @@ def test_run_stays_safe_when_any_worker_answers(
     _never_touches_the_living(before, placement, wires, workers, guests, scheduled, RUNS, seed=1)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 3])
 def test_run_stays_safe_when_any_worker_answers_many_times(
     before: dict[str, t.Any],
@@ -316,7 +309,6 @@ def _never_touches_the_living(
 # Every worker knows the cell ----------------------------------------------------------------------
 
 
-@pytest.mark.long
 def test_run_removes_all_orphans_after_every_worker_restarted(
     minicloud: Minicloud,
     before: dict[str, t.Any],

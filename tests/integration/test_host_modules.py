@@ -13,6 +13,7 @@ import pytest
 from minicloud_ctl import servers
 
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
+from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -289,13 +290,13 @@ def test_info_omits_services_that_do_not_exist(ansible: Ansible, host: str) -> N
 @pytest.mark.parametrize(
     ("given", "wish", "becomes"),
     [
-        (UP, {"enabled": False}, {"status": "disabled", "disabled_reason": None}),
+        long(UP, {"enabled": False}, {"status": "disabled", "disabled_reason": None}),
         (
             UP,
             {"enabled": False, "disabled_reason": "rusty: 1"},
             {"status": "disabled", "disabled_reason": "rusty: 1"},
         ),
-        (
+        long(
             RUSTY,
             {"enabled": False, "disabled_reason": "gone"},
             {"status": "disabled", "disabled_reason": "gone"},

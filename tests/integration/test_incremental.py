@@ -26,7 +26,7 @@ YOUNG = {"min_age": "0", "unknown_min_age": "0"}
 # Each changes the cloud in another way since the last reading: servers, allocations or both.
 CHANGES = (
     "extra_host",
-    "unconfirmed_resize",
+    long("unconfirmed_resize"),
     long("healthy"),
     long("misplaced_allocation"),
     long("ended_migration"),

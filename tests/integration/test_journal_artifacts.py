@@ -153,6 +153,7 @@ def test_everything_is_restored_from_the_artifacts_alone(
     assert "orphan_cleanup_journal" not in restored.artifacts | again.artifacts
 
 
+@pytest.mark.long
 def test_run_that_changes_nothing_exports_no_journal(newest: Jobs, strays: Strays) -> None:
     predicted = newest.run("cleanup_orphans", "--check")
     strays.release()

@@ -594,6 +594,7 @@ def test_exclusion_end_is_shown_and_an_invalid_date_is_refused(
     )
 
 
+@pytest.mark.long
 def test_orphan_is_removed_at_the_second_sighting(
     ansible: Ansible, placement: Placement, orphans: list[str]
 ) -> None:

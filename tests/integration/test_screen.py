@@ -56,7 +56,7 @@ def test_check_of_nine_findings_fits_on_one_screen(
     assert len(lines) <= MAX_LINES, run.output
     rows = [line for line in lines if line.startswith("unknown_consumer  compute-")]
     assert len(rows) == len(nine) and all(any(uuid[:8] in row for row in rows) for uuid in nine)
-    assert all("1 VCPU, 512 MiB" in row for row in rows)
+    assert all("1 VCPU, 512 MiB" in row for row in rows), rows
     assert max(map(len, rows)) <= 120
     last = "\n".join(lines[-10:])
     folder = run.folder / "orphan-cleanup"

@@ -180,7 +180,8 @@ def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> N
     with _validate_findings(findings) as document:
         detected = document["scope"]
         for option in SCOPE_NAMES:
-            named = {_unify_name(name) for name in scope.get(option) or ()}
+            given = scope.get(option) or ()
+            named = {_unify_name(name) for name in given}
             if not named:
                 continue
             found = [{_unify_name(name)} for name in detected[option]]
@@ -191,7 +192,7 @@ def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> N
             if not found or any(names.isdisjoint(named) for names in found):
                 raise InvalidInput(
                     f"The findings are not only about the {option} that are named now "
-                    f"({make_printable(', '.join(sorted(named)))}): run detection again with these "
+                    f"({make_printable(', '.join(given))}): run detection again with these "
                     f"{option}, or name no {option} to use all findings."
                 )
 
