@@ -191,7 +191,8 @@ def format_drain_result(result: Mapping[str, t.Any], host: str, width: int) -> l
         lines += ["", *wrap_text(_summarize_outcomes(outcomes), get_prose_width(width))]
     name = make_printable(host, MAX_NAME)
     if "departures" in result:
-        lines += ["", *wrap_text(_describe_service(result["service"], name), width)]
+        sentence = _describe_service(result["service"], name)
+        lines += ["", *wrap_text(sentence, get_prose_width(width))]
     elif result["empty"]:
         lines += ["", Line(f"{name} is empty.", OK)]
     else:
@@ -252,17 +253,19 @@ def _describe_rest(result: Mapping[str, t.Any]) -> str:
     return " and ".join(parts)
 
 
-def format_departures(result: Mapping[str, t.Any], host: str, width: int) -> list[str]:
+def format_departures(
+    departures: Iterable[Mapping[str, str]], service: Mapping[str, t.Any], host: str, width: int
+) -> list[str]:
     """Return which servers would move back to a host, and how its service would be."""
     rows = []
-    for entry in result["departures"]:
+    for entry in departures:
         texts = (entry["name"], entry["server"], entry["to"], entry["source"])
         rows.append(Row(tuple(make_printable(text, MAX_NAME) for text in texts)))
     lines = []
     if rows:
-        lines = ["", "Would move back:", "", *format_table(_DEPARTURE_COLUMNS, rows, width)]
+        lines = ["", "Moves back:", "", *format_table(_DEPARTURE_COLUMNS, rows, width)]
     name = make_printable(host, MAX_NAME)
-    return [*lines, "", *wrap_text(_describe_service(result["service"], name), width)]
+    return [*lines, "", *wrap_text(_describe_service(service, name), get_prose_width(width))]
 
 
 def _describe_service(service: Mapping[str, t.Any], host: str) -> str:

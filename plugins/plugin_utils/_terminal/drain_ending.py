@@ -37,6 +37,8 @@ def format_drain_ending(result: Mapping[str, t.Any], host: str, check_mode: bool
     result: as host_drain returned it. check_mode: whether the user wanted a prediction only.
     """
     lines = []
+    if check_mode:
+        lines.append("Check mode: nothing was changed.")
     for label, text in _list_fields(result, host, check_mode):
         if text:
             # Neither a path nor a command is broken: they are there to be copied.
