@@ -97,17 +97,21 @@ class DrainOptions:
     excluded_hosts: t.Mapping[str, str] = d.field(default_factory=dict)
 
 
+def is_down(service: Service) -> bool:
+    """Return whether Nova sees a service down, by its reports or because somebody said so."""
+    return service.state == "down" or service.forced_down
+
+
 def require_fencing(service: Service, settings: DrainSettings) -> None:
     """Raise InvalidInput where the operator's word and the state of the service disagree."""
-    is_down = service.state == "down" or service.forced_down
-    if settings.fenced and not is_down:
+    if settings.fenced and not is_down(service):
         raise InvalidInput(
             f"fenced=true says that no guest can still run on {service.host}, but its compute "
             f"service is {service.state or 'in an unknown state'} (last report "
             f"{service.updated_at}): nothing was changed. Wait until Nova sees it down, or leave "
             "fenced out to move the servers live and cold."
         )
-    if is_down and not settings.fenced:
+    if is_down(service) and not settings.fenced:
         raise InvalidInput(
             f"The compute service of {service.host} is down (last report {service.updated_at}), "
             "so its servers can only be evacuated: nothing was changed. If guests still run "
@@ -135,8 +139,10 @@ class HostDrain:
         service = apply_update(reading.service, body)
         migrations = self._reader.describe_open_migrations(self._options.host)
         moves = any(entry["how"] != STAYS for entry in plan["servers"])
+        # Without the word, a run would be refused before it disables the service.
+        is_refused = is_down(reading.service) and not self._options.settings.fenced
         return {
-            "changed": bool(body) or moves,
+            "changed": not is_refused and (bool(body) or moves),
             "plan": plan,
             "service": describe_services([service])[0],
             "outcomes": [],
