@@ -222,6 +222,7 @@ def test_what_would_be_lost_by_a_wrong_word_is_refused(drained: Drained, world: 
     drained.boot("web-1")
     before = world.picture()
 
+    both = drained.done("--check", target=[drained.host, "compute-1"], max_hosts=2)
     excluded = drained.refused(exclude_providers=[drained.host])
     fenced = drained.refused(fenced=True)
     opposite = drained.refused(playbook="decommission_host", **{"return": True})
@@ -229,6 +230,7 @@ def test_what_would_be_lost_by_a_wrong_word_is_refused(drained: Drained, world: 
     tagged = drained.refused("--tags", "drain")
     unknown = drained.refused(target="compute-99")
 
+    assert "1 server on drain-3 HOW" in both.told and " on compute-1 " in both.told
     assert "drain-3 is excluded by name" in excluded.told
     assert "its compute service is up" in fenced.told
     assert "host_decommission_return is for the playbook drain_host" in opposite.told
