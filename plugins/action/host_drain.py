@@ -13,6 +13,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._drain_artifact im
     build_drain_artifact,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._progress import ProgressActionModule
+from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
+    measure_terminal,
+    print_lines,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -30,21 +34,13 @@ class ActionModule(ProgressActionModule):
         result = super().run(tmp, task_vars)
         show = self._task.args.get("show", "nothing")
         if show != "nothing":
-            self._show(result, show)
+            print_lines(self._draw(result, show, measure_terminal()))
         if boolean(self._task.args.get("export", False), strict=False):
             result["ansible_stats"] = self._build_stats(result)
         return result
 
-    def _show(self, result: dict[str, t.Any], show: str) -> None:
-        # Not here: the main process of Ansible reads this file too.
-        from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
-            measure_terminal,
-            print_lines,
-        )
-
-        print_lines(self._draw(result, show, measure_terminal()))
-
     def _draw(self, result: dict[str, t.Any], show: str, width: int) -> Iterable[str]:
+        # Not above: the main process of Ansible reads this file too.
         from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
             changes,
             drain,
@@ -60,10 +56,8 @@ class ActionModule(ProgressActionModule):
             return []
         host = str(self._task.args["host"])
         drawn: list[str] = []
-        if self._task.check_mode:
+        if self._task.check_mode or show == "plan":
             drawn += self._draw_prediction(result, host, width)
-        elif show == "plan":
-            drawn += drain.format_drain_plan(result["plan"], width)
         else:
             drawn += drain.format_drain_result(result, host, width)
         if show == "result":
