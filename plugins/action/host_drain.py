@@ -4,8 +4,75 @@
 
 from __future__ import annotations
 
+import typing as t
+
+from ansible import context
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ansible_collections.osops.placement.plugins.plugin_utils._drain_artifact import (
+    build_drain_artifact,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._progress import ProgressActionModule
+from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
+    measure_terminal,
+    print_lines,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
 
 
 class ActionModule(ProgressActionModule):
-    """Runs the module of the same name, which has the documentation, and shows how far it is."""
+    """Runs the module of the same name, which has the documentation.
+
+    It shows how far the module is, and then what it returned.
+    """
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
+        result = super().run(tmp, task_vars)
+        show = self._task.args.get("show", "nothing")
+        if show != "nothing":
+            print_lines(self._draw(result, show, measure_terminal()))
+        if boolean(self._task.args.get("export", False), strict=False):
+            result["ansible_stats"] = self._build_stats(result)
+        return result
+
+    def _draw(self, result: dict[str, t.Any], show: str, width: int) -> Iterable[str]:
+        # Not above: the main process of Ansible reads this file too.
+        from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
+            changes,
+            drain,
+            drain_ending,
+            lines,
+        )
+
+        # A run that was refused has nothing but its message.
+        if "tally" not in result:
+            # Ansible itself shows the message of a task that fails; here nothing else would.
+            if show == "plan" and self._task.failed_when:
+                return changes.format_failure(result.get("msg", ""), lines.get_prose_width(width))
+            return []
+        host = str(self._task.args["host"])
+        drawn: list[str] = []
+        if self._task.check_mode or show == "plan":
+            drawn += self._draw_prediction(result, host, width)
+        else:
+            drawn += drain.format_drain_result(result, host, width)
+        if show == "result":
+            wants_check = bool(context.CLIARGS.get("check"))
+            drawn += drain_ending.format_drain_ending(result, host, wants_check)
+        return drawn
+
+    def _draw_prediction(self, result: dict[str, t.Any], host: str, width: int) -> list[str]:
+        from ansible_collections.osops.placement.plugins.plugin_utils._terminal import drain
+
+        if "plan" in result:
+            return drain.format_drain_plan(result["plan"], width)
+        return drain.format_departures(result["departures"], result["service"], host, width)
+
+    def _build_stats(self, result: dict[str, t.Any]) -> dict[str, t.Any]:
+        data = build_drain_artifact(result, self._task.args["host"], self._task.check_mode)
+        # Each host that is drained adds its own entry.
+        return {"data": data, "per_host": False, "aggregate": True}

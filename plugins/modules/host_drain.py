@@ -131,6 +131,42 @@ options:
       - How many seconds to wait for another run on this machine that drains the same host.
     type: int
     default: 300
+  exclude_consumers:
+    description:
+      - UUIDs of servers that are never moved, for example because they are pinned to the host by
+        hand. They stay on the host, and are listed with the reason.
+      - Each entry is a UUID, or a dictionary with a UUID as C(name) and, optionally, C(until) and
+        C(reason). C(until) is the last day of the exclusion (UTC), or a time such as
+        V(2026-12-31T18:00:00Z).
+    type: list
+    elements: raw
+    default: []
+  exclude_providers:
+    description:
+      - Names or UUIDs of hosts that are never changed. If O(host) is one of them, it is not
+        drained. Each entry has the form of those of O(exclude_consumers).
+    type: list
+    elements: raw
+    default: []
+  show:
+    description:
+      - What to show on the terminal. With V(plan), how each server would leave the host, the
+        biggest problems first. With V(result), each server that was not moved, the totals, the
+        journal and the next command; in check mode, the plan and the next command.
+    type: str
+    choices:
+      - nothing
+      - plan
+      - result
+    default: nothing
+  export:
+    description:
+      - Whether to export the result as an artifact for following jobs, as
+        M(ansible.builtin.set_stats) does. Its name is C(host_decommission_drained). It is a list
+        with an entry for each host that a job drains, which has C(host), C(check_mode), C(empty),
+        C(remaining), C(outcomes) and C(journal).
+    type: bool
+    default: false
 notes:
   - The host may become empty only after several runs. Servers that stay are listed with the
     reason and with what to do about them.
@@ -403,12 +439,20 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
     connection_options,
     run,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import (
+    parse_exclusions,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
     PROGRESS,
     progress_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import (
+    normalize_uuid,
+    require_uuid,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import DrainSettings
 from ansible_collections.osops.placement.plugins.module_utils._remediation.drain import (
     DrainOptions,
@@ -474,17 +518,34 @@ def parse_options(params: Mapping[str, t.Any]) -> DrainOptions:
             raise InvalidInput(f"{name} is {params[name]}: it must be {lowest} or more.")
     if params["journal"] and params["state"] != "returned":
         raise InvalidInput("journal is only for state=returned: state=drained reads output_dir.")
+    excluded_servers = {}
+    for name, note in _list_exclusions(params, "exclude_consumers").items():
+        excluded_servers[require_uuid(name, "exclude_consumers:")] = note
+    excluded_hosts = {}
+    for name, note in _list_exclusions(params, "exclude_providers").items():
+        excluded_hosts[normalize_uuid(name) or name] = note
     return DrainOptions(
         host=params["host"],
         reason=params["disabled_reason"],
-        settings=DrainSettings(params["fenced"], params["cold"] == "active"),
+        settings=DrainSettings(params["fenced"], params["cold"] == "active", excluded_servers),
         limits=RunLimits(
             parallel=params["parallel"],
             retries=params["retries"],
             max_failures=params["max_failures"],
             timeout=parse_duration(params["move_timeout"]),
         ),
+        excluded_hosts=excluded_hosts,
     )
+
+
+def _list_exclusions(params: Mapping[str, t.Any], option: str) -> dict[str, str]:
+    """Return the names that an option excludes at present, each with until when and why."""
+    now = get_utc_now()
+    excluded = {}
+    for exclusion in parse_exclusions(params[option], option):
+        if not exclusion.has_ended(now):
+            excluded[exclusion.name] = exclusion.note
+    return excluded
 
 
 def _predict(
@@ -522,6 +583,11 @@ def main() -> None:
         "max_failures": {"type": "int", "default": 5},
         "move_timeout": {"type": "str", "default": "1h"},
         "lock_timeout": {"type": "int", "default": 300},
+        "exclude_consumers": {"type": "list", "elements": "raw", "default": []},
+        "exclude_providers": {"type": "list", "elements": "raw", "default": []},
+        # The action plugin uses these.
+        "show": {"type": "str", "choices": ["nothing", "plan", "result"], "default": "nothing"},
+        "export": {"type": "bool", "default": False},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 

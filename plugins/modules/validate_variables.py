@@ -20,8 +20,8 @@ description:
   - The names of variables that begin with V(orphan_cleanup_), V(host_decommission_) and
     V(hypervisor_cleanup_), or with something that is one typing mistake away from it, belong to the
     roles. Besides the variables of the roles, these are allowed. V(orphan_cleanup_clouds) and
-    V(hypervisor_cleanup_hosts) choose the hosts of playbooks, and V(orphan_cleanup_run) is an
-    artifact of an earlier job.
+    V(hypervisor_cleanup_hosts) choose the hosts of playbooks, and V(orphan_cleanup_run) and
+    V(host_decommission_drained) are artifacts of earlier jobs.
   - Variables that begin with V(_orphan_cleanup_), V(_host_decommission_) and
     V(_hypervisor_cleanup_) are internal, and are refused as extra variables.
 author:

@@ -109,21 +109,24 @@ def _is_readable_here(action: ActionBase) -> bool:
 def follow_progress(path: str, every: float, report: Callable[[str], None]) -> Iterator[None]:
     """Report the contents of a progress file for as long as the context lasts.
 
-    That is done every `every` seconds, if the contents have changed.
+    That is done every `every` seconds, if the contents have changed. Lines that were not reported
+    yet are reported at the end.
 
     report: called with each text, in a thread.
     """
     ended = threading.Event()
 
     def follow() -> None:
-        last = ""
+        last, reported = "", 0
         # There is nobody to report to once the main process of Ansible is gone.
         with contextlib.suppress(OSError):
             while not ended.wait(every):
+                reported += _report_lines(path, reported, report)
                 text = read_progress(path)
                 if text and text != last:
                     report(text)
                 last = text
+            _report_lines(path, reported, report)
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
@@ -134,14 +137,27 @@ def follow_progress(path: str, every: float, report: Callable[[str], None]) -> I
         thread.join()
 
 
+def _report_lines(path: str, reported: int, report: Callable[[str], None]) -> int:
+    """Report the lines of a progress file after the first `reported`, and return how many."""
+    lines = _read_file(path).get("lines", [])[reported:]
+    for line in lines:
+        report(line)
+    return len(lines)
+
+
 def read_progress(path: str) -> str:
     """Return the text of the progress file `path`; "" while there is none."""
+    return "; ".join(describe_stage(stage) for stage in _read_file(path).get("stages", ()))
+
+
+def _read_file(path: str) -> dict[str, t.Any]:
+    """Return the contents of a progress file; nothing while there is none."""
     try:
         with open(path, encoding="utf-8") as stream:
-            progress = json.load(stream)
+            contents: dict[str, t.Any] = json.load(stream)
     except (OSError, ValueError):
-        return ""
-    return "; ".join(describe_stage(stage) for stage in progress["stages"])
+        return {}
+    return contents
 
 
 def describe_stage(stage: Mapping[str, t.Any]) -> str:

@@ -48,7 +48,8 @@ OTHER_VARIABLES: Mapping[str, frozenset[str]] = {
             "_orphan_cleanup_one_of_many",
         }
     ),
-    "host_decommission": frozenset(),
+    # An artifact of earlier jobs.
+    "host_decommission": frozenset({"host_decommission_drained"}),
     # The hosts of the playbook cleanup_hypervisor.
     "hypervisor_cleanup": frozenset({"hypervisor_cleanup_hosts"}),
 }

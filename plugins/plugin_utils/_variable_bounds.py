@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
     is_journal_text,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._fencing import read_fenced
 from ansible_collections.osops.placement.plugins.plugin_utils._paths import (
     build_host_path,
     choose_document,
@@ -177,6 +178,22 @@ def _is_path(value: t.Any) -> bool:
     return not path.startswith(("[", "{")) and "\n" not in path
 
 
+def _check_moves_journal(value: str, run: Run) -> str:
+    if not value.strip():
+        return "is empty: leave it out to read all journals of the host."
+    if run.has_files and not os.path.isfile(build_host_path(value)):
+        return f"is {show_value(value)}, and there is no such file."
+    return ""
+
+
+def _check_fenced(value: t.Any, _run: Run) -> str:
+    try:
+        read_fenced(value)
+    except InvalidInput as error:
+        return str(error)
+    return ""
+
+
 def _check_journal(value: t.Any, run: Run) -> str:
     if run.entry_point != "restore":
         return ""
@@ -199,11 +216,14 @@ BOUNDS: Mapping[str, Check] = {
     # Numbers
     "api_timeout": _at_least(1, _DAY),
     "delay": _at_least(0, _DAY),
+    "lock_timeout": _at_least(0, _DAY),
     "max_changes": _at_least(0),
     "max_failures": _at_least(1),
     "max_hosts": _at_least(1),
     "max_share": _check_fraction,
     "min_sightings": _at_least(1),
+    # Nova itself moves only a few servers of a host at a time.
+    "parallel": _at_least(1, 100),
     "progress_every": _at_least(0),
     "retries": _at_least(0),
     # Durations
@@ -211,6 +231,7 @@ BOUNDS: Mapping[str, Check] = {
     "known_for": _check_duration,
     "log_since": _check_duration,
     "min_age": _check_duration,
+    "move_timeout": _check_duration,
     "purge_age": _check_duration,
     "quiet": _check_duration,
     "stale_min_age": _check_duration,
@@ -219,6 +240,7 @@ BOUNDS: Mapping[str, Check] = {
     "unknown_min_age": _check_duration,
     # What is examined, changed or restored. An empty name would mean everything.
     "consumers": _require_names,
+    "fenced": _check_fenced,
     "hosts": _require_names,
     "projects": _require_names,
     "restore_consumers": _require_names,
@@ -230,12 +252,14 @@ BOUNDS: Mapping[str, Check] = {
     "client_key": _check_file_to_read,
     "journal": _check_journal,
     "metrics_path": _check_metrics_path,
+    "moves_journal": _check_moves_journal,
     "output_dir": _check_output_dir,
     "state": _check_file_to_write,
     # Names and commands
     "api_host": _require_text,
     "backup_path": _require_text,
     "container_engine": _require_text,
+    "drained_reason": _require_text,
     "host": _require_text,
     "instances_path": _require_text,
     "notify_url": _check_url,

@@ -38,7 +38,7 @@ _PLAYBOOKS = {
         "heal_allocations",
         "restore_allocations",
     ),
-    "host_decommission": ("decommission_host", "decommission_hosts"),
+    "host_decommission": ("decommission_host", "decommission_hosts", "drain_host", "drain_hosts"),
     "hypervisor_cleanup": ("cleanup_hypervisor", "cleanup_hypervisors"),
 }
 

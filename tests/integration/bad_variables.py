@@ -73,6 +73,8 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad("cleanup_orphans", "{orphan_cleanup_: 1}", "orphan_cleanup_ is not a variable"),
         Bad("decommission_host", "host_decommission_targets=c", "mean host_decommission_target?"),
         Bad("decommission_host", "host_decommission_stage=check", "mean host_decommission_stages?"),
+        Bad("drain_host", "host_decommission_fence=true", "mean host_decommission_fenced?"),
+        Bad("drain_host", "host_decommission_returns=true", "mean host_decommission_return?"),
         Bad("hypervisor_cleanup detect", "hypervisor_cleanup_hosst=c", "hypervisor_cleanup_host?"),
         Bad("hypervisor_cleanup purge", "hypervisor_cleanup_purge_ages=c", "cleanup_purge_age?"),
         Bad(
@@ -147,6 +149,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         # Not the prefix of the role, but the name of the playbook.
         Bad("cleanup_orphans", "cleanup_orphans_hosts=c", "did you mean orphan_cleanup_hosts?"),
         Bad("decommission_host", "decommission_host_target=c", "mean host_decommission_target?"),
+        Bad("drain_host", "drain_host_target=c", "mean host_decommission_target?"),
     ),
     "a name that is internal": (
         Bad(
@@ -346,6 +349,24 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "is a list, which is not a text",
         ),
     ),
+    "a word that makes a host fenced": (
+        Bad(
+            "drain_host",
+            "host_decommission_fenced=1",
+            "host_decommission_fenced is '1', which is neither true nor false nor a list of hosts: "
+            "write true if no guest can still run on the hosts of host_decommission_target.",
+        ),
+        Bad("drain_host", "{host_decommission_fenced: 1}", "is 1, which is neither true nor false"),
+        Bad("drain_host", "{host_decommission_fenced: [true]}", "is a list, which is neither true"),
+        Bad("drain_host", '{host_decommission_fenced: ["no"]}', "is a list, which is neither true"),
+        Bad(
+            "drain_host", "{host_decommission_fenced: {a: b}}", "is a dictionary, which is neither"
+        ),
+        Bad("drain_host", "host_decommission_fenced='yes really'", "is 'yes really', which is"),
+        Bad("decommission_host", "host_decommission_fenced=[compute-1]", "is '[compute-1]', which"),
+        Bad("drain_host", "host_decommission_return=back", "neither true nor false"),
+        Bad("host_decommission return", "host_decommission_move_back=all", "neither true nor"),
+    ),
     "a value that is no choice": (
         Bad(
             "cleanup_orphans",
@@ -402,9 +423,12 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         ),
         Bad(
             "decommission_host",
-            "host_decommission_stages=drain",
-            "is not one of check, disable, clean",
+            "host_decommission_stages=empty",
+            "is not one of check, disable, drain, clean",
         ),
+        Bad("drain_host", "host_decommission_stages=drained", "did you mean drain?"),
+        Bad("drain_host", "host_decommission_cold=all", "is not one of shut_off, active"),
+        Bad("drain_host", "host_decommission_cold=actve", "did you mean active?"),
         Bad(
             "hypervisor_cleanup main",
             "hypervisor_cleanup_remediate_kinds=leftover",
@@ -439,6 +463,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "decommission_host", "host_decommission_max_changes=-1", "is -1, and must be 0 or more."
         ),
+        Bad("drain_host", "host_decommission_parallel=0", "is 0, and must be from 1 to 100."),
+        Bad("drain_host", "host_decommission_parallel=101", "is 101, and must be from 1 to 100."),
+        Bad("drain_host", "host_decommission_retries=-1", "is -1, and must be 0 or more."),
+        Bad("drain_host", "host_decommission_max_failures=0", "is 0, and must be 1 or more."),
+        Bad("drain_host", "host_decommission_lock_timeout=-1", "must be from 0 to 86400."),
         Bad("hypervisor_cleanup main", "hypervisor_cleanup_delay=-1", "must be from 0 to 86400."),
         Bad("hypervisor_cleanup main", "hypervisor_cleanup_max_changes=-1", "must be 0 or more."),
     ),
@@ -489,6 +518,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "decommission_host", "host_decommission_min_age=1H", "host_decommission_min_age is '1H'"
         ),
+        Bad("drain_host", "host_decommission_move_timeout=1w", "is not a duration: write seconds"),
         Bad(
             "hypervisor_cleanup purge",
             "hypervisor_cleanup_purge_age=old",
@@ -574,6 +604,13 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_output_dir is empty",
         ),
         Bad(
+            "host_decommission return",
+            "host_decommission_moves_journal=/nowhere/moves.jsonl",
+            "is '/nowhere/moves.jsonl', and there is no such file.",
+        ),
+        Bad("drain_host", "host_decommission_moves_journal=", "moves_journal is empty: leave it"),
+        Bad("drain_host", "host_decommission_drained_reason=", "drained_reason is empty"),
+        Bad(
             "hypervisor_cleanup main",
             "hypervisor_cleanup_output_dir=",
             "cleanup_output_dir is empty",
@@ -608,6 +645,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_max_hosts=1",
             "host_decommission_target is required",
         ),
+        Bad("drain_host", "host_decommission_parallel=1", "host_decommission_target is required"),
     ),
     "several at once": (
         Bad(
@@ -680,6 +718,11 @@ NO_HOSTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     (
         "decommission_host",
+        ("--limit", "compute-1"),
+        "name what to examine in host_decommission_target",
+    ),
+    (
+        "drain_host",
         ("--limit", "compute-1"),
         "name what to examine in host_decommission_target",
     ),

@@ -54,6 +54,7 @@ def run(
         ("apply_approved", OLDEST),
         long("clean_up_orphans", NEWEST),
         long("decommission_host", NEWEST),
+        long("drain_host", NEWEST),
         long("restore_allocations", NEWEST),
     ],
 )

@@ -27,12 +27,14 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     ADMINISTRATOR,
     APPLY,
     DECOMMISSION,
+    DRAIN,
     EXPLAIN,
     FIND,
     NIGHTLY,
     PLAN,
     PLAYBOOKS,
     RESTORE,
+    RETIRE,
     WORKFLOW,
     Setup,
 )
@@ -140,20 +142,22 @@ def check_options(awx: Awx) -> None:
     reading, writing = ["OpenStack auditor"], ["OpenStack admin"]
     credentials = {
         name: awx.linked("job_templates", name, "credentials")
-        for name in (FIND, PLAN, APPLY, DECOMMISSION, RESTORE)
+        for name in (FIND, PLAN, APPLY, DRAIN, DECOMMISSION, RESTORE)
     }
     assert credentials == {
         **dict.fromkeys((FIND, PLAN), reading),
-        **dict.fromkeys((APPLY, DECOMMISSION, RESTORE), writing),
+        **dict.fromkeys((APPLY, DRAIN, DECOMMISSION, RESTORE), writing),
     }
-    jobs_of_workflow = {(name, "Read") for name in (PLAN, APPLY, EXPLAIN)}
+    jobs_of_workflow = {(name, "Read") for name in (PLAN, APPLY, EXPLAIN, DRAIN, DECOMMISSION)}
     launch = {(FIND, "Execute"), (WORKFLOW, "Execute")}
-    read = {(name, "Read") for name in (FIND, DECOMMISSION, RESTORE, WORKFLOW)}
+    read = {(name, "Read") for name in (FIND, RESTORE, WORKFLOW, RETIRE)}
     assert roles_of(awx, "operators") >= launch | jobs_of_workflow
     assert roles_of(awx, "auditors") >= read | jobs_of_workflow
-    assert roles_of(awx, "approvers") == {(WORKFLOW, "Approval"), *jobs_of_workflow}
+    approve = {(name, "Approval") for name in (WORKFLOW, RETIRE)}
+    assert roles_of(awx, "approvers") == approve | jobs_of_workflow
     for team in ("operators", "auditors", "approvers"):
-        assert (APPLY, "Execute") not in roles_of(awx, team)
+        for name in (APPLY, DRAIN, DECOMMISSION, RETIRE):
+            assert (name, "Execute") not in roles_of(awx, team)
     answers = {entry["name"]: entry["extra_data"] for entry in awx.objects["schedules"].values()}
     assert answers[NIGHTLY] == {"orphan_cleanup_fail_on": "findings"}
     assert answers[OFTEN] == INCREMENTAL

@@ -30,12 +30,14 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     ADMINISTRATOR,
     APPLY,
     DECOMMISSION,
+    DRAIN,
     EXPLAIN,
     FIND,
     NIGHTLY,
     PLAN,
     PLAYBOOKS,
     RESTORE,
+    RETIRE,
     WORKFLOW,
     Applied,
     Setup,
@@ -112,11 +114,12 @@ def test_organization_administrator_sets_everything_up(made: tuple[Awx, Applied]
     assert (plan["job_type"], apply["job_type"]) == ("check", "run")
     assert apply["playbook"].endswith("/apply_approved.yml")
     templates = list(awx.objects["job_templates"].values())
-    assert len(templates) == 6
-    for entry in (*templates, workflow):
+    assert len(templates) == 7
+    by_hand = (DRAIN, DECOMMISSION, RESTORE)
+    for entry in (*templates, workflow, awx.named("workflow_job_templates", RETIRE)):
         assert entry["allow_simultaneous"] is False and entry["survey_enabled"] is True
         asked = {key for key in entry if key.startswith("ask_") and entry[key]}
-        expected = {"ask_job_type_on_launch"} if entry["name"] in (DECOMMISSION, RESTORE) else set()
+        expected = {"ask_job_type_on_launch"} if entry["name"] in by_hand else set()
         assert asked == expected
     for entry in templates:
         credentials = [] if entry["name"] == EXPLAIN else ["OpenStack admin"]
@@ -138,6 +141,7 @@ def test_organization_administrator_sets_everything_up(made: tuple[Awx, Applied]
     assert timeouts == {
         **dict.fromkeys((FIND, PLAN, EXPLAIN), 1800),
         **dict.fromkeys((APPLY, DECOMMISSION, RESTORE), 14400),
+        DRAIN: 86400,
     }
 
 
@@ -204,6 +208,7 @@ def test_what_asks_for_an_approval_or_changes_nothing_starts_without_an_answer(
 
     assert status == 201, body
     needed = {
+        DRAIN: "host_decommission_target",
         DECOMMISSION: "host_decommission_target",
         RESTORE: "orphan_cleanup_journal",
         EXPLAIN: "placement_outcome",

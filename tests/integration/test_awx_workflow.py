@@ -15,6 +15,7 @@ import typing as t
 import uuid
 
 import pytest
+from minicloud_ctl import servers
 
 from ansible_collections.osops.placement.tests.integration.automation import (
     NEWEST,
@@ -28,6 +29,7 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     NIGHTLY,
     PLAYBOOKS,
     RESTORE,
+    RETIRE,
     WORKFLOW,
     Setup,
 )
@@ -42,6 +44,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
     from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
 
 PAGE = (ROOT / "docs" / "awx.md").read_text(encoding="utf-8")
 # The page shows the output of these jobs in parts, with dots between them.
@@ -94,16 +97,16 @@ def awx(ansible: Ansible, tmp_path: Path, webhook: Webhook, core: str) -> Awx:
     return awx
 
 
-def launch(awx: Awx) -> Entry:
-    workflow = awx.named("workflow_job_templates", WORKFLOW)["id"]
+def launch(awx: Awx, name: str = WORKFLOW, answers: t.Mapping[str, t.Any] | None = None) -> Entry:
+    workflow = awx.named("workflow_job_templates", name)["id"]
     path = f"workflow_job_templates/{workflow}/launch/"
-    status, body = awx.ask("POST", path, {"extra_vars": ANSWERS})
+    status, body = awx.ask("POST", path, {"extra_vars": dict(answers or ANSWERS)})
     assert status == 201, body
     return awx.objects["workflow_jobs"][body["id"]]
 
 
-def decide(awx: Awx, workflow: Entry, how: str) -> None:
-    approval = awx.engine.jobs_of(workflow)["approve"]
+def decide(awx: Awx, workflow: Entry, how: str, node: str = "approve") -> None:
+    approval = awx.engine.jobs_of(workflow)[node]
     assert awx.ask("POST", f"workflow_approvals/{approval['id']}/{how}/") == (204, None)
 
 
@@ -207,3 +210,35 @@ def test_nightly_job_reports_findings_and_is_green_unless_the_schedule_says_othe
         assert awx.run_schedule(NIGHTLY)["status"] == "failed"
     finally:
         few.release()
+
+
+@pytest.mark.long
+def test_host_is_drained_and_deleted_only_after_the_approval(awx: Awx, world: World) -> None:
+    """A drain that leaves a server fails, and nobody is asked whether to delete the host."""
+    host = f"retire-{uuid.uuid4().hex[:8]}"
+    world.own_host(host)
+    server, stuck = world.boot(host), world.boot(host)
+    servers.act(world.cloud, stuck, "suspend")
+    servers.settle(world.cloud, stuck, host, "SUSPENDED")
+    answers = {"host_decommission_target": host}
+
+    left = launch(awx, RETIRE, answers)
+
+    jobs = awx.engine.jobs_of(left)
+    assert left["status"] == "failed" and set(jobs) == {"drain"}
+    assert "1 server is still on it" in " ".join(jobs["drain"]["stdout"].split())
+    assert servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"] != host
+
+    servers.delete(world.cloud, stuck)
+    right = launch(awx, RETIRE, answers)
+    assert set(awx.engine.jobs_of(right)) == {"drain", "approve_decommission"}
+    assert host in world.cloud.compute_services()
+    (drained,) = awx.engine.jobs_of(right)["drain"]["artifacts"]["host_decommission_drained"]
+    assert (drained["host"], drained["empty"], drained["remaining"]) == (host, True, [])
+    world.kill(host)
+    decide(awx, right, "approve", "approve_decommission")
+
+    output = " ".join(awx.engine.jobs_of(right)["decommission"]["stdout"].split())
+    # The catalogue of the minicloud has a second region, whose provider it might be.
+    assert "another region" in output or f"{host} is gone" in output
+    assert host not in world.cloud.compute_services()

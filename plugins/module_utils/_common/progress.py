@@ -102,13 +102,16 @@ class Stage:
 class Progress:
     """The stages that are running, kept in a file.
 
-    The file is JSON: `{"stages": [{"name": …, "done": …, "total": …, "unit": …, "seconds": …}]}`.
+    The file is JSON: `{"stages": [{"name": …, "done": …, "total": …, "unit": …, "seconds": …}],
+    "lines": […]}`.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._path: str | None = None
         self._stages: list[Stage] = []
+        # What was done, a line each: of items that take minutes, each is worth one.
+        self._lines: list[str] = []
         self._written_at = 0.0
 
     def keep_in(self, path: str | None) -> None:
@@ -138,6 +141,12 @@ class Progress:
                     # Without this, the last count would seem to be the present one.
                     self.write()
 
+    def add_line(self, line: str) -> None:
+        """Show a line about an item that is done. It is shown once, and stays on the terminal."""
+        with self.lock:
+            self._lines.append(line)
+            self.write()
+
     def write_at_times(self) -> None:
         """Write the file, unless it was written just now. The caller holds `lock`."""
         if self._path and read_monotonic_clock() - self._written_at >= _WRITE_EVERY:
@@ -148,7 +157,8 @@ class Progress:
         if not self._path:
             return
         self._written_at = read_monotonic_clock()
-        contents = json.dumps({"stages": [stage.as_dict() for stage in self._stages]})
+        stages = [stage.as_dict() for stage in self._stages]
+        contents = json.dumps({"stages": stages, "lines": self._lines})
         unfinished = f"{self._path}.unfinished"
         try:
             with open(unfinished, "w", encoding="utf-8") as stream:

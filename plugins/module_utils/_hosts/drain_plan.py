@@ -66,6 +66,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 
+# How many reasons the sentence about a plan has.
+_MAX_REASONS = 3
+
 # A server cannot leave its group, and Nova moves no member away from the others.
 _GROUP_ADVICE = {
     AFFINITY: "have its owner create it again without the group, or move it by hand",
@@ -373,22 +376,29 @@ def summarize_plan(host: str, predictions: Sequence[PredictionDocument]) -> str:
     """Return the plan in one sentence, with the reasons of the first servers that do not fit."""
     if not predictions:
         return f"No server is on {host}."
-    fitting = 0
-    left: list[str] = []
+    # On a dead host all servers stay for the same reason, which is said once.
+    left: dict[str, list[str]] = {}
     for entry in predictions:
         if entry["to"] is not None:
-            fitting += 1
             continue
         reason = entry["reason"]
         if entry["how"] != STAYS:
             reason = "there is no room for it together with the others"
-        left.append(make_printable(f"{entry['name']}: {reason}"))
+        left.setdefault(make_printable(reason), []).append(make_printable(entry["name"]))
+    staying = sum(map(len, left.values()))
     total = format_count(len(predictions), "server", "servers")
-    text = f"{fitting} of {total} on {host} can leave"
+    text = f"{len(predictions) - staying} of {total} on {host} can leave"
     if left:
-        shown = "; ".join(left[:3])
-        text += f" ({shown}"
-        if len(left) > 3:
-            text += f"; and {len(left) - 3} more"
-        text += ")"
+        text += f" ({_summarize_reasons(left)})"
     return f"{text}."
+
+
+def _summarize_reasons(left: Mapping[str, Sequence[str]]) -> str:
+    """Return the first reasons with their servers, and how many more servers there are."""
+    parts = []
+    for reason, names in list(left.items())[:_MAX_REASONS]:
+        parts.append(f"{summarize_names(names)}: {reason}")
+    more = sum(len(names) for names in list(left.values())[_MAX_REASONS:])
+    if more:
+        parts.append(f"and {more} more")
+    return "; ".join(parts)

@@ -91,6 +91,14 @@ class DrainReader:
     def _list_services(self) -> tuple[Service, ...]:
         return get_listed_services(self._nova.list_services())
 
+    def list_labels(self, host: str) -> set[str]:
+        """Return all names and UUIDs by which a host and its compute nodes are known."""
+        labels = {host}
+        for node in require_compute_nodes(self._nova.list_hypervisors(with_servers=False)):
+            if node.host == host:
+                labels.update((node.uuid, node.name))
+        return labels
+
     def list_servers(self, host: str) -> tuple[DrainServer, ...]:
         """Return the servers on a host.
 

@@ -83,6 +83,12 @@ def decide_way(
 
     migrations: those of the server that have not ended.
     """
+    if server.uuid in settings.excluded:
+        return Way(
+            STAYS,
+            f"it is excluded by name{settings.excluded[server.uuid]}",
+            "remove it from exclude_consumers if it may move",
+        )
     # These hold however the server would move, so they come first.
     reason, advice = _find_obstacle(server, host, migrations)
     if reason:

@@ -162,10 +162,12 @@ class DrainSettings:
 
     fenced: the word of the operator that no guest can still run on the host.
     cold_active: whether an active server that cannot move live may be shut down to move.
+    excluded: the servers that are never moved, by uuid, each with until when and why.
     """
 
     fenced: bool = False
     cold_active: bool = False
+    excluded: t.Mapping[str, str] = d.field(default_factory=dict)
 
 
 class PredictionDocument(t.TypedDict):

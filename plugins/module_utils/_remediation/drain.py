@@ -84,25 +84,34 @@ _MAX_ROUNDS = 5
 
 @d.dataclass(frozen=True)
 class DrainOptions:
-    """What the operator asks for. reason: why the service is disabled."""
+    """What the operator asks for.
+
+    reason: why the service is disabled.
+    excluded_hosts: the names and UUIDs of hosts that are never changed, with until when and why.
+    """
 
     host: str
     reason: str
     settings: DrainSettings
     limits: RunLimits
+    excluded_hosts: t.Mapping[str, str] = d.field(default_factory=dict)
+
+
+def is_down(service: Service) -> bool:
+    """Return whether Nova sees a service down, by its reports or because somebody said so."""
+    return service.state == "down" or service.forced_down
 
 
 def require_fencing(service: Service, settings: DrainSettings) -> None:
     """Raise InvalidInput where the operator's word and the state of the service disagree."""
-    is_down = service.state == "down" or service.forced_down
-    if settings.fenced and not is_down:
+    if settings.fenced and not is_down(service):
         raise InvalidInput(
             f"fenced=true says that no guest can still run on {service.host}, but its compute "
             f"service is {service.state or 'in an unknown state'} (last report "
             f"{service.updated_at}): nothing was changed. Wait until Nova sees it down, or leave "
             "fenced out to move the servers live and cold."
         )
-    if is_down and not settings.fenced:
+    if is_down(service) and not settings.fenced:
         raise InvalidInput(
             f"The compute service of {service.host} is down (last report {service.updated_at}), "
             "so its servers can only be evacuated: nothing was changed. If guests still run "
@@ -121,6 +130,7 @@ class HostDrain:
 
     def predict(self) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
+        self._require_not_excluded()
         reading = self._reader.read(self._options.host)
         if self._options.settings.fenced:
             require_fencing(reading.service, self._options.settings)
@@ -129,8 +139,10 @@ class HostDrain:
         service = apply_update(reading.service, body)
         migrations = self._reader.describe_open_migrations(self._options.host)
         moves = any(entry["how"] != STAYS for entry in plan["servers"])
+        # Without the word, a run would be refused before it disables the service.
+        is_refused = is_down(reading.service) and not self._options.settings.fenced
         return {
-            "changed": bool(body) or moves,
+            "changed": not is_refused and (bool(body) or moves),
             "plan": plan,
             "service": describe_services([service])[0],
             "outcomes": [],
@@ -147,6 +159,7 @@ class HostDrain:
         """Drain the host, and return what became of each server."""
         host = self._options.host
         # Refused before anything is changed.
+        self._require_not_excluded()
         require_fencing(self._reader.read_service(host), self._options.settings)
         service, service_changed = self._disable_service(journal)
         mover = Mover(self._session, journal, self._options.settings, DRAIN)
@@ -178,6 +191,17 @@ class HostDrain:
             "service": describe_services([service])[0],
             **_conclude(host, outcomes, result, stopped()),
         }
+
+    def _require_not_excluded(self) -> None:
+        """Raise InvalidInput for a host that is excluded by one of its names."""
+        excluded = self._options.excluded_hosts
+        if not excluded:
+            return
+        for label in sorted(self._reader.list_labels(self._options.host) & excluded.keys()):
+            raise InvalidInput(
+                f"{self._options.host} is excluded by name ({label}{excluded[label]}), and must "
+                "not be changed: nothing was changed. Remove it from exclude_providers to drain it."
+            )
 
     def _build_service_update(self, service: Service) -> dict[str, t.Any]:
         forced_down = None
@@ -301,8 +325,9 @@ def _conclude(
     else:
         text += " Migrations from or to it have not ended."
     failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
-    if failed:
-        text += f" Not moved: {summarize_names(failed)}."
+    stays = collect_trouble(outcomes, (LEFT,))
+    if failed or stays:
+        text += f" Not moved: {summarize_names([*failed, *stays])}."
     if why_stopped:
         text = f"{why_stopped} {text} Run again to go on."
     return {"msg": text, "failed": bool(failed or why_stopped)}

@@ -30,6 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.progress i
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
+    MOVED,
     SKIPPED,
     STAYS,
     UNDER_WAY,
@@ -56,6 +57,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE, _GROWTH = 1.0, 10.0, 1.3
 
 # In seconds: a pause is cut into pieces, so that a request to stop is heeded soon.
 _PIECE = 0.5
+
+# The longest name that is shown while servers move.
+_MAX_NAME = 40
 
 # In seconds: for how long a request whose answer was lost may still reach Nova.
 _LOST_AFTER = 20.0
@@ -112,6 +116,7 @@ class MoveRun:
         self._queue: deque[_Waiting] = deque()
         self._active: list[_Active] = []
         self._outcomes: list[MoveOutcomeDocument] = []
+        self._total = 0
         self._failures = 0
         # Why no other move is begun; empty while there is no reason.
         self._halted = ""
@@ -135,8 +140,8 @@ class MoveRun:
             # Its request was that of another run, and does not count as an attempt of this one.
             self._active.append(_Active(task, ActiveMove(attempt), now, 0, now))
         self._queue.extend(_Waiting(task) for task in tasks)
-        total = len(self._active) + len(self._queue)
-        with PROGRESS.run_stage("moves", total, "servers") as stage:
+        self._total = len(self._active) + len(self._queue)
+        with PROGRESS.run_stage("moves", self._total, "servers") as stage:
             self._work(stage)
         return self._outcomes
 
@@ -229,7 +234,9 @@ class MoveRun:
             self._queue.append(_Waiting(task, attempts, first_began))
             return
         seconds = round(self._clock() - first_began)
-        self._outcomes.append(build_outcome(task, end, attempts, seconds))
+        outcome = build_outcome(task, end, attempts, seconds)
+        self._outcomes.append(outcome)
+        PROGRESS.add_line(describe_end(outcome, len(self._outcomes), self._total))
         if end.outcome in (FAILED, UNDER_WAY):
             self._failures += 1
         if self._failures >= self._limits.max_failures and not self._halted:
@@ -264,13 +271,26 @@ class MoveRun:
             seconds = round(self._clock() - active.first_began)
             target = active.move.destination or active.task.target or "?"
             # The name is text of a user, and goes to a terminal.
-            name = make_printable(active.task.name, 40)
-            moving.append(f"{name} {active.task.source} → {target} {seconds} s")
+            name = make_printable(active.task.name, _MAX_NAME)
+            moving.append(f"{name} {active.task.source} -> {target} {seconds} s")
         text = "moves"
         if moving:
             text += f" ({', '.join(moving)})"
         stage.rename(text)
         stage.show_done(len(self._outcomes))
+
+
+def describe_end(outcome: MoveOutcomeDocument, done: int, total: int) -> str:
+    """Return what became of a server as a line of progress.
+
+    done, total: how many servers have an outcome, and how many there are.
+    """
+    name = make_printable(outcome["name"], _MAX_NAME)
+    text = f"{done} of {total}  {name}"
+    if outcome["outcome"] == MOVED:
+        return f"{text}  {outcome['source']} -> {outcome['to']}  {outcome['seconds']} s"
+    reason = make_printable(outcome["reason"])
+    return f"{text}  {outcome['outcome']} on {outcome['source']}: {reason}"
 
 
 def build_outcome(task: MoveTask, end: MoveEnd, attempts: int, seconds: int) -> MoveOutcomeDocument:

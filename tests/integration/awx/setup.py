@@ -33,9 +33,11 @@ FIND = "Placement: find orphans"
 PLAN = "Placement: plan the cleanup"
 APPLY = "Placement: apply what was approved"
 EXPLAIN = "Placement: explain the outcome"
+DRAIN = "Placement: drain a host"
 DECOMMISSION = "Placement: decommission a host"
 RESTORE = "Placement: restore allocations"
 WORKFLOW = "Placement: clean up after approval"
+RETIRE = "Placement: retire a host"
 NIGHTLY = "Placement: find orphans every night"
 
 

@@ -253,7 +253,7 @@ def test_questions_about_hosts_say_how_to_type_a_name_that_is_no_text_to_yaml() 
         if question["variable"] in hosts
     ]
 
-    assert len(asked) == 3
+    assert len(asked) == 5
     for description in asked:
         assert description.endswith("Put a name such as 12345 or no in quotes.")
 
@@ -280,8 +280,27 @@ def test_every_way_into_a_node_of_the_workflow_is_a_single_one() -> None:
             for following in entry["edges"].values():
                 ways += following
 
-    assert len(ways) == len(set(ways)) == 6
+    assert len(ways) == len(set(ways)) == 8
     assert ways.count("workflow_job_template_nodes/apply") == 1
+    assert ways.count("workflow_job_template_nodes/decommission") == 1
+
+
+def test_only_an_approval_leads_from_a_drained_host_to_its_deletion() -> None:
+    nodes = {
+        entry["name"]: entry
+        for entry in read(PATTERN / "setup.yml")["awx_objects"]
+        if entry["in"] == "workflow_job_template_nodes"
+    }
+
+    # A drain that leaves servers has failed, and nobody is asked then.
+    assert nodes["drain"]["edges"] == {
+        "success_nodes": ["workflow_job_template_nodes/approve_decommission"]
+    }
+    assert "approval" in nodes["approve_decommission"]
+    assert nodes["approve_decommission"]["edges"] == {
+        "success_nodes": ["workflow_job_template_nodes/decommission"]
+    }
+    assert nodes["decommission"]["edges"] == {}
 
 
 def test_no_team_may_launch_what_was_approved() -> None:

@@ -70,7 +70,7 @@ CEILINGS = {
     "compute_host_info": 76,
     "compute_service": 34,
     "compute_service_info": 24,
-    "host_drain": 62,
+    "host_drain": 63,
     "hypervisor_guest": 11,
     "hypervisor_guest_detect": 76,
     "hypervisor_guest_info": 12,

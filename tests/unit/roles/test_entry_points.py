@@ -19,7 +19,16 @@ if t.TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 ENTRY_POINTS = {
     "orphan_cleanup": {"main", "detect", "report", "remediate", "restore", "heal"},
-    "host_decommission": {"main", "check", "disable", "clean", "delete", "verify"},
+    "host_decommission": {
+        "main",
+        "check",
+        "disable",
+        "drain",
+        "clean",
+        "delete",
+        "verify",
+        "return",
+    },
     "hypervisor_cleanup": {"main", "detect", "purge"},
 }
 INCLUDES = ("ansible.builtin.include_tasks", "ansible.builtin.import_tasks")
@@ -96,7 +105,7 @@ def test_every_entry_point_first_validates_the_variables(role: str) -> None:
     for name in ENTRY_POINTS[role]:
         task = _tasks(_task_files(role)[name])[0]
         if role == "host_decommission":
-            task = _tasks(_task_files(role)["_hosts"])[0]
+            task = _tasks(_task_files(role)["_targets"])[0]
 
         assert task["name"] == "Validate the variables", name
         validated = task["osops.placement.validate_variables"]
@@ -164,13 +173,18 @@ def test_a_stage_is_no_tag() -> None:
 def test_the_stages_of_decommissioning_are_its_entry_points() -> None:
     option = _specs("host_decommission")["main"]["options"]["host_decommission_stages"]
 
-    assert {"main", *option["choices"]} == ENTRY_POINTS["host_decommission"]
-    assert {"check", *option["default"]} == set(option["choices"])
+    assert {"main", "return", *option["choices"]} == ENTRY_POINTS["host_decommission"]
+    # Nothing is moved unless somebody asks for it.
+    assert {"check", "drain", *option["default"]} == set(option["choices"])
 
 
 @pytest.mark.parametrize("stage", sorted(ENTRY_POINTS["host_decommission"] - {"main"}))
 def test_an_entry_point_of_decommissioning_runs_its_own_stage(stage: str) -> None:
     (task,) = _tasks(_task_files("host_decommission")[stage])
 
-    assert task["ansible.builtin.import_tasks"] == "_hosts.yml"
+    expected = "_move_hosts.yml" if stage in ("drain", "return") else "_hosts.yml"
+    assert task["ansible.builtin.import_tasks"] == expected
     assert task["vars"] == {"_host_decommission_stages": [stage]}
+    # Whatever a run does, the variables and the hosts are validated first.
+    first = yaml.safe_load(_task_files("host_decommission")[expected[:-4]].read_text("utf-8"))[0]
+    assert first["ansible.builtin.import_tasks"] == "_targets.yml"

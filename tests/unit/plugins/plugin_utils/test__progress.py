@@ -98,6 +98,23 @@ def test_each_change_is_reported_once(tmp_path: Path) -> None:
     assert reports == ["allocations 1/1000 providers", "allocations 2/1000 providers"]
 
 
+def test_each_line_is_reported_once_and_none_is_lost_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "progress.json"
+    path.write_text(json.dumps({"stages": [], "lines": ["1 of 3"]}))
+    reports: list[str] = []
+    reported = threading.Event()
+
+    def report(text: str) -> None:
+        reports.append(text)
+        reported.set()
+
+    with follow_progress(str(path), 0.01, report):
+        assert reported.wait(30)
+        # The module ends before anybody looks again.
+        path.write_text(json.dumps({"stages": [], "lines": ["1 of 3", "2 of 3", "3 of 3"]}))
+    assert reports == ["1 of 3", "2 of 3", "3 of 3"]
+
+
 def test_thread_ends_with_the_task_even_if_it_fails(tmp_path: Path) -> None:
     before = threading.active_count()
     with (

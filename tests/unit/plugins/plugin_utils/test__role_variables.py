@@ -15,6 +15,9 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.modules import validate_variables
+from ansible_collections.osops.placement.plugins.plugin_utils._drain_artifact import (
+    build_drain_artifact,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
     OTHER_VARIABLES,
     ROLES,
@@ -39,6 +42,7 @@ ENTRY_POINTS = {
     "restore_allocations": ("orphan_cleanup", "restore"),
     "heal_allocations": ("orphan_cleanup", "heal"),
     "decommission_host": ("host_decommission", "main"),
+    "drain_host": ("host_decommission", "drain"),
     "cleanup_hypervisor": ("hypervisor_cleanup", "main"),
 }
 ROWS = [row for rows in BAD.values() for row in rows]
@@ -135,6 +139,8 @@ def test_the_defaults_are_accepted(role: str) -> None:
         {"host_decommissioned": True, "host_decommissioned_at": "2026"},
         {"orphaned_cleanup": 1, "cleanup_hosts": 1, "hypervisor": 1, "orphan_cleaner_hosts": 1},
         {"host_decommission_target": "a", "hypervisor_cleanup_remove": ["nvram"]},
+        {"host_decommission_target": "a", "host_decommission_fenced": "compute-1, compute-2"},
+        {"host_decommission_fenced": None, "host_decommission_drained": [{"host": "a"}]},
     ],
     ids=str,
 )
@@ -185,6 +191,7 @@ def test_the_other_variables_are_those_of_playbooks_and_artifacts() -> None:
         used |= set(re.findall(r"^ +(_\w+_one_of_many): true$", text, re.MULTILINE))
     exported = {**build_artifacts({}, output_dir="", check_mode=False)}
     exported.update(build_journal_artifact([]))
+    exported.update(build_drain_artifact({}, "compute-1", check_mode=False))
 
     assert names == used | {name for name in exported if name not in read_options("orphan_cleanup")}
 

@@ -93,6 +93,15 @@ def test_stage_ends_with_an_error_too(progress: Progress, path: Path) -> None:
     assert read_stages(path) == []
 
 
+def test_lines_stay_after_their_stage(progress: Progress, path: Path) -> None:
+    with progress.run_stage("moves", 2, "servers"):
+        progress.add_line("1 of 2  web-1")
+    progress.add_line("2 of 2  web-2")
+
+    document = json.loads(path.read_text())
+    assert document == {"stages": [], "lines": ["1 of 2  web-1", "2 of 2  web-2"]}
+
+
 def test_nothing_is_written_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Progress().run_stage("allocations", 1, "providers") as stage:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
     build_drain_plan,
+    summarize_plan,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
     build_candidate_query,
@@ -297,6 +298,21 @@ def test_the_summary_names_what_does_not_fit() -> None:
     assert document["summary"] == (
         "2 of 3 servers on compute-1 can leave (db-7: it needs 512 GiB of memory, and no other "
         "host has that free)."
+    )
+
+
+def test_the_summary_says_each_reason_once() -> None:
+    def stay(name: str, reason: str) -> t.Any:
+        return {"name": name, "how": STAYS, "to": None, "reason": reason}
+
+    dead = [stay(f"web-{number}", "compute-1 is down") for number in range(5)]
+    others = [stay(f"db-{number}", f"reason {number}") for number in range(4)]
+
+    assert summarize_plan("compute-1", dead) == (
+        "0 of 5 servers on compute-1 can leave (web-0, web-1, web-2 and 2 more: compute-1 is down)."
+    )
+    assert summarize_plan("compute-1", [*others, *dead]).endswith(
+        "(db-0: reason 0; db-1: reason 1; db-2: reason 2; and 6 more)."
     )
 
 

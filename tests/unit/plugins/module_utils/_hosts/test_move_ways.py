@@ -144,3 +144,15 @@ def test_a_server_on_a_volume_loses_nothing() -> None:
     evacuated = decide_way(server, SOURCE, False, FENCED).warnings
 
     assert not [warning for warning in (*live, *evacuated) if "its disk" in warning]
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF", "ERROR"])
+def test_a_server_that_is_excluded_stays_in_any_case(is_up: bool, status: str) -> None:
+    server = build_server(status=status)
+    settings = DrainSettings(True, True, excluded={server.uuid: " until 2026-12-31: pinned"})
+
+    way = decide_way(server, SOURCE, is_up, settings)
+
+    assert way.how == STAYS
+    assert way.reason == "it is excluded by name until 2026-12-31: pinned"

@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
     GONE,
@@ -448,3 +450,30 @@ def test_only_a_fenced_host_that_is_down_is_evacuated(
         assert len(nova.writes) == int(evacuated)
     else:
         assert nova.writes == [(server, "os-migrateLive")]
+
+
+def test_a_server_that_is_excluded_is_never_asked_to_move(nova: MovingNova, drain: Drain) -> None:
+    kept = nova.boot("kept")
+    moving = nova.boot("moving")
+
+    outcomes = drain.run(settings=DrainSettings(excluded={kept: ""}))
+
+    assert outcomes == {"kept": LEFT, "moving": MOVED}
+    assert {server for server, _action in nova.writes} == {moving}
+
+
+def test_each_server_has_a_line_when_it_is_done(
+    nova: MovingNova, drain: Drain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(PROGRESS, "add_line", lines.append)
+    nova.boot("web")
+    nova.boot("parked", "SUSPENDED")
+
+    drain.run(parallel=1)
+
+    assert [re.sub(r"\d+ s$", "N s", line) for line in lines] == [
+        "1 of 2  web  compute-1 -> compute-2  N s",
+        "2 of 2  parked  left on compute-1: it is SUSPENDED: resume it, or have its owner shut it "
+        "off",
+    ]
