@@ -67,7 +67,7 @@ IMPURE_ROOMS = {
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
     "allocation_candidate_info": 25,
-    "compute_host_info": 76,
+    "compute_host_info": 84,
     "compute_service": 34,
     "compute_service_info": 24,
     "host_drain": 62,
