@@ -206,6 +206,7 @@ BOUNDS: Mapping[str, Check] = {
     "min_sightings": _at_least(1),
     "progress_every": _at_least(0),
     "retries": _at_least(0),
+    "stop_timeout": _at_least(1, _DAY),
     # Durations
     "full_every": _check_duration,
     "known_for": _check_duration,

@@ -50,6 +50,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
     describe_agent,
+    describe_aggregate,
     describe_other_service,
     describe_port,
     find_part_blockers,
@@ -79,7 +80,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         PartPolicy,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        AggregateDocument,
         HostDocument,
         HostLeftoverDocument,
         HostProviderDocument,
@@ -90,7 +90,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
         HostParts,
-        NumberedAggregate,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
@@ -216,7 +215,7 @@ class HostReader:
             "warnings": list(list_part_warnings(host.name, parts)),
             "unread": list(parts.unread),
         }
-        document["aggregates"] += map(_describe_aggregate, parts.aggregates)
+        document["aggregates"] += map(describe_aggregate, parts.aggregates)
         part_blockers = find_part_blockers(host.name, parts, self._part_policy)
         if not host.exists:
             document["blockers"] += map(convert_to_json, part_blockers)
@@ -314,16 +313,6 @@ def _describe_provider(provider: Provider) -> HostProviderDocument:
         "name": provider.name,
         "root": provider.root,
         "parent": provider.parent,
-    }
-
-
-def _describe_aggregate(aggregate: NumberedAggregate) -> AggregateDocument:
-    return {
-        "id": aggregate.id,
-        "uuid": aggregate.uuid,
-        "name": aggregate.name,
-        "zone": aggregate.zone,
-        "metadata": dict(aggregate.metadata),
     }
 
 

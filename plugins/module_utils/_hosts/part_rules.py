@@ -36,6 +36,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
         AgentDocument,
         AgentResourceDocument,
+        AggregateDocument,
         BoundPortDocument,
         OtherServiceDocument,
     )
@@ -68,7 +69,9 @@ def find_part_blockers(host: str, parts: HostParts, policy: PartPolicy) -> Itera
     """Yield what must not be deleted with a host, or only after it was moved or allowed."""
     if policy.delete_agents:
         for agent in parts.network.agents:
-            yield from find_agent_blockers(agent, policy.delete_running_agents)
+            yield from find_agent_blockers(
+                agent, policy.delete_running_agents, "host_decommission_delete_running_agents"
+            )
         if parts.network.agents:
             yield from map(make_port_blocker, parts.network.ports)
     # An empty tuple is known to be empty; None is a host without a zone to lose.
@@ -79,22 +82,24 @@ def find_part_blockers(host: str, parts: HostParts, policy: PartPolicy) -> Itera
             parts.zone or "",
             "",
             f"{host} is the last host of availability zone {zone}: servers that ask for this zone "
-            "would find no host. Add another host to it, or set allow_empty_zone "
-            "(host_decommission_allow_empty_zone).",
+            "would find no host. Add another host to it, or set "
+            "host_decommission_allow_empty_zone.",
             DELETE,
         )
 
 
-def find_agent_blockers(agent: Agent, delete_running: bool) -> Iterator[Blocker]:
-    """Yield why an agent must not be deleted now."""
+def find_agent_blockers(agent: Agent, delete_running: bool, option: str) -> Iterator[Blocker]:
+    """Yield why an agent must not be deleted now.
+
+    option: the name of what sets `delete_running`.
+    """
     if agent.alive and not delete_running:
         yield Blocker(
             "agent_up",
             agent.uuid,
             agent.type,
             f"The {agent.type} of {agent.host} is alive, and would register itself again: stop "
-            f"{agent.binary} before it is deleted. To delete it anyway, set "
-            "delete_running_agents (host_decommission_delete_running_agents).",
+            f"{agent.binary} before it is deleted. To delete it anyway, set {option}.",
             DELETE,
         )
     if agent.resources is None:
@@ -205,6 +210,17 @@ def find_lonely_aggregates(
         if not (hosts & set(aggregate.hosts)) - {host}:
             lonely.append(aggregate)
     return tuple(lonely)
+
+
+def describe_aggregate(aggregate: NumberedAggregate) -> AggregateDocument:
+    """Return an aggregate as the modules return it."""
+    return {
+        "id": aggregate.id,
+        "uuid": aggregate.uuid,
+        "name": aggregate.name,
+        "zone": aggregate.zone,
+        "metadata": dict(aggregate.metadata),
+    }
 
 
 def describe_agent(agent: Agent) -> AgentDocument:
