@@ -159,7 +159,6 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
     run,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.network_agents import (
-    AgentReader,
     AgentWriter,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
@@ -167,6 +166,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader import (
     find_used_ports,
+    make_agent_reader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
     describe_agent,
@@ -185,12 +185,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Delete a network agent, unless something still uses it."""
     uuid = require_uuid(module.params["id"], "id")
     session = connect()
-    if session.network is None:
+    reader = make_agent_reader(session)
+    if session.network is None or reader is None:
         raise CloudError(
             "The service catalogue has no network service in this region, so there are no network "
             "agents to delete."
         )
-    reader = AgentReader(session.network)
     agent = reader.get_agent(uuid)
     if agent is None:
         return {"changed": False, "agent": None}

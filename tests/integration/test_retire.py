@@ -22,6 +22,10 @@ import pytest
 from minicloud_ctl import neutron
 
 from ansible_collections.osops.placement.tests.integration.interposer import Fault, Interposer
+from ansible_collections.osops.placement.tests.integration.local_server import (
+    LocalServer,
+    QuietHandler,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,7 +209,14 @@ def test_whatever_still_needs_the_host_blocks_its_deletion(retired: Retired) -> 
     network = neutron.find_network(retired.cloud)
     router = retired.cloud.neutron("POST", "/routers", {"router": {"name": "edge"}})["router"]["id"]
     l3, dhcp = retired.agents[L3]["id"], retired.agents[DHCP]["id"]
-    retired.cloud.neutron("POST", f"/agents/{l3}/l3-routers", {"router_id": router})
+    # Neutron waits for the answer of the agent, and the agents here have none.
+    retired.world.sql(
+        "neutron",
+        "INSERT INTO routerl3agentbindings (router_id, l3_agent_id, binding_index) "
+        "VALUES (?, ?, 1)",
+        router,
+        l3,
+    )
     retired.cloud.neutron("POST", f"/agents/{dhcp}/dhcp-networks", {"network_id": network})
     retired.world.kill(retired.host)
     port = retired.bind_port(server)
@@ -266,6 +277,53 @@ def test_running_agents_are_deleted_on_request_and_may_return(retired: Retired) 
 
     assert not agents & {agent["id"] for agent in retired.agents.values()}
     assert retired.host not in retired.cloud.compute_services()
+    retired.minicloud.run("agent", retired.host, "all", "down")
+    retired.succeed()
+    retired.is_gone()
+
+
+class Cinder(LocalServer):
+    """The one request to Cinder that there is."""
+
+    def __init__(self, services: list[dict[str, str]]) -> None:
+        self.requests: list[str] = []
+        self.status = 200
+        cinder = self
+
+        class Handler(QuietHandler):
+            def do_GET(self) -> None:
+                cinder.requests.append(self.path)
+                assert self.path == "/v3/project/os-services" and self.headers["X-Auth-Token"]
+                document: dict[str, t.Any] = {"services": services}
+                if cinder.status != 200:
+                    document = {"forbidden": {"code": 403, "message": "not yours"}}
+                body = json.dumps(document).encode()
+                self.send_response(cinder.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        super().__init__(Handler)
+        self.url = f"{self.address}/v3/project"
+
+
+def test_services_of_cinder_are_named_and_left_alone(retired: Retired) -> None:
+    service = {"binary": "cinder-volume", "status": "enabled", "state": "down", "zone": "nova"}
+    rows = [{**service, "host": f"{retired.host}@lvm"}, {**service, "host": "compute-1@lvm"}]
+    command = f"cinder-manage service remove cinder-volume {retired.host}@lvm"
+    retired.world.kill(retired.host)
+
+    with Cinder(rows) as cinder, retired.world.service("block-storage", cinder.url):
+        cinder.status = 403
+        hidden = retired.succeed("--check", delete_agents=False)
+        cinder.status = 200
+        foretold = retired.succeed("--check", delete_agents=False)
+        done = retired.succeed(delete_agents=False)
+
+    assert "The services of Cinder were not looked at" in hidden.told
+    assert f"is left alone: {command}" in foretold.told
+    assert f"was left alone: {command}" in done.told
+    assert "compute-1@lvm" not in done.told and cinder.requests
     retired.minicloud.run("agent", retired.host, "all", "down")
     retired.succeed()
     retired.is_gone()

@@ -14,6 +14,7 @@ API reference: https://docs.openstack.org/api-ref/network/v2/#agents
 from __future__ import annotations
 
 import dataclasses as d
+import time
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
@@ -26,7 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.host_parts
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
 
@@ -35,8 +36,14 @@ _SCHEDULED = {
     "DHCP agent": ("dhcp-networks", "networks", NETWORK),
     "L3 agent": ("l3-routers", "routers", ROUTER),
 }
+# With this role, Neutron shows everything of all projects, unless its own policy says otherwise.
+_ADMIN = "admin"
+# How many ports show whether those of other projects are among them.
+_SAMPLE = "100"
 # Only administrators see this field of a network.
 _ADMIN_FIELD = "provider:network_type"
+# In seconds.
+_PAUSES = (0.2, 0.5, 1.0, 2.0)
 _NO_RIGHTS = (
     "lists no network agent: these credentials may not see any. Use a role that may (get_agent in "
     "the policy of Neutron, admin by default)."
@@ -46,8 +53,13 @@ _NO_RIGHTS = (
 class AgentReader:
     """Reads network agents, what they serve, and the ports that are bound to a host."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(
+        self, api: Api, project: str | None = None, roles: Collection[str] = frozenset()
+    ) -> None:
+        """Read with the credentials for a project, which have these roles there."""
         self._api = api
+        self._project = project
+        self._roles = roles
 
     def list_agents(self, host: str) -> tuple[Agent, ...]:
         """Return the agents of a host, sorted by binary and uuid, with what they serve.
@@ -111,7 +123,10 @@ class AgentReader:
         return d.replace(agent, resources=resources)
 
     def list_bound_ports(self, host: str) -> tuple[BoundPort, ...]:
-        """Return the ports that are bound to a host, sorted by uuid."""
+        """Return the ports that are bound to a host, sorted by uuid.
+
+        Raises CloudError unless the ports of all projects are certainly among them.
+        """
         filters: dict[str, t.Any] = {"binding:host_id": host}
         reply, ports = self._api.read(
             "/v2.0/ports",
@@ -120,7 +135,33 @@ class AgentReader:
             **filters,
         )
         self._api.expect(reply, f"for the ports of {host}")
+        self._require_all_ports()
         return tuple(sorted(ports or (), key=lambda port: port.uuid))
+
+    def _require_all_ports(self) -> None:
+        """Raise CloudError unless these credentials show the ports of other projects.
+
+        Neutron's policies can grant the agents alone: it then leaves out the ports of all other
+        projects, and a host full of them looks as if nothing used it.
+        """
+        if _ADMIN in self._roles:
+            return
+        reply, are_shown = self._api.read("/v2.0/ports", None, self._shows_others, limit=_SAMPLE)
+        self._api.expect(reply, "for its ports")
+        if not are_shown:
+            raise CloudError(
+                f"Neutron at {self._api.endpoint} shows these credentials no port of another "
+                "project, so it is not certain whether anything uses the host. Use a role that may "
+                "see all ports (context_is_admin or context_with_global_access in the policy of "
+                "Neutron, admin by default)."
+            )
+
+    def _shows_others(self, reply: Reply) -> bool:
+        for row in reply.body["ports"]:
+            owner = row.get("project_id") or row.get("tenant_id")
+            if "binding:host_id" in row and owner and owner != self._project:
+                return True
+        return False
 
 
 class AgentWriter:
@@ -140,10 +181,21 @@ class AgentWriter:
             self._api.expect(reply, f"to delete {name}", 204, 404)
         except CloudError as error:
             refusal = str(error)
-        if self._reader.get_agent(agent.uuid) is not None:
+        pauses: Sequence[float] = _PAUSES
+        if refusal:
+            pauses = ()
+        if not self._is_gone(agent, pauses):
             raise CloudError(
                 refusal or f"Neutron accepted the deletion of {name}, but still lists it."
             )
+
+    def _is_gone(self, agent: Agent, pauses: Sequence[float]) -> bool:
+        # The workers of Neutron's API hear of a deleted chassis of OVN one after the other.
+        for pause in pauses:
+            if self._reader.get_agent(agent.uuid) is None:
+                return True
+            time.sleep(pause)
+        return self._reader.get_agent(agent.uuid) is None
 
 
 def _parse_agents(reply: Reply) -> tuple[Agent, ...]:

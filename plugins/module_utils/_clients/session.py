@@ -74,6 +74,8 @@ class Session:
     # The id of the user of these credentials.
     user: str | None = None
     block_storage: Api | None = None
+    # The names of the roles that the token has; none where that is not known.
+    roles: frozenset[str] = frozenset()
 
     @property
     def cloud(self) -> Cloud:
@@ -146,6 +148,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         other_novas=find_other_novas(login.catalog, compute.endpoint, placement.endpoint, region),
         user=login.user,
         block_storage=_open_block_storage(connection),
+        roles=_read_roles(connection.session),
     )
 
 
@@ -227,6 +230,15 @@ def _open_network(connection: t.Any) -> Api | None:
         adapter = connection.config.get_session_client("network")
         adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2.0")
         return Api("Neutron", adapter, None)
+
+
+def _read_roles(session: t.Any) -> frozenset[str]:
+    """Return the names of the roles of the token; none where it is not a token of Keystone."""
+    try:
+        with translate_sdk_errors("Keystone"):
+            return frozenset(session.auth.get_access(session).role_names)
+    except (*_MALFORMED, CloudError):
+        return frozenset()
 
 
 def _open_block_storage(connection: t.Any) -> Api | None:

@@ -37,7 +37,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.host_parts
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
         BoundPort,
@@ -58,7 +57,7 @@ class PartReader:
     def __init__(self, session: Session) -> None:
         self._nova = NovaReader(session.compute)
         self._aggregates = AggregateClient(session.compute)
-        self._network = session.network
+        self._agents = make_agent_reader(session)
         self._block_storage = session.block_storage
         self._listed_aggregates: tuple[NumberedAggregate, ...] | None = None
         self._cinder: tuple[tuple[OtherService, ...], tuple[str, ...]] | None = None
@@ -70,7 +69,7 @@ class PartReader:
         """
         aggregates = self._list_aggregates_of(host)
         cinder_services, unread = self._list_cinder_services()
-        network = read_network_parts(host, self._network, self._nova)
+        network = read_network_parts(host, self._agents, self._nova)
         if network.unread:
             unread = (*unread, network.unread)
         return HostParts(
@@ -99,11 +98,17 @@ class PartReader:
         return self._cinder
 
 
-def read_network_parts(host: str, network: Api | None, nova: NovaReader) -> NetworkParts:
+def make_agent_reader(session: Session) -> AgentReader | None:
+    """Return what reads network agents, or None in a cloud without a network service."""
+    if session.network is None:
+        return None
+    return AgentReader(session.network, session.project, session.roles)
+
+
+def read_network_parts(host: str, reader: AgentReader | None, nova: NovaReader) -> NetworkParts:
     """Return what Neutron has of a host; nothing without a network service."""
-    if network is None:
+    if reader is None:
         return NetworkParts()
-    reader = AgentReader(network)
     try:
         agents = reader.list_agents(host)
         # Without an agent, nothing would be deleted under a port.

@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._clients import network_agents
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 from ansible_collections.osops.placement.plugins.module_utils._clients.block_storage import (
     list_cinder_services,
@@ -159,6 +160,36 @@ def test_refused_requests_are_errors(path: str) -> None:
         _reader({**answers, path: FORBIDDEN}).list_agents("old")
 
 
+PORTS = "GET /v2.0/ports?binding:host_id=old"
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_certain"),
+    [
+        ([], False),
+        ([{"id": "p-1", "project_id": "own", "binding:host_id": "new"}], False),
+        # Without the host of the ports, the filter shows nothing either.
+        ([{"id": "p-1", "project_id": "other"}], False),
+        # Ports of routers with high availability are nobody's.
+        ([{"id": "p-1", "project_id": "", "binding:host_id": "new"}], False),
+        ([{"id": "p-1", "project_id": "other", "binding:host_id": "new"}], True),
+    ],
+)
+def test_no_port_may_mean_that_those_of_other_projects_are_hidden(
+    rows: list[t.Any], is_certain: bool
+) -> None:
+    api, _adapter = _api(
+        **{PORTS: (200, {"ports": []}), "GET /v2.0/ports?limit=100": (200, {"ports": rows})}
+    )
+    assert AgentReader(api, "own", {"admin", "member"}).list_bound_ports("old") == ()
+    reader = AgentReader(api, "own", {"auditor"})
+    if is_certain:
+        assert reader.list_bound_ports("old") == ()
+        return
+    with pytest.raises(CloudError, match="no port of another project"):
+        reader.list_bound_ports("old")
+
+
 def test_ports_of_the_host_alone() -> None:
     ports = [
         {"id": "p-2", "binding:host_id": "old", "device_owner": "compute:nova", "device_id": "s"},
@@ -167,9 +198,9 @@ def test_ports_of_the_host_alone() -> None:
         # Who may not see the binding sees no port of the host.
         {"id": "p-4", "device_owner": "compute:nova", "device_id": "s"},
     ]
-    reader = _reader({"GET /v2.0/ports?binding:host_id=old": (200, {"ports": ports})})
+    api, _adapter = _api(**{PORTS: (200, {"ports": ports})})
 
-    assert reader.list_bound_ports("old") == (
+    assert AgentReader(api, "p", {"admin"}).list_bound_ports("old") == (
         BoundPort("p-1", "", ""),
         BoundPort("p-2", "compute:nova", "s"),
     )
@@ -196,8 +227,9 @@ def test_an_agent_is_deleted_once_it_cannot_be_read(answer: tuple[int, t.Any]) -
     ("answer", "sentence"), [((204, {}), "but still lists it"), (FORBIDDEN, "not yours")]
 )
 def test_an_agent_that_is_still_there_was_not_deleted(
-    answer: tuple[int, t.Any], sentence: str
+    monkeypatch: pytest.MonkeyPatch, answer: tuple[int, t.Any], sentence: str
 ) -> None:
+    monkeypatch.setattr(network_agents, "_PAUSES", (0, 0))
     api, _adapter = _api(
         **{
             "DELETE /v2.0/agents/a-1": answer,
