@@ -165,7 +165,7 @@ hosts:
       sample:
         id: e3c18c2d-9488-4863-b728-f3f292ec5da8
         state: down
-      contains:
+      contains: &service
         id:
           description: ID of the service; V(null) while its cell does not answer.
           returned: success
@@ -287,7 +287,7 @@ hosts:
       type: list
       elements: dict
       sample: []
-      contains:
+      contains: &aggregate
         id:
           description: Number of the aggregate, by which Nova's requests name it.
           returned: success
@@ -464,11 +464,133 @@ hosts:
         that name can get it back; V(null) if nothing was known of it.
       returned: when O(dest) is set
       type: dict
+      contains: &record
+        taken_at:
+          description: When this was read, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-23T03:30:00Z'
+        begun:
+          description: Whether the decommissioning of the host has begun.
+          returned: success
+          type: bool
+          sample: true
+        host:
+          description: Name of the host of its compute service.
+          returned: success
+          type: str
+          sample: compute-17
+        service:
+          description: Its compute service; V(null) without one.
+          returned: success
+          type: dict
+          contains: *service
+        nodes:
+          description: Its compute nodes.
+          returned: success
+          type: list
+          elements: dict
+          contains:
+            uuid:
+              description: UUID of the compute node and of its root provider.
+              returned: success
+              type: str
+              sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+            name:
+              description: Name of the compute node.
+              returned: success
+              type: str
+              sample: compute-17.example.org
+        aggregates:
+          description: Its host aggregates.
+          returned: success
+          type: list
+          elements: dict
+          contains: *aggregate
+        providers:
+          description: Its resource providers, children first.
+          returned: success
+          type: list
+          elements: dict
+          contains:
+            uuid:
+              description: UUID of the provider.
+              returned: success
+              type: str
+              sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+            name:
+              description: Name of the provider.
+              returned: success
+              type: str
+              sample: compute-17.example.org
+            root:
+              description: UUID of the root of its tree.
+              returned: success
+              type: str
+              sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+            parent:
+              description: UUID of its parent provider; V(null) for the root.
+              returned: success
+              type: str
+            generation:
+              description: Generation of the provider.
+              returned: success
+              type: int
+              sample: 42
+            inventories:
+              description: Its inventories, by resource class.
+              returned: success
+              type: dict
+              contains:
+                total:
+                  description: Amount of the resource.
+                  returned: success
+                  type: int
+                  sample: 64
+                reserved:
+                  description: Amount that cannot be allocated.
+                  returned: success
+                  type: int
+                  sample: 2
+                min_unit:
+                  description: Smallest amount of an allocation.
+                  returned: success
+                  type: int
+                  sample: 1
+                max_unit:
+                  description: Largest amount of an allocation.
+                  returned: success
+                  type: int
+                  sample: 64
+                step_size:
+                  description: Amounts of allocations are multiples of this.
+                  returned: success
+                  type: int
+                  sample: 1
+                allocation_ratio:
+                  description: Factor by which more can be allocated than there is.
+                  returned: success
+                  type: float
+                  sample: 4.0
+            traits:
+              description: Its traits.
+              returned: success
+              type: list
+              elements: str
+              sample:
+                - CUSTOM_RACK_4
+            aggregates:
+              description: UUIDs of its aggregates in Placement.
+              returned: success
+              type: list
+              elements: str
+              sample: []
     former_record:
       description: The same of an earlier host of that name, with another compute service;
         V(null) without one.
       returned: when O(dest) is set
       type: dict
+      contains: *record
     servers:
       description: The servers on the host.
       returned: success
