@@ -256,7 +256,8 @@ def test_agents_that_are_to_stay_are_left_alone(retired: Retired) -> None:
     retired.world.kill(retired.host)
     agents = {binary: agent["id"] for binary, agent in retired.agents.items()}
 
-    retired.succeed(delete_agents=False)
+    # As a text, as it comes from the command line.
+    retired.succeed("-e", "host_decommission_delete_agents=false")
 
     assert {binary: agent["id"] for binary, agent in retired.agents.items()} == agents
     assert retired.host not in retired.cloud.compute_services()
