@@ -9,8 +9,8 @@ name: host_removal
 short_description: Say whether anything remains of a decommissioned host
 version_added: 2.0.0
 description:
-  - Checks that a host has no compute service, no compute node and no resource provider any more,
-    and that no other provider has its name.
+  - Checks that a host has no compute service, no compute node, no resource provider, no host
+    aggregate and no network agent any more, and that no other provider has its name.
   - The role P(osops.placement.host_decommission#role) uses it.
 author:
   - osops.placement contributors (@osops)
@@ -29,6 +29,15 @@ options:
     type: list
     elements: dict
     required: true
+  agents:
+    description: Which network agents of the host must be gone too. With V(dead), those that are
+      alive may have registered themselves again.
+    type: str
+    choices:
+      - all
+      - dead
+      - none
+    default: all
 """
 
 EXAMPLES = r"""
@@ -70,13 +79,14 @@ def host_removal(
     after: t.Mapping[str, t.Any],
     before: t.Mapping[str, t.Any],
     providers: t.Iterable[t.Mapping[str, t.Any]],
+    agents: str = "all",
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
     from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import (
         describe_host_removal,
     )
 
-    return d.asdict(describe_host_removal(before, after, providers))
+    return d.asdict(describe_host_removal(before, after, providers, agents))
 
 
 class FilterModule:

@@ -14,6 +14,8 @@ description:
     removed before a host can be decommissioned without leaving anything behind.
   - Allocations that are provably left over, by the same proofs as in
     M(osops.placement.orphan_detect), are returned separately from everything else.
+  - Where the service catalogue has a network service, the network agents of the hosts are read
+    too, and where it has block storage, the services of Cinder.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -78,9 +80,45 @@ options:
   dest:
     description:
       - Path of the file to which all results are written, as JSON with mode 0600.
+      - Each host then also has a RV(hosts[].record), which needs three requests for each of its
+        providers.
     type: path
+  earlier:
+    description:
+      - Path of a file that an earlier task wrote to O(dest). Its records of the hosts are kept once
+        their decommissioning has begun. A path without a file is accepted.
+    type: path
+    version_added: 2.0.0
+  begin:
+    description:
+      - Whether changes of the hosts follow this task. From then on, unless something blocks a host,
+        its RV(hosts[].record) stays as it is. Not in check mode.
+    type: bool
+    default: false
+    version_added: 2.0.0
+  delete_agents:
+    description:
+      - Whether the network agents of the hosts are to be deleted with them. Otherwise they block
+        nothing.
+    type: bool
+    default: true
+    version_added: 2.0.0
+  delete_running_agents:
+    description:
+      - Whether that includes the network agents that are alive. Otherwise these are blockers.
+    type: bool
+    default: false
+    version_added: 2.0.0
+  allow_empty_zone:
+    description:
+      - Whether an availability zone may be left without a host. Otherwise its last host is blocked.
+    type: bool
+    default: false
+    version_added: 2.0.0
 seealso:
   - module: osops.placement.compute_service
+  - module: osops.placement.network_agent
+  - module: osops.placement.aggregate_host
   - module: osops.placement.orphan_detect
 """
 
@@ -127,7 +165,7 @@ hosts:
       sample:
         id: e3c18c2d-9488-4863-b728-f3f292ec5da8
         state: down
-      contains:
+      contains: &service
         id:
           description: ID of the service; V(null) while its cell does not answer.
           returned: success
@@ -244,13 +282,17 @@ hosts:
           returned: success
           type: str
     aggregates:
-      description: The host aggregates of the host. Nova removes the host from them when it
-        deletes its service.
+      description: The host aggregates of the host.
       returned: success
       type: list
       elements: dict
       sample: []
-      contains:
+      contains: &aggregate
+        id:
+          description: Number of the aggregate, by which Nova's requests name it.
+          returned: success
+          type: int
+          sample: 3
         uuid:
           description: UUID of the aggregate.
           returned: success
@@ -265,6 +307,290 @@ hosts:
           description: Its availability zone; V(null) without one.
           returned: success
           type: str
+        metadata:
+          description: Its metadata.
+          returned: success
+          type: dict
+          sample:
+            ssd: 'true'
+    agents:
+      description: The network agents of the host; empty without a network service.
+      returned: success
+      type: list
+      elements: dict
+      sample: []
+      contains:
+        uuid:
+          description: UUID of the agent.
+          returned: success
+          type: str
+          sample: 5a4b5a0e-5e3d-4f43-b3f4-57d0e2f0bb0c
+        binary:
+          description: Binary of the agent.
+          returned: success
+          type: str
+          sample: neutron-l3-agent
+        type:
+          description: Type of the agent.
+          returned: success
+          type: str
+          sample: L3 agent
+        host:
+          description: Name of the host.
+          returned: success
+          type: str
+          sample: compute-17
+        alive:
+          description: Whether the agent has reported lately.
+          returned: success
+          type: bool
+          sample: false
+        admin_state_up:
+          description: Whether the agent is enabled.
+          returned: success
+          type: bool
+          sample: true
+        heartbeat_at:
+          description: When the agent last reported, as Neutron writes it; V(null) if it never did.
+          returned: success
+          type: str
+          sample: '2026-11-02 03:04:05'
+        description:
+          description: Description of the agent; V(null) without one.
+          returned: success
+          type: str
+        resources:
+          description: The networks that a DHCP agent serves, or the routers that an L3 agent
+            serves; V(null) if Neutron did not list them.
+          returned: success
+          type: list
+          elements: dict
+          sample: []
+          contains:
+            kind:
+              description: V(network) or V(router).
+              returned: success
+              type: str
+              sample: router
+            uuid:
+              description: UUID of the network or router.
+              returned: success
+              type: str
+              sample: 9d0a0a0e-3b2f-4a3a-8d4a-0f6a3b7d5c11
+            name:
+              description: Name of the network or router.
+              returned: success
+              type: str
+              sample: edge
+    ports:
+      description: The ports that are bound to the host and in use, if it has network agents.
+      returned: success
+      type: list
+      elements: dict
+      sample: []
+      contains:
+        uuid:
+          description: UUID of the port.
+          returned: success
+          type: str
+          sample: 2f1e0f4a-7f7c-4c0a-9a9b-2d6f0f9c7e11
+        device_owner:
+          description: Owner of the device, as Neutron returns it.
+          returned: success
+          type: str
+          sample: compute:nova
+        device:
+          description: UUID of the server or router, or Neutron's own id of a DHCP server.
+          returned: success
+          type: str
+          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    other_services:
+      description: The other services of Nova and Cinder with the name of the host. Nothing here
+        deletes them.
+      returned: success
+      type: list
+      elements: dict
+      sample: []
+      contains:
+        api:
+          description: V(compute) or V(block-storage).
+          returned: success
+          type: str
+          sample: block-storage
+        id:
+          description: ID of the service; V(null) for block storage.
+          returned: success
+          type: str
+        binary:
+          description: Binary of the service.
+          returned: success
+          type: str
+          sample: cinder-volume
+        host:
+          description: Name of its host, which can have the name of a backend behind it.
+          returned: success
+          type: str
+          sample: compute-17@lvm
+        status:
+          description: V(enabled) or V(disabled).
+          returned: success
+          type: str
+          sample: enabled
+        state:
+          description: V(up) or V(down).
+          returned: success
+          type: str
+          sample: down
+        command:
+          description: The command that removes the service.
+          returned: success
+          type: str
+          sample: cinder-manage service remove cinder-volume compute-17@lvm
+    warnings:
+      description: Sentences about what blocks nothing and somebody should know, such as an
+        aggregate that is left without a host.
+      returned: success
+      type: list
+      elements: str
+      sample: []
+    unread:
+      description: A sentence for each service of the cloud that could not be asked about the host.
+      returned: success
+      type: list
+      elements: str
+      sample: []
+    record:
+      description: What the host has, or had before its decommissioning began, so that a host of
+        that name can get it back; V(null) if nothing was known of it.
+      returned: when O(dest) is set
+      type: dict
+      contains: &record
+        taken_at:
+          description: When this was read, in UTC.
+          returned: success
+          type: str
+          sample: '2026-11-23T03:30:00Z'
+        begun:
+          description: Whether the decommissioning of the host has begun.
+          returned: success
+          type: bool
+          sample: true
+        host:
+          description: Name of the host of its compute service.
+          returned: success
+          type: str
+          sample: compute-17
+        service:
+          description: Its compute service; V(null) without one.
+          returned: success
+          type: dict
+          contains: *service
+        nodes:
+          description: Its compute nodes.
+          returned: success
+          type: list
+          elements: dict
+          contains:
+            uuid:
+              description: UUID of the compute node and of its root provider.
+              returned: success
+              type: str
+              sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+            name:
+              description: Name of the compute node.
+              returned: success
+              type: str
+              sample: compute-17.example.org
+        aggregates:
+          description: Its host aggregates.
+          returned: success
+          type: list
+          elements: dict
+          contains: *aggregate
+        providers:
+          description: Its resource providers, children first.
+          returned: success
+          type: list
+          elements: dict
+          contains:
+            uuid:
+              description: UUID of the provider.
+              returned: success
+              type: str
+              sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+            name:
+              description: Name of the provider.
+              returned: success
+              type: str
+              sample: compute-17.example.org
+            root:
+              description: UUID of the root of its tree.
+              returned: success
+              type: str
+              sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+            parent:
+              description: UUID of its parent provider; V(null) for the root.
+              returned: success
+              type: str
+            generation:
+              description: Generation of the provider.
+              returned: success
+              type: int
+              sample: 42
+            inventories:
+              description: Its inventories, by resource class.
+              returned: success
+              type: dict
+              contains:
+                total:
+                  description: Amount of the resource.
+                  returned: success
+                  type: int
+                  sample: 64
+                reserved:
+                  description: Amount that cannot be allocated.
+                  returned: success
+                  type: int
+                  sample: 2
+                min_unit:
+                  description: Smallest amount of an allocation.
+                  returned: success
+                  type: int
+                  sample: 1
+                max_unit:
+                  description: Largest amount of an allocation.
+                  returned: success
+                  type: int
+                  sample: 64
+                step_size:
+                  description: Amounts of allocations are multiples of this.
+                  returned: success
+                  type: int
+                  sample: 1
+                allocation_ratio:
+                  description: Factor by which more can be allocated than there is.
+                  returned: success
+                  type: float
+                  sample: 4.0
+            traits:
+              description: Its traits.
+              returned: success
+              type: list
+              elements: str
+              sample:
+                - CUSTOM_RACK_4
+            aggregates:
+              description: UUIDs of its aggregates in Placement.
+              returned: success
+              type: list
+              elements: str
+              sample: []
+    former_record:
+      description: The same of an earlier host of that name, with another compute service;
+        V(null) without one.
+      returned: when O(dest) is set
+      type: dict
+      contains: *record
     servers:
       description: The servers on the host.
       returned: success
@@ -403,19 +729,23 @@ hosts:
         kind:
           description: V(server), V(migration), V(resize) (which waits to be confirmed), V(claim)
             (an allocation of any other consumer), V(excluded) (the host or one of its providers
-            is in O(exclude_providers)), V(service_up), or V(unsound_reading) if the reading is
-            not sound and therefore nothing is certain.
+            is in O(exclude_providers)), V(service_up), V(agent_up) (a network agent that is
+            alive), V(agent_in_use) (a network agent that serves a network or a router), V(port)
+            (a port in use that is bound to the host), V(empty_zone) (the last host of its
+            availability zone), or V(unsound_reading) if the reading is not sound and therefore
+            nothing is certain.
           returned: success
           type: str
           sample: server
         subject:
-          description: UUID of the server, migration, consumer or service, name of the host, or
-            the excluded name.
+          description: UUID of the server, migration, consumer, service, agent or port, name of
+            the host or of the availability zone, or the excluded name.
           returned: success
           type: str
           sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
         name:
-          description: Name of the server or of the excluded provider; otherwise empty.
+          description: Name of the server or of the excluded provider, type of the agent, owner of
+            the port; otherwise empty.
           returned: success
           type: str
           sample: web-7
@@ -438,6 +768,7 @@ dest:
   sample: /var/lib/placement/hosts.json
 """
 
+import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -452,16 +783,25 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
     warn_ended_exclusions,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_json,
+    write_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReader
+from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import PartPolicy
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CONSUMER_KINDS,
     REMEDIATE,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Sequence
+
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        HostDocument,
+    )
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
@@ -473,11 +813,37 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         raise InvalidInput("providers belong to one host: name only that host in hosts.")
     policy = parse_policy(options)
     warn_ended_exclusions(module, policy)
-    reader = HostReader(connect(), policy, options["kinds"])
-    hosts = reader.read_hosts(options["hosts"], options["providers"], options["allow_unknown"])
+    earlier = _read_earlier(options["earlier"])
+    part_policy = PartPolicy(
+        delete_agents=options["delete_agents"],
+        delete_running_agents=options["delete_running_agents"],
+        allow_empty_zone=options["allow_empty_zone"],
+    )
+    reader = HostReader(connect(), policy, options["kinds"], part_policy)
+    hosts: Sequence[HostDocument] = reader.read_hosts(
+        options["hosts"], options["providers"], options["allow_unknown"], earlier
+    )
+    for sentence in _list_unread(hosts):
+        module.warn(sentence)
     if options["dest"]:
+        is_changing = options["begin"] and not module.check_mode
+        hosts = [reader.record_host(host, earlier, is_changing) for host in hosts]
         write_json(options["dest"], {"format": FORMAT, "hosts": hosts})
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}
+
+
+def _read_earlier(path: str | None) -> t.Any:
+    if not path or not os.path.exists(path):
+        return None
+    return read_json(path)
+
+
+def _list_unread(hosts: Iterable[HostDocument]) -> list[str]:
+    """Return what could not be read of any host, each sentence once."""
+    sentences: dict[str, None] = {}
+    for host in hosts:
+        sentences.update(dict.fromkeys(host["unread"]))
+    return list(sentences)
 
 
 def main() -> None:
@@ -494,6 +860,11 @@ def main() -> None:
         "providers": {"type": "list", "elements": "str", "default": []},
         "allow_unknown": {"type": "bool", "default": False},
         "dest": {"type": "path"},
+        "earlier": {"type": "path"},
+        "begin": {"type": "bool", "default": False},
+        "delete_agents": {"type": "bool", "default": True},
+        "delete_running_agents": {"type": "bool", "default": False},
+        "allow_empty_zone": {"type": "bool", "default": False},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 

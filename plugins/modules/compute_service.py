@@ -96,6 +96,13 @@ options:
     type: list
     elements: str
     default: []
+  assume_down:
+    description:
+      - Whether an earlier task would have stopped the service. In check mode, the service counts
+        as down. Outside check mode, this option has no effect.
+    type: bool
+    default: false
+    version_added: 2.0.0
 notes:
   - Stop the process of the service before you delete the service. A process that still runs
     creates its service, and a part of its host, again.
@@ -197,6 +204,7 @@ left_providers:
   sample: []
 """
 
+import dataclasses as d
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -306,6 +314,8 @@ def _delete_compute_service(
         result["consumers"] = sorted(consumers)
     # With allocations on it, the provider of the host would be left behind.
     if not module.params["force_residual"]:
+        if module.check_mode and module.params["assume_down"]:
+            service = d.replace(service, state="down")
         reason = describe_service_blocker(service, consumers)
         if reason:
             return {**result, "failed": True, "changed": False, "msg": reason}
@@ -342,6 +352,7 @@ def main() -> None:
         "forced_down": {"type": "bool"},
         "force_residual": {"type": "bool", "default": False},
         "assume_removed": {"type": "list", "elements": "str", "default": []},
+        "assume_down": {"type": "bool", "default": False},
     }
     run(
         AnsibleModule(

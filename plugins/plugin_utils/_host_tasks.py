@@ -20,6 +20,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _MAX_NAME = 80
 
+# Which network agents of a host must be gone.
+ALL_AGENTS, DEAD_AGENTS, NO_AGENTS = "all", "dead", "none"
+
 
 @d.dataclass(frozen=True)
 class LeftoverChanges:
@@ -63,24 +66,34 @@ def describe_host_removal(
     before: Mapping[str, t.Any],
     after: Mapping[str, t.Any],
     providers: Iterable[Mapping[str, t.Any]],
+    agents: str = ALL_AGENTS,
 ) -> HostRemoval:
     """Return whether a host was removed.
 
     before, after: the host as compute_host_info returned it before and after the removal.
     providers: the resource providers that have one of the names of the host now.
+    agents: which of its network agents must be gone too: `ALL_AGENTS`, `NO_AGENTS`, or only the
+        `DEAD_AGENTS`, where those that are alive were deleted and may be registered again.
     """
     name = make_printable(before["name"], _MAX_NAME)
     remains = _list_remains(after, providers)
+    expected, returned = _sort_agents(after, agents)
+    remains += map(_format_agent, expected)
+    notes = [f"{_format_agent(agent)}: stop it." for agent in returned]
+    notes += _list_notes(after)
     if remains:
-        return HostRemoval(False, f"{name} was not removed completely: {', '.join(remains)}.")
-    if before["known"]:
         return HostRemoval(
-            True, f"{name} is gone: no service, no compute node, no provider, and its name is free."
+            False, " ".join([f"{name} was not removed completely: {', '.join(remains)}.", *notes])
         )
-    return HostRemoval(
-        True,
-        f"Neither Nova nor Placement knows {name}: it is already gone, or its name is misspelt.",
-    )
+    if not before["known"] and not before.get("agents"):
+        sentence = (
+            f"Neither Nova nor Placement knows {name}: it is already gone, or its name is misspelt."
+        )
+        return HostRemoval(True, " ".join([sentence, *notes]))
+    gone = "no service, no compute node, no provider"
+    if before.get("agents") and agents == ALL_AGENTS:
+        gone += ", no network agent"
+    return HostRemoval(True, " ".join([f"{name} is gone: {gone}, and its name is free.", *notes]))
 
 
 def _list_remains(host: Mapping[str, t.Any], providers: Iterable[Mapping[str, t.Any]]) -> list[str]:
@@ -99,7 +112,41 @@ def _list_remains(host: Mapping[str, t.Any], providers: Iterable[Mapping[str, t.
     for provider in providers:
         if provider["uuid"] not in listed:
             remains.append(f"provider {_format_named(provider)} has the name of the host")
+    for aggregate in host.get("aggregates", ()):
+        remains.append(f"aggregate {_format_named(aggregate)} still has the host")
     return remains
+
+
+def _sort_agents(
+    host: Mapping[str, t.Any], wanted: str
+) -> tuple[list[Mapping[str, t.Any]], list[Mapping[str, t.Any]]]:
+    """Return the agents that should be gone, and those that have returned, as they may."""
+    expected: list[Mapping[str, t.Any]] = []
+    returned: list[Mapping[str, t.Any]] = []
+    if wanted == NO_AGENTS:
+        return expected, returned
+    for agent in host.get("agents", ()):
+        if agent["alive"] and wanted == DEAD_AGENTS:
+            returned.append(agent)
+        else:
+            expected.append(agent)
+    return expected, returned
+
+
+def _format_agent(agent: Mapping[str, t.Any]) -> str:
+    state = "alive" if agent["alive"] else "dead"
+    return f"{make_printable(agent['type'], _MAX_NAME)} {agent['uuid']} remains ({state})"
+
+
+def _list_notes(host: Mapping[str, t.Any]) -> list[str]:
+    """Return what was left alone, and what is not known."""
+    notes = [make_printable(sentence) for sentence in host.get("unread", ())]
+    for service in host.get("other_services", ()):
+        binary = make_printable(service["binary"], _MAX_NAME)
+        place = make_printable(service["host"], _MAX_NAME)
+        command = make_printable(service["command"], 2 * _MAX_NAME)
+        notes.append(f"The {binary} of {place} was left alone: {command}")
+    return notes
 
 
 def _format_named(entry: Mapping[str, t.Any]) -> str:

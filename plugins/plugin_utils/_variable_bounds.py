@@ -226,6 +226,7 @@ BOUNDS: Mapping[str, Check] = {
     "parallel": _at_least(1, 100),
     "progress_every": _at_least(0),
     "retries": _at_least(0),
+    "stop_timeout": _at_least(1, _DAY),
     # Durations
     "full_every": _check_duration,
     "known_for": _check_duration,

@@ -342,6 +342,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_max_hosts=all",
             "is 'all', which is not a whole number",
         ),
+        Bad("decommission_host", "{host_decommission_delete_agents: 7}", "neither true nor false"),
         Bad("hypervisor_cleanup main", "{hypervisor_cleanup_become: 7}", "neither true nor false"),
         Bad(
             "hypervisor_cleanup main",
@@ -468,6 +469,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad("drain_host", "host_decommission_retries=-1", "is -1, and must be 0 or more."),
         Bad("drain_host", "host_decommission_max_failures=0", "is 0, and must be 1 or more."),
         Bad("drain_host", "host_decommission_lock_timeout=-1", "must be from 0 to 86400."),
+        Bad("decommission_host", "host_decommission_stop_timeout=0", "is 0, and must be from 1"),
         Bad("hypervisor_cleanup main", "hypervisor_cleanup_delay=-1", "must be from 0 to 86400."),
         Bad("hypervisor_cleanup main", "hypervisor_cleanup_max_changes=-1", "must be 0 or more."),
     ),

@@ -225,7 +225,11 @@ class Api:
         return reply, self.parse(read, reply, path)
 
     def write(
-        self, method: str, path: str, microversion: str, body: t.Mapping[str, t.Any] | None = None
+        self,
+        method: str,
+        path: str,
+        microversion: str | None,
+        body: t.Mapping[str, t.Any] | None = None,
     ) -> Reply:
         """Send a change once and return the reply, whatever its status.
 

@@ -73,6 +73,9 @@ class Session:
     other_novas: tuple[str, ...]
     # The id of the user of these credentials.
     user: str | None = None
+    block_storage: Api | None = None
+    # The names of the roles that the token has; none where that is not known.
+    roles: frozenset[str] = frozenset()
 
     @property
     def cloud(self) -> Cloud:
@@ -144,6 +147,8 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         allocators=_find_allocators(login.catalog),
         other_novas=find_other_novas(login.catalog, compute.endpoint, placement.endpoint, region),
         user=login.user,
+        block_storage=_open_block_storage(connection),
+        roles=_read_roles(connection.session),
     )
 
 
@@ -225,6 +230,28 @@ def _open_network(connection: t.Any) -> Api | None:
         adapter = connection.config.get_session_client("network")
         adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2.0")
         return Api("Neutron", adapter, None)
+
+
+def _read_roles(session: t.Any) -> frozenset[str]:
+    """Return the names of the roles of the token; none where it is not a token of Keystone."""
+    try:
+        with translate_sdk_errors("Keystone"):
+            return frozenset(session.auth.get_access(session).role_names)
+    except (*_MALFORMED, CloudError):
+        return frozenset()
+
+
+def _open_block_storage(connection: t.Any) -> Api | None:
+    """Return Cinder, to name its services; None where the catalogue does not have it."""
+    # Only its services are named, so that nothing else fails for want of it.
+    with contextlib.suppress(CloudError), translate_sdk_errors("Cinder"):
+        endpoint = connection.endpoint_for("block-storage")
+        if endpoint is not None:
+            # The endpoint in a catalogue has the version, and often the project too.
+            adapter = connection.config.get_session_client("block-storage")
+            adapter.endpoint_override = endpoint
+            return Api("Cinder", adapter, None)
+    return None
 
 
 def _open_identity(connection: t.Any) -> Api | None:

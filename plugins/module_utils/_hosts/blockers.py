@@ -32,7 +32,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Aggregate,
         Hypervisor,
         Migration,
         Server,
@@ -70,18 +69,18 @@ class Host:
 
 @d.dataclass(frozen=True)
 class HostDetails:
-    """The servers and migrations that name one host, and its aggregates."""
+    """The servers and migrations that name one host."""
 
     servers: tuple[Server, ...]
     migrations: Answer[tuple[Migration, ...]]
-    aggregates: tuple[Aggregate, ...]
 
 
 @d.dataclass(frozen=True)
 class Blocker:
     """One reason why a host cannot be decommissioned yet.
 
-    kind: `server`, `migration`, `resize`, `claim`, `excluded`, `service_up` or `unsound_reading`.
+    kind: `server`, `migration`, `resize`, `claim`, `excluded`, `service_up`, `unsound_reading`, or
+        one of those of `_hosts.part_rules`.
     stops: the first stage that must not begin while the blocker is there.
     """
 

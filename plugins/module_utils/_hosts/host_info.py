@@ -16,11 +16,16 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova impo
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+    ProviderStateReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     InvalidInput,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     make_printable,
     suggest_names,
@@ -32,6 +37,24 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     find_host,
     find_leftovers,
     list_host_providers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
+    HostRecords,
+    build_record,
+    choose_records,
+    read_records,
+    record_provider,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader import (
+    PartReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
+    describe_agent,
+    describe_aggregate,
+    describe_other_service,
+    describe_port,
+    find_part_blockers,
+    list_part_warnings,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     require_compute_nodes,
@@ -53,16 +76,22 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
+        PartPolicy,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        AggregateDocument,
         HostDocument,
         HostLeftoverDocument,
         HostProviderDocument,
         HostServerDocument,
         NodeDocument,
+        ProviderRecord,
+        RecordedHostDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+        HostParts,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Aggregate,
         Hypervisor,
         Server,
         Service,
@@ -76,24 +105,35 @@ if t.TYPE_CHECKING:  # pragma: no cover
 class HostReader:
     """Reads hosts from one session, and what blocks the decommissioning of each."""
 
-    def __init__(self, session: Session, policy: Policy, kinds: Collection[str]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        policy: Policy,
+        kinds: Collection[str],
+        part_policy: PartPolicy,
+    ) -> None:
         self._reading = Collector(session)
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
+        self._parts = PartReader(session)
+        self._states = ProviderStateReader(session.placement)
         self._policy = policy
         self._kinds = kinds
+        self._part_policy = part_policy
 
     def read_hosts(
         self,
         names: Sequence[str],
         remembered: Collection[str] = (),
         allow_unknown: bool = False,
+        earlier: t.Any = None,
     ) -> list[HostDocument]:
         """Return everything about the hosts `names`, as `compute_host_info` returns it.
 
         remembered: uuids of root providers from an earlier run; they belong to the one host in
             `names`.
         allow_unknown: whether a host of which nothing exists is not most likely misspelt.
+        earlier: the contents of the file of an earlier run.
         Raises InvalidInput for such a host, otherwise.
         """
         # All hosts are found in the same three listings, however many are named.
@@ -101,17 +141,51 @@ class HostReader:
         nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         providers = self._placement.list_providers()
         hosts = [find_host(name, services, nodes, providers, remembered) for name in names]
-        if not allow_unknown and not remembered:
-            self._check_known(hosts, _list_host_labels(services, nodes, providers))
-        described = []
+        all_parts = []
         for name, host in zip(names, hosts, strict=True):
-            described.append(self._describe_host(name, host, providers))
+            zone = _find_zone(host, _read_earlier(earlier, name))
+            all_parts.append(self._parts.read_parts(host.name, zone, services))
+        if not allow_unknown and not remembered:
+            labels = _list_host_labels(services, nodes, providers)
+            self._check_known(hosts, all_parts, labels)
+        described = []
+        for name, host, parts in zip(names, hosts, all_parts, strict=True):
+            described.append(self._describe_host(name, host, parts, providers))
         return described
 
-    def _check_known(self, hosts: Sequence[Host], labels: Collection[str]) -> None:
+    def record_host(
+        self, document: HostDocument, earlier: t.Any, is_changing: bool
+    ) -> RecordedHostDocument:
+        """Return a host as a file keeps it, with what it had before it is decommissioned.
+
+        earlier: the contents of the file of an earlier run.
+        is_changing: whether the host is to be changed now, if nothing blocks it.
+        """
+        records = _read_earlier(earlier, document["name"])
+        if document["known"]:
+            providers = map_parallel(self._record_provider, document["providers"])
+            present = [provider for provider in providers if provider is not None]
+            current = build_record(document, present, get_utc_now(), is_changing)
+            records = choose_records(records, current)
+        return t.cast(
+            "RecordedHostDocument",
+            {**document, "record": records.record, "former_record": records.former},
+        )
+
+    def _record_provider(self, provider: HostProviderDocument) -> ProviderRecord | None:
+        state = self._states.read(provider["uuid"])
+        if state is None:
+            return None
+        return record_provider(provider, state.as_dict())
+
+    def _check_known(
+        self, hosts: Sequence[Host], all_parts: Sequence[HostParts], labels: Collection[str]
+    ) -> None:
         """Raise InvalidInput for hosts of which there is nothing, not even a migration."""
-        for host in hosts:
-            if host.exists or self._nova.list_migrations_of_host(host.name).value:
+        for host, parts in zip(hosts, all_parts, strict=True):
+            if host.exists or parts.network.agents or parts.services:
+                continue
+            if self._nova.list_migrations_of_host(host.name).value:
                 continue
             raise InvalidInput(
                 f"hosts: neither Nova nor Placement knows {make_printable(host.name, 100)}. "
@@ -119,7 +193,7 @@ class HostReader:
             )
 
     def _describe_host(
-        self, name: str, host: Host, providers: Mapping[str, Provider]
+        self, name: str, host: Host, parts: HostParts, providers: Mapping[str, Provider]
     ) -> HostDocument:
         """Return what is reported about one host; only its name if nothing of it exists."""
         # A host in another spelling is found too, so the name in the request comes back with it.
@@ -135,8 +209,16 @@ class HostReader:
             "migrations": [],
             "left_over": [],
             "blockers": [],
+            "agents": list(map(describe_agent, parts.network.agents)),
+            "ports": list(map(describe_port, parts.network.ports)),
+            "other_services": list(map(describe_other_service, parts.services)),
+            "warnings": list(list_part_warnings(host.name, parts)),
+            "unread": list(parts.unread),
         }
+        document["aggregates"] += map(describe_aggregate, parts.aggregates)
+        part_blockers = find_part_blockers(host.name, parts, self._part_policy)
         if not host.exists:
+            document["blockers"] += map(convert_to_json, part_blockers)
             return document
         snapshot = self._read_snapshot(host)
         # From here on the snapshot counts: the first listing only showed which providers to read.
@@ -149,12 +231,11 @@ class HostReader:
         host_providers = list_host_providers(host, snapshot.providers or providers)
         document["nodes"] += map(_describe_node, host.nodes)
         document["providers"] += map(_describe_provider, host_providers)
-        document["aggregates"] += map(_describe_aggregate, details.aggregates)
         document["servers"] += map(_describe_server, details.servers)
         for row in migrations:
             document["migrations"].append(describe_migration(row, details.migrations.at))
         document["left_over"] += map(_describe_leftover, leftovers)
-        document["blockers"] += map(convert_to_json, blockers)
+        document["blockers"] += map(convert_to_json, (*blockers, *part_blockers))
         return document
 
     def _read_snapshot(self, host: Host) -> Snapshot:
@@ -164,14 +245,10 @@ class HostReader:
         return self._reading.collect_cloud()
 
     def _read_details(self, host: Host) -> HostDetails:
-        """Return the servers, migrations and aggregates of a host.
+        """Return the servers and migrations of a host.
 
         Raises CloudError when Nova does not list its servers.
         """
-        aggregates = []
-        for aggregate in self._nova.list_aggregates():
-            if host.name in aggregate.hosts:
-                aggregates.append(aggregate)
         servers = self._nova.query_servers_on_host(host.name)
         # Without this listing, a host full of servers would look ready to decommission.
         if servers.value is None:
@@ -180,7 +257,28 @@ class HostReader:
                 f"({servers.request}): check nova-api and the credentials, and run again."
             )
         migrations = self._nova.list_migrations_of_host(host.name)
-        return HostDetails(servers.value, migrations, tuple(aggregates))
+        return HostDetails(servers.value, migrations)
+
+
+def _read_earlier(earlier: t.Any, name: str) -> HostRecords:
+    if earlier is None:
+        return HostRecords()
+    return read_records(earlier, name)
+
+
+def _find_zone(host: Host, records: HostRecords) -> str | None:
+    """Return the availability zone that a host leaves, or None without a service.
+
+    A host that was taken out of its aggregates is in the default zone, which it does not leave.
+    """
+    service = convert_to_json(host.service)
+    if service is None:
+        return None
+    started = records.find_started(service)
+    if started is not None and started["service"] is not None:
+        service = started["service"]
+    zone: str | None = service["zone"]
+    return zone
 
 
 def _list_host_labels(
@@ -216,10 +314,6 @@ def _describe_provider(provider: Provider) -> HostProviderDocument:
         "root": provider.root,
         "parent": provider.parent,
     }
-
-
-def _describe_aggregate(aggregate: Aggregate) -> AggregateDocument:
-    return {"uuid": aggregate.uuid, "name": aggregate.name, "zone": aggregate.zone}
 
 
 def _describe_server(server: Server) -> HostServerDocument:

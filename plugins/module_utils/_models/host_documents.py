@@ -50,10 +50,126 @@ class HostProviderDocument(t.TypedDict):
 class AggregateDocument(t.TypedDict):
     """A host aggregate of Nova that a host is in."""
 
+    # Nova's requests name an aggregate by this number.
+    id: int
     uuid: str
     name: str
     # The availability zone.
     zone: str | None
+    # With `availability_zone`, as Nova has it.
+    metadata: dict[str, str]
+
+
+class AgentResourceDocument(t.TypedDict):
+    """A network that a DHCP agent serves, or a router that an L3 agent serves."""
+
+    # `network` or `router`.
+    kind: str
+    uuid: str
+    name: str
+
+
+class AgentDocument(t.TypedDict):
+    """A network agent of a host, as Neutron lists it."""
+
+    uuid: str
+    # Such as `neutron-openvswitch-agent`, `neutron-l3-agent` or `ovn-controller`.
+    binary: str
+    # Such as `Open vSwitch agent`, `L3 agent` or `OVN Controller agent`.
+    type: str
+    host: str
+    # Whether it has reported within Neutron's `agent_down_time`.
+    alive: bool
+    admin_state_up: bool
+    # The time of its last report, as Neutron writes it; None where it never reported.
+    heartbeat_at: str | None
+    description: str | None
+    # What only this agent may serve. None where Neutron did not list it.
+    resources: list[AgentResourceDocument] | None
+
+
+class BoundPortDocument(t.TypedDict):
+    """A port that is bound to a host, with a server, a router or a DHCP agent behind it."""
+
+    uuid: str
+    # Such as `compute:nova`, `network:dhcp` or `network:router_interface`.
+    device_owner: str
+    # The uuid of the server or of the router, or Neutron's own id of a DHCP server.
+    device: str
+
+
+class OtherServiceDocument(t.TypedDict):
+    """A service other than nova-compute that is registered with the name of a host."""
+
+    # The service type in the catalogue: `compute` or `block-storage`.
+    api: str
+    # None for services of block storage, which have none.
+    id: str | None
+    binary: str
+    # Of cinder-volume also `host@backend`.
+    host: str
+    status: str
+    # `up` or `down`.
+    state: str | None
+    # The command that removes it.
+    command: str
+
+
+class InventoryRecord(t.TypedDict):
+    """The inventory of one resource class, as Placement has it."""
+
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+
+
+class ProviderRecord(t.TypedDict):
+    """A provider of a host with all that a new provider of that name can be compared with."""
+
+    uuid: str
+    name: str
+    # uuids
+    root: str
+    parent: str | None
+    generation: int | None
+    # By resource class.
+    inventories: dict[str, InventoryRecord]
+    # All of them, sorted: those of nova-compute, and those that somebody added.
+    traits: list[str]
+    # The uuids of its aggregates in Placement, sorted, mirrored by Nova or not.
+    aggregates: list[str]
+
+
+class NodeRecord(t.TypedDict):
+    """A compute node that a host had."""
+
+    # Also the uuid of its root provider.
+    uuid: str
+    name: str
+
+
+class HostRecord(t.TypedDict):
+    """What a host had before the first change of its decommissioning.
+
+    A host of that name can get it back after it was deployed again.
+    """
+
+    # In UTC.
+    taken_at: str
+    # Whether changes of the host were to follow. Until then, each check renews the record.
+    begun: bool
+    # The name of the compute service.
+    host: str
+    # With its status, its disabled reason and its zone before the run disabled it. A host that was
+    # deployed again has another `id`.
+    service: ServiceDocument | None
+    nodes: list[NodeRecord]
+    aggregates: list[AggregateDocument]
+    # Children first.
+    providers: list[ProviderRecord]
 
 
 class HostServerDocument(t.TypedDict):
@@ -111,13 +227,32 @@ class HostDocument(t.TypedDict):
     migrations: list[HostMigrationDocument]
     left_over: list[HostLeftoverDocument]
     blockers: list[BlockerDocument]
+    # Empty in a cloud without a network service.
+    agents: list[AgentDocument]
+    # The ports that are bound to the host and in use.
+    ports: list[BoundPortDocument]
+    other_services: list[OtherServiceDocument]
+    # A sentence for each thing that the user should know and that blocks nothing.
+    warnings: list[str]
+    # A sentence for each service of the cloud that could not be asked about the host.
+    unread: list[str]
+
+
+class RecordedHostDocument(HostDocument):
+    """A host in `host.json`, which has a memory of it."""
+
+    # What the host had before its decommissioning began, from when on it stays as it is. None where
+    # nothing was known of the host.
+    record: HostRecord | None
+    # The record of an earlier host of that name, with another compute service. None without one.
+    former_record: HostRecord | None
 
 
 class HostsDocument(t.TypedDict):
     """The contents of `host.json`."""
 
     format: int
-    hosts: list[HostDocument]
+    hosts: list[RecordedHostDocument]
 
 
 class GuestEntry(t.TypedDict):

@@ -17,6 +17,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
     make_printable,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.host_parts import (
+    format_host_parts,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
@@ -56,12 +59,15 @@ def format_host(host: HostDocument, width: int) -> list[str]:
     name = make_printable(host["name"], MAX_NAME)
     # Nothing else was read about it.
     if not host["known"]:
-        return ["", f"{name}: neither Nova nor Placement knows it."]
+        lines = ["", f"{name}: neither Nova nor Placement knows it."]
+        lines += format_host_parts(host, width)
+        return lines + _format_blockers(host["blockers"] if host.get("agents") else [], width)
     lines = ["", name]
     lines += format_field("service", _describe_service(host["service"]), width)
     lines += format_field("nodes", _list_names(host["nodes"]), width)
     lines += format_field("tree", _list_names(host["providers"]), width)
     lines += format_field("in", _list_names(host["aggregates"]), width)
+    lines += format_host_parts(host, width)
     lines += _format_blockers(host["blockers"], width)
     lines += _format_leftovers(host["left_over"], width)
     if not host["blockers"]:

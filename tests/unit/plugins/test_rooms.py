@@ -66,8 +66,9 @@ IMPURE_ROOMS = {
 # How many files of module_utils a module may ship to the host that it runs on. One of them is
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
+    "aggregate_host": 56,
     "allocation_candidate_info": 25,
-    "compute_host_info": 76,
+    "compute_host_info": 84,
     "compute_service": 34,
     "compute_service_info": 24,
     "host_drain": 63,
@@ -75,6 +76,7 @@ CEILINGS = {
     "hypervisor_guest_detect": 76,
     "hypervisor_guest_info": 12,
     "migration_info": 30,
+    "network_agent": 58,
     "nova_log_info": 5,
     "orphan_detect": 85,
     "orphan_notification": 0,

@@ -55,6 +55,7 @@ FREE = {
     "guest",
     "image_properties",
     "kinds",
+    "metadata",
     "new",
     "partner",
     "projects",

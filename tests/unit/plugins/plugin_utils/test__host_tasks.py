@@ -124,3 +124,47 @@ def test_nothing_remains(known: bool, message: str) -> None:
     removal = describe_host_removal(_host(known=known), _host(known=False), [])
 
     assert removal == HostRemoval(True, message)
+
+
+DEAD = {"uuid": "a-1", "type": "L3 agent", "alive": False}
+ALIVE = {"uuid": "a-2", "type": "DHCP agent", "alive": True}
+
+
+@pytest.mark.parametrize(
+    ("agents", "remains", "notes"),
+    [
+        ("all", ["L3 agent a-1 remains (dead)", "DHCP agent a-2 remains (alive)"], []),
+        ("dead", ["L3 agent a-1 remains (dead)"], ["DHCP agent a-2 remains (alive): stop it."]),
+        ("none", [], []),
+    ],
+)
+def test_agents_that_must_be_gone(agents: str, remains: list[str], notes: list[str]) -> None:
+    after = _host(known=False, agents=[DEAD, ALIVE])
+    removal = describe_host_removal(_host(agents=[DEAD, ALIVE]), after, [], agents)
+
+    assert removal.complete is not bool(remains)
+    for text in [*remains, *notes]:
+        assert text in removal.message
+    gone = describe_host_removal(_host(agents=[DEAD]), _host(known=False), [], agents)
+    assert gone.complete and ("no network agent" in gone.message) is (agents == "all")
+
+
+def test_an_aggregate_that_still_has_the_host_remains() -> None:
+    after = _host(known=False, aggregates=[{"name": "ssd", "uuid": "u-1"}])
+    removal = describe_host_removal(_host(), after, [])
+
+    assert removal == HostRemoval(
+        False, "compute-17 was not removed completely: aggregate ssd (u-1) still has the host."
+    )
+
+
+def test_what_was_left_alone_is_named_at_the_end() -> None:
+    service = {"binary": "cinder-volume", "host": "compute-17@lvm", "command": "cinder-manage \x1b"}
+    after = _host(known=False, other_services=[service], unread=["Neutron was not looked at."])
+    removal = describe_host_removal(_host(), after, [])
+
+    assert removal.complete
+    assert removal.message.endswith(
+        "its name is free. Neutron was not looked at. "
+        "The cinder-volume of compute-17@lvm was left alone: cinder-manage \\x1b"
+    )

@@ -61,7 +61,7 @@ class Site(World):
     def seen(self) -> HostDetails:
         here = tuple(server for server in self.servers.values() if server.host == "old")
         return HostDetails(
-            here, answer("GET /os-migrations?host=old", 200, self._migrations_at("old")), ()
+            here, answer("GET /os-migrations?host=old", 200, self._migrations_at("old"))
         )
 
     def blockers(

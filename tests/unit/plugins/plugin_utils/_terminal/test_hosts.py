@@ -107,6 +107,57 @@ def test_host_without_service_and_unknown_host_are_shown_as_such() -> None:
     ]
 
 
+def _agent(**changes: t.Any) -> dict[str, t.Any]:
+    return {"type": "L3 agent", "alive": False, "resources": [], **changes}
+
+
+def test_agents_other_services_and_warnings_are_shown() -> None:
+    router = {"kind": "router", "uuid": CONSUMER, "name": "edge"}
+    service = {
+        "binary": "cinder-volume",
+        "host": "compute-17@lvm",
+        "status": "enabled",
+        "state": "down",
+        "command": "cinder-manage service remove cinder-volume compute-17@lvm",
+    }
+    host = _host(
+        agents=[_agent(alive=True, resources=[router] * 2), _agent(resources=None)],
+        other_services=[service],
+        warnings=["compute-17 is the last host of aggregate ssd."],
+    )
+
+    assert format_host(host, 1000)[6:9] == [
+        "    agents   L3 agent (alive, serves 2 routers), L3 agent (dead)",
+        "    also     cinder-volume of compute-17@lvm (enabled, down) is left alone: "
+        "cinder-manage service remove cinder-volume compute-17@lvm",
+        "    note     compute-17 is the last host of aggregate ssd.",
+    ]
+
+
+def test_agents_of_an_unknown_host_are_shown_with_what_blocks_them() -> None:
+    host = _host(known=False, agents=[_agent()])
+
+    assert format_host(host, 1000) == [
+        "",
+        "compute-17: neither Nova nor Placement knows it.",
+        "    agents   L3 agent (dead)",
+        "",
+        "Blocked by:",
+        f"server                 {CONSUMER}  compute-17",
+        "    why      Server compute-17 is on it.",
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_of_agents_and_services_stay_in_the_width(name: str) -> None:
+    hostile = HOSTILE[name]
+    service = dict.fromkeys(("binary", "host", "status", "state", "command"), hostile)
+    host = _host(agents=[_agent(type=hostile)], other_services=[service], warnings=[hostile])
+
+    for line in format_host(host, 80):
+        assert line.isprintable() and len(line) <= 80
+
+
 def test_hundred_of_many_blockers_are_shown() -> None:
     lines = format_host(_host(blockers=_host()["blockers"] * 103), 100)
 

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reads the host aggregates of Nova, and removes a host from one.
+
+API reference: https://docs.openstack.org/api-ref/compute/#host-aggregates-os-aggregates
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+    NumberedAggregate,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+
+# From 2.41 on an aggregate has a uuid.
+_MICROVERSION = "2.41"
+
+
+class AggregateClient:
+    """The host aggregates of Nova. What it reports as done it has read back."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def list_aggregates(self) -> tuple[NumberedAggregate, ...]:
+        """Return all host aggregates."""
+        reply, aggregates = self._api.read("/os-aggregates", _MICROVERSION, _parse_aggregates)
+        self._api.expect(reply, "for its aggregates")
+        return aggregates or ()
+
+    def list_aggregates_of(self, host: str) -> tuple[NumberedAggregate, ...]:
+        """Return the host aggregates that have a host."""
+        return tuple(entry for entry in self.list_aggregates() if host in entry.hosts)
+
+    def remove_host(self, aggregate: NumberedAggregate, host: str) -> None:
+        """Remove a host from an aggregate. Raises CloudError if Nova still lists it there."""
+        what = f"to remove {host} from aggregate {aggregate.name}"
+        refusal = ""
+        try:
+            reply = self._api.write(
+                "POST",
+                f"/os-aggregates/{aggregate.id}/action",
+                _MICROVERSION,
+                {"remove_host": {"host": host}},
+            )
+            self._api.expect(reply, what)
+        except CloudError as error:
+            refusal = str(error)
+        for entry in self.list_aggregates_of(host):
+            if entry.uuid == aggregate.uuid:
+                raise CloudError(refusal or f"Nova was asked {what}, but still lists it there.")
+
+
+def _parse_aggregates(reply: Reply) -> tuple[NumberedAggregate, ...]:
+    return tuple(map(_parse_aggregate, reply.body["aggregates"]))
+
+
+def _parse_aggregate(row: Mapping[str, t.Any]) -> NumberedAggregate:
+    return NumberedAggregate(
+        id=int(row["id"]),
+        uuid=row["uuid"],
+        name=row["name"],
+        zone=row.get("availability_zone"),
+        hosts=tuple(row["hosts"]),
+        metadata=dict(row.get("metadata") or {}),
+    )

@@ -1,0 +1,243 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reads the network agents of a host from Neutron, and deletes one.
+
+API reference: https://docs.openstack.org/api-ref/network/v2/#agents
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import time
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+    NETWORK,
+    ROUTER,
+    Agent,
+    AgentResource,
+    BoundPort,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+
+# What Neutron schedules to the agents of a type: the path of the listing, its key and the kind.
+_SCHEDULED = {
+    "DHCP agent": ("dhcp-networks", "networks", NETWORK),
+    "L3 agent": ("l3-routers", "routers", ROUTER),
+}
+# With this role, Neutron shows everything of all projects, unless its own policy says otherwise.
+_ADMIN = "admin"
+# How many ports show whether those of other projects are among them.
+_SAMPLE = "100"
+# Only administrators see this field of a network.
+_ADMIN_FIELD = "provider:network_type"
+# In seconds.
+_PAUSES = (0.2, 0.5, 1.0, 2.0)
+_NO_RIGHTS = (
+    "lists no network agent: these credentials may not see any. Use a role that may (get_agent in "
+    "the policy of Neutron, admin by default)."
+)
+
+
+class AgentReader:
+    """Reads network agents, what they serve, and the ports that are bound to a host."""
+
+    def __init__(
+        self, api: Api, project: str | None = None, roles: Collection[str] = frozenset()
+    ) -> None:
+        """Read with the credentials for a project, which have these roles there."""
+        self._api = api
+        self._project = project
+        self._roles = roles
+
+    def list_agents(self, host: str) -> tuple[Agent, ...]:
+        """Return the agents of a host, sorted by binary and uuid, with what they serve.
+
+        Raises CloudError where they cannot be known.
+        """
+        path = "/v2.0/agents"
+        reply, agents = self._api.read(path, None, _parse_agents, host=host)
+        self._api.expect(reply, f"for the network agents of {host}")
+        if not agents:
+            self.require_access()
+            return ()
+        # A filter that Neutron ignored must not make the agents of another host those of this one.
+        own = [agent for agent in agents if agent.host == host]
+        own.sort(key=lambda agent: (agent.binary, agent.uuid))
+        return tuple(map(self.add_resources, own))
+
+    def get_agent(self, uuid: str) -> Agent | None:
+        """Return an agent with what it serves, or None if there is none.
+
+        Raises CloudError where these credentials may not see agents: Neutron then answers 404 too.
+        """
+        path = f"/v2.0/agents/{uuid}"
+        reply, agent = self._api.read(path, None, lambda reply: _parse_agent(reply.body["agent"]))
+        self._api.expect(reply, f"for network agent {uuid}", 200, 404)
+        if agent is None:
+            self.require_access()
+            return None
+        return self.add_resources(agent)
+
+    def require_access(self) -> None:
+        """Raise CloudError if an agent that Neutron does not show may be there nevertheless.
+
+        Neutron leaves out what the credentials may not see, without an error.
+        """
+        reply, agents = self._api.read("/v2.0/agents", None, _parse_agents, limit="1")
+        self._api.expect(reply, "for its network agents")
+        if agents:
+            return
+        # Without any agent, only something else that administrators see tells the two cases apart.
+        reply, fields = self._api.read("/v2.0/networks", None, _list_network_fields, limit="1")
+        self._api.expect(reply, "for its networks")
+        if fields and _ADMIN_FIELD not in fields:
+            raise CloudError(
+                f"Neutron at {self._api.endpoint} lists no network agent: {_NO_RIGHTS}"
+            )
+
+    def add_resources(self, agent: Agent) -> Agent:
+        """Return `agent` with the networks or routers that Neutron has scheduled to it."""
+        if agent.type not in _SCHEDULED:
+            return agent
+        path, key, kind = _SCHEDULED[agent.type]
+        reply, resources = self._api.read(
+            f"/v2.0/agents/{agent.uuid}/{path}",
+            None,
+            lambda reply: tuple(_parse_resource(kind, row) for row in reply.body[key]),
+        )
+        # What could not be listed may be there.
+        if reply.status != 200:
+            resources = None
+        return d.replace(agent, resources=resources)
+
+    def list_bound_ports(self, host: str) -> tuple[BoundPort, ...]:
+        """Return the ports that are bound to a host, sorted by uuid.
+
+        Raises CloudError unless the ports of all projects are certainly among them.
+        """
+        filters: dict[str, t.Any] = {"binding:host_id": host}
+        reply, ports = self._api.read(
+            "/v2.0/ports",
+            None,
+            lambda reply: tuple(_parse_ports(reply.body["ports"], host)),
+            **filters,
+        )
+        self._api.expect(reply, f"for the ports of {host}")
+        self._require_all_ports()
+        return tuple(sorted(ports or (), key=lambda port: port.uuid))
+
+    def _require_all_ports(self) -> None:
+        """Raise CloudError unless these credentials show the ports of other projects.
+
+        Neutron's policies can grant the agents alone: it then leaves out the ports of all other
+        projects, and a host full of them looks as if nothing used it.
+        """
+        if _ADMIN in self._roles:
+            return
+        reply, are_shown = self._api.read("/v2.0/ports", None, self._shows_others, limit=_SAMPLE)
+        self._api.expect(reply, "for its ports")
+        if not are_shown:
+            raise CloudError(
+                f"Neutron at {self._api.endpoint} shows these credentials no port of another "
+                "project, so it is not certain whether anything uses the host. Use a role that may "
+                "see all ports (context_is_admin or context_with_global_access in the policy of "
+                "Neutron, admin by default)."
+            )
+
+    def _shows_others(self, reply: Reply) -> bool:
+        for row in reply.body["ports"]:
+            owner = row.get("project_id") or row.get("tenant_id")
+            if "binding:host_id" in row and owner and owner != self._project:
+                return True
+        return False
+
+
+class AgentWriter:
+    """Deletes network agents. What it reports as done it has read back."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._reader = AgentReader(api)
+
+    def delete_agent(self, agent: Agent) -> None:
+        """Delete `agent`. Raises CloudError if Neutron still has it."""
+        name = f"the {agent.type} of {agent.host}"
+        refusal = ""
+        try:
+            reply = self._api.write("DELETE", f"/v2.0/agents/{agent.uuid}", None)
+            # With the chassis of OVN, Neutron deletes all agents on it.
+            self._api.expect(reply, f"to delete {name}", 204, 404)
+        except CloudError as error:
+            refusal = str(error)
+        pauses: Sequence[float] = _PAUSES
+        if refusal:
+            pauses = ()
+        if not self._is_gone(agent, pauses):
+            raise CloudError(
+                refusal or f"Neutron accepted the deletion of {name}, but still lists it."
+            )
+
+    def _is_gone(self, agent: Agent, pauses: Sequence[float]) -> bool:
+        # The workers of Neutron's API hear of a deleted chassis of OVN one after the other.
+        for pause in pauses:
+            if self._reader.get_agent(agent.uuid) is None:
+                return True
+            time.sleep(pause)
+        return self._reader.get_agent(agent.uuid) is None
+
+
+def _parse_agents(reply: Reply) -> tuple[Agent, ...]:
+    return tuple(map(_parse_agent, reply.body["agents"]))
+
+
+def _parse_agent(row: Mapping[str, t.Any]) -> Agent:
+    # An agent that never reported, or an answer without the field, is taken for a living one.
+    return Agent(
+        uuid=row["id"],
+        binary=row["binary"],
+        type=row["agent_type"],
+        host=row["host"],
+        alive=row.get("alive") is not False,
+        admin_state_up=row.get("admin_state_up") is not False,
+        heartbeat_at=_parse_heartbeat(row.get("heartbeat_timestamp")),
+        description=row.get("description") or None,
+    )
+
+
+def _parse_heartbeat(value: t.Any) -> str | None:
+    if not value:
+        return None
+    return str(value)
+
+
+def _parse_resource(kind: str, row: Mapping[str, t.Any]) -> AgentResource:
+    return AgentResource(kind, row["id"], row.get("name") or "")
+
+
+def _parse_ports(rows: list[Mapping[str, t.Any]], host: str) -> list[BoundPort]:
+    ports = []
+    for row in rows:
+        # Neutron ignores filters that it does not know.
+        if row.get("binding:host_id") == host:
+            owner, device = row.get("device_owner") or "", row.get("device_id") or ""
+            ports.append(BoundPort(row["id"], owner, device))
+    return ports
+
+
+def _list_network_fields(reply: Reply) -> list[str]:
+    fields: list[str] = []
+    for network in reply.body["networks"]:
+        fields += network
+    return fields

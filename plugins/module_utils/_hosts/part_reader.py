@@ -1,0 +1,137 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reads what hosts have beside their servers and allocations, from Nova, Neutron and Cinder."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
+    AggregateClient,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.block_storage import (
+    list_cinder_services,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.network_agents import (
+    AgentReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
+    find_lonely_aggregates,
+    find_zone_hosts,
+    select_other_services,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+    HostParts,
+    NetworkParts,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+        BoundPort,
+        NumberedAggregate,
+        OtherService,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+
+# The device that Neutron gives to the port of a DHCP server that it keeps for a later one.
+_RESERVED_DEVICE = "reserved_dhcp_port"
+# The owners of ports whose device is a server; the part behind the colon is a zone.
+_SERVER_OWNERS = ("compute:", "baremetal:")
+
+
+class PartReader:
+    """Reads the parts of hosts; the listings of all hosts only once."""
+
+    def __init__(self, session: Session) -> None:
+        self._nova = NovaReader(session.compute)
+        self._aggregates = AggregateClient(session.compute)
+        self._agents = make_agent_reader(session)
+        self._block_storage = session.block_storage
+        self._listed_aggregates: tuple[NumberedAggregate, ...] | None = None
+        self._cinder: tuple[tuple[OtherService, ...], tuple[str, ...]] | None = None
+
+    def read_parts(self, host: str, zone: str | None, services: Sequence[Service]) -> HostParts:
+        """Return the parts of a host.
+
+        zone: the availability zone that the host leaves. services: all services of Nova.
+        """
+        aggregates = self._list_aggregates_of(host)
+        cinder_services, unread = self._list_cinder_services()
+        network = read_network_parts(host, self._agents, self._nova)
+        if network.unread:
+            unread = (*unread, network.unread)
+        return HostParts(
+            network=network,
+            services=tuple(select_other_services(host, services, cinder_services)),
+            aggregates=aggregates,
+            zone=zone,
+            zone_hosts=find_zone_hosts(host, zone, services),
+            lonely_aggregates=find_lonely_aggregates(host, aggregates, services),
+            unread=unread,
+        )
+
+    def _list_aggregates_of(self, host: str) -> tuple[NumberedAggregate, ...]:
+        if self._listed_aggregates is None:
+            self._listed_aggregates = self._aggregates.list_aggregates()
+        return tuple(entry for entry in self._listed_aggregates if host in entry.hosts)
+
+    def _list_cinder_services(self) -> tuple[tuple[OtherService, ...], tuple[str, ...]]:
+        if self._block_storage is None:
+            return (), ()
+        if self._cinder is None:
+            try:
+                self._cinder = list_cinder_services(self._block_storage), ()
+            except CloudError as error:
+                self._cinder = (), (f"The services of Cinder were not looked at. {error}",)
+        return self._cinder
+
+
+def make_agent_reader(session: Session) -> AgentReader | None:
+    """Return what reads network agents, or None in a cloud without a network service."""
+    if session.network is None:
+        return None
+    return AgentReader(session.network, session.project, session.roles)
+
+
+def read_network_parts(host: str, reader: AgentReader | None, nova: NovaReader) -> NetworkParts:
+    """Return what Neutron has of a host; nothing without a network service."""
+    if reader is None:
+        return NetworkParts()
+    try:
+        agents = reader.list_agents(host)
+        # Without an agent, nothing would be deleted under a port.
+        if not agents:
+            return NetworkParts()
+        return NetworkParts(agents, find_used_ports(host, reader, nova))
+    except CloudError as error:
+        return NetworkParts(unread=f"The network agents of {host} were not looked at. {error}")
+
+
+def find_used_ports(host: str, reader: AgentReader, nova: NovaReader) -> tuple[BoundPort, ...]:
+    """Return the ports that are bound to a host and whose device is there, or may be."""
+    ports = [port for port in reader.list_bound_ports(host) if _has_device(port)]
+    flags = map_parallel(lambda port: _may_be_used(port, nova), ports)
+    return tuple(port for port, is_used in zip(ports, flags, strict=True) if is_used)
+
+
+def _has_device(port: BoundPort) -> bool:
+    return bool(port.device) and port.device != _RESERVED_DEVICE
+
+
+def _may_be_used(port: BoundPort, nova: NovaReader) -> bool:
+    if not port.device_owner.startswith(_SERVER_OWNERS):
+        return True
+    # Only the direct answer that there is no such server proves that nothing uses the port.
+    return nova.get_server(port.device).status != 404

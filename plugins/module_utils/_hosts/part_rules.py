@@ -1,0 +1,264 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What a host has beside its servers and allocations, and what of it blocks its deletion. Pure."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
+    DELETE,
+    Blocker,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+    BLOCK_STORAGE_API,
+    NETWORK,
+    HostParts,
+    OtherService,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Iterator
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        AgentDocument,
+        AgentResourceDocument,
+        AggregateDocument,
+        BoundPortDocument,
+        OtherServiceDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+        Agent,
+        AgentResource,
+        BoundPort,
+        NumberedAggregate,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+
+_MAX_NAME = 80
+
+
+@d.dataclass(frozen=True)
+class PartPolicy:
+    """What the user allows to happen to the parts of a host.
+
+    delete_agents: whether its network agents go with it.
+    delete_running_agents: whether those that are alive go too.
+    allow_empty_zone: whether its availability zone may be left without a host.
+    """
+
+    delete_agents: bool = True
+    delete_running_agents: bool = False
+    allow_empty_zone: bool = False
+
+
+def find_part_blockers(host: str, parts: HostParts, policy: PartPolicy) -> Iterator[Blocker]:
+    """Yield what must not be deleted with a host, or only after it was moved or allowed."""
+    if policy.delete_agents:
+        for agent in parts.network.agents:
+            yield from find_agent_blockers(
+                agent, policy.delete_running_agents, "host_decommission_delete_running_agents"
+            )
+        if parts.network.agents:
+            yield from map(make_port_blocker, parts.network.ports)
+    # An empty tuple is known to be empty; None is a host without a zone to lose.
+    if parts.zone_hosts == () and not policy.allow_empty_zone:
+        zone = make_printable(parts.zone, _MAX_NAME)
+        yield Blocker(
+            "empty_zone",
+            parts.zone or "",
+            "",
+            f"{host} is the last host of availability zone {zone}: servers that ask for this zone "
+            "would find no host. Add another host to it, or set "
+            "host_decommission_allow_empty_zone.",
+            DELETE,
+        )
+
+
+def find_agent_blockers(agent: Agent, delete_running: bool, option: str) -> Iterator[Blocker]:
+    """Yield why an agent must not be deleted now.
+
+    option: the name of what sets `delete_running`.
+    """
+    if agent.alive and not delete_running:
+        yield Blocker(
+            "agent_up",
+            agent.uuid,
+            agent.type,
+            f"The {agent.type} of {agent.host} is alive, and would register itself again: stop "
+            f"{agent.binary} before it is deleted. To delete it anyway, set {option}.",
+            DELETE,
+        )
+    if agent.resources is None:
+        yield Blocker(
+            "agent_in_use",
+            agent.uuid,
+            agent.type,
+            f"Neutron did not list what the {agent.type} of {agent.host} serves: check neutron-"
+            "server and the credentials, and run again.",
+            DELETE,
+        )
+    elif agent.resources:
+        yield Blocker("agent_in_use", agent.uuid, agent.type, _describe_resources(agent), DELETE)
+
+
+def _describe_resources(agent: Agent) -> str:
+    resources = agent.resources or ()
+    first = resources[0]
+    counted = format_count(len(resources), first.kind, f"{first.kind}s")
+    names = summarize_names(map(_label_resource, resources))
+    return (
+        f"The {agent.type} of {agent.host} serves {counted}, which it would leave without an "
+        f"agent: {names}. Move each to another agent: {_build_move_command(agent, first)}"
+    )
+
+
+def _label_resource(resource: AgentResource) -> str:
+    name = make_printable(resource.name, _MAX_NAME)
+    return f"{name} ({resource.uuid})"
+
+
+def _build_move_command(agent: Agent, resource: AgentResource) -> str:
+    noun, option = "router", "--l3"
+    if resource.kind == NETWORK:
+        noun, option = "network", "--dhcp"
+    return (
+        f"openstack network agent remove {noun} {option} {agent.uuid} {resource.uuid} && "
+        f"openstack network agent add {noun} {option} OTHER_AGENT {resource.uuid}"
+    )
+
+
+def make_port_blocker(port: BoundPort) -> Blocker:
+    """Return the blocker for a port that something uses on the host."""
+    return Blocker(
+        "port",
+        port.uuid,
+        port.device_owner,
+        f"Port {port.uuid} of {make_printable(port.device_owner, _MAX_NAME)} "
+        f"{make_printable(port.device, _MAX_NAME)} is bound to this host, whose network agents "
+        "would be deleted: move what uses it, or delete the port.",
+        DELETE,
+    )
+
+
+def list_part_warnings(host: str, parts: HostParts) -> Iterator[str]:
+    """Yield a sentence for each thing that blocks nothing and that somebody should know."""
+    for aggregate in parts.lonely_aggregates:
+        yield f"{host} is the last host of aggregate {make_printable(aggregate.name, _MAX_NAME)}."
+    yield from parts.unread
+
+
+def select_other_services(
+    host: str, services: Iterable[Service], cinder: Iterable[OtherService]
+) -> list[OtherService]:
+    """Return the services with the name of a host, without nova-compute."""
+    selected = []
+    for service in services:
+        if service.host == host and service.binary != COMPUTE:
+            selected.append(
+                OtherService(
+                    "compute",
+                    service.id,
+                    service.binary,
+                    service.host,
+                    service.status,
+                    service.state,
+                )
+            )
+    for entry in cinder:
+        # cinder-volume has the name of its backend behind that of the host.
+        if entry.host.partition("@")[0] == host:
+            selected.append(entry)
+    selected.sort(key=lambda entry: (entry.api, entry.binary, entry.host))
+    return selected
+
+
+def find_zone_hosts(
+    host: str, zone: str | None, services: Iterable[Service]
+) -> tuple[str, ...] | None:
+    """Return the other hosts with a nova-compute in `zone`, or None where there is no zone."""
+    if zone is None:
+        return None
+    hosts = set()
+    for service in services:
+        if service.binary == COMPUTE and service.zone == zone and service.host != host:
+            hosts.add(service.host)
+    return tuple(sorted(hosts))
+
+
+def find_lonely_aggregates(
+    host: str, aggregates: Iterable[NumberedAggregate], services: Iterable[Service]
+) -> tuple[NumberedAggregate, ...]:
+    """Return the aggregates in which only this host has a nova-compute."""
+    hosts = {service.host for service in services if service.binary == COMPUTE}
+    lonely = []
+    for aggregate in aggregates:
+        # An aggregate keeps the names of hosts whose service is long gone.
+        if not (hosts & set(aggregate.hosts)) - {host}:
+            lonely.append(aggregate)
+    return tuple(lonely)
+
+
+def describe_aggregate(aggregate: NumberedAggregate) -> AggregateDocument:
+    """Return an aggregate as the modules return it."""
+    return {
+        "id": aggregate.id,
+        "uuid": aggregate.uuid,
+        "name": aggregate.name,
+        "zone": aggregate.zone,
+        "metadata": dict(aggregate.metadata),
+    }
+
+
+def describe_agent(agent: Agent) -> AgentDocument:
+    """Return an agent as `compute_host_info` returns it."""
+    resources: list[AgentResourceDocument] | None = None
+    if agent.resources is not None:
+        resources = []
+        for entry in agent.resources:
+            resources.append({"kind": entry.kind, "uuid": entry.uuid, "name": entry.name})
+    return {
+        "uuid": agent.uuid,
+        "binary": agent.binary,
+        "type": agent.type,
+        "host": agent.host,
+        "alive": agent.alive,
+        "admin_state_up": agent.admin_state_up,
+        "heartbeat_at": agent.heartbeat_at,
+        "description": agent.description,
+        "resources": resources,
+    }
+
+
+def describe_port(port: BoundPort) -> BoundPortDocument:
+    """Return a port as `compute_host_info` returns it."""
+    return {"uuid": port.uuid, "device_owner": port.device_owner, "device": port.device}
+
+
+def describe_other_service(service: OtherService) -> OtherServiceDocument:
+    """Return a service as `compute_host_info` returns it, with the command that removes it."""
+    command = f"openstack compute service delete {service.id}"
+    if service.api == BLOCK_STORAGE_API:
+        command = f"cinder-manage service remove {service.binary} {service.host}"
+    return {
+        "api": service.api,
+        "id": service.id,
+        "binary": service.binary,
+        "host": service.host,
+        "status": service.status,
+        "state": service.state,
+        "command": command,
+    }
