@@ -339,6 +339,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_max_hosts=all",
             "is 'all', which is not a whole number",
         ),
+        Bad(
+            "host_decommission redeploy",
+            "host_decommission_rewrite_allocations=2",
+            "neither true nor false",
+        ),
         Bad("hypervisor_cleanup main", "{hypervisor_cleanup_become: 7}", "neither true nor false"),
         Bad(
             "hypervisor_cleanup main",
@@ -404,6 +409,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "decommission_host",
             "host_decommission_stages=drain",
             "is not one of check, disable, clean",
+        ),
+        Bad(
+            "host_decommission redeploy",
+            "host_decommission_restore=trait",
+            "did you mean traits?",
         ),
         Bad(
             "hypervisor_cleanup main",
@@ -606,6 +616,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "host_decommission delete",
             "host_decommission_max_hosts=1",
+            "host_decommission_target is required",
+        ),
+        Bad(
+            "host_decommission redeploy",
+            "host_decommission_restore=traits",
             "host_decommission_target is required",
         ),
     ),
