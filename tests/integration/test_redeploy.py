@@ -11,7 +11,7 @@ import typing as t
 import uuid
 
 import pytest
-from minicloud_ctl import lifecycle, processes, services
+from minicloud_ctl import lifecycle, processes, servers, services
 from minicloud_ctl import state as states
 
 from ansible_collections.osops.placement.tests.integration.world import API, CELL1, CLAIM
@@ -224,10 +224,10 @@ class Changed:
     it does not start while the old compute node is in the database. Here somebody deleted the row.
     """
 
-    def __init__(self, world: World, servers: int = 2) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.host = _new_host(world)
-        self.servers = [world.boot(self.host) for _number in range(servers)]
+        self.servers = [world.boot(self.host), world.boot(self.host)]
         self.old = world.provider(self.host)
         lifecycle.kill_compute(world.paths, self.host)
         (world.paths.compute(self.host) / "compute_id").write_text(str(uuid.uuid4()))
@@ -257,6 +257,8 @@ class Changed:
     def close(self) -> None:
         """Give the servers what they need, so that the host can be removed."""
         for server in self.servers:
+            for move in servers.migrations(self.world.cloud, server):
+                self.world.hold(move["uuid"], {})
             self.world.hold(server, {})
 
 
@@ -362,7 +364,7 @@ def test_restoration_takes_nothing_from_the_servers_that_moved(
 
 
 @pytest.mark.usefixtures("_one_nova")
-def test_server_that_moved_after_the_plan_is_skipped(
+def test_resize_after_the_plan_keeps_all_allocations(
     ansible: Ansible, world: World, placement: Placement, changed: Changed
 ) -> None:
     changed.rename()
@@ -372,12 +374,14 @@ def test_server_that_moved_after_the_plan_is_skipped(
     planned = ansible.direct("orphan_plan", findings=findings, kinds=["former_provider"], dest=plan)
     assert planned["actions"] == {"rewrite": 2}
     mover, stayer = changed.servers
-    world.live_migrate(mover, "compute-3")
+    servers.migrate(world.cloud, mover, "compute-3")
+    before = world.picture()
     result = ansible.direct(
         "orphan_remediate", plan=plan, output_dir=str(ansible.folder / "done"), **no_age
     )
 
     outcomes = {outcome["consumer"]: outcome["outcome"] for outcome in result["outcomes"]}
-    assert outcomes == {mover: "skipped", stayer: "rewritten"}
+    # The parked resize still has an allocation on the former provider, which is a doubt about both.
+    assert outcomes == {mover: "skipped", stayer: "skipped"}
+    assert world.picture() == before
     assert placement.held(mover) == {world.provider("compute-3"): CLAIM}
-    assert placement.held(stayer) == {changed.new: CLAIM}
