@@ -76,6 +76,7 @@ def parse_host_record(document: t.Any, name: str, service: str | None) -> HostRe
 
 def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:
     """Return the record of the life of the host before the present one."""
+    # Version 1 wrote only what the host had at its last check.
     if "record" not in host:
         return _choose_plain_record(host, service)
     record: Unchecked | None = host["record"]
@@ -95,6 +96,7 @@ def _choose_plain_record(host: Unchecked, service: str | None) -> Unchecked | No
 
 
 def _parse_record(record: Unchecked) -> HostRecord:
+    # Of several nodes, as with ironic, none is that of the host.
     nodes = [node["uuid"] for node in record["nodes"]]
     node = None
     if len(nodes) == 1:

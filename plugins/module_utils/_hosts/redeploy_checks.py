@@ -75,6 +75,7 @@ def _find_service_fault(host: RedeployedHost) -> str:
         )
     if host.service.status == "UNKNOWN":
         return "Its cell does not answer."
+    # Nova shows such a service as down, whatever it reports.
     if host.service.forced_down:
         return "It is forced down: unset that once the host is back."
     if host.service.state != "up":
@@ -111,6 +112,7 @@ def _describe_mapping(host: RedeployedHost) -> str:
 def _find_node_fault(host: RedeployedHost) -> str:
     if host.nodes:
         return ""
+    # The compute node may well exist in the database of its cell.
     if host.mapped is False:
         return "Nova does not list compute nodes of a host that is not assigned to a cell."
     return (
@@ -125,6 +127,7 @@ def _describe_node(host: RedeployedHost) -> str:
 
 
 def _find_provider_fault(host: RedeployedHost) -> str:
+    # With ironic each node has its own provider, and nodes change their service.
     if len(host.nodes) > 1:
         return ""
     if host.provider is None:
@@ -163,8 +166,10 @@ def _find_inventory_fault(host: RedeployedHost) -> str:
         return ""
     if host.state is None:
         return "There is no provider that could have one."
+    # All of a class may be reserved, which leaves nothing to schedule.
     present = {cls for cls, stock in host.state.inventories.items() if stock.capacity > 0}
     lacking = []
+    # A host can dedicate all of its CPUs. Its disk may be that of a sharing provider.
     if not present & {"VCPU", "PCPU"}:
         lacking.append("VCPU")
     if "MEMORY_MB" not in present:
@@ -206,6 +211,7 @@ def _find_aggregate_fault(host: RedeployedHost) -> str:
         return ""
     if host.state is None:
         return "There is no provider that could be in any."
+    # Nova mirrors an aggregate when a host is added, and only logs it if that fails.
     unmirrored = []
     for aggregate in host.aggregates:
         if host.name in aggregate.hosts and aggregate.uuid not in host.state.aggregates:

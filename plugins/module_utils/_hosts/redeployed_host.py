@@ -112,6 +112,7 @@ class RedeployedHostReader:
                 services.append(service)
         listed = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         nodes = tuple(node for node in listed if node.host == name)
+        # Placement is read first: a provider that is created meanwhile only seems to be missing.
         provider, node_name = None, name
         if len(nodes) == 1:
             provider, node_name = providers.get(nodes[0].uuid), nodes[0].name

@@ -78,6 +78,7 @@ def find_losses(host: RedeployedHost, record: HostRecord) -> Losses:
     by_uuid = {aggregate.uuid: aggregate for aggregate in host.aggregates}
     host_aggregates = []
     for former in record.aggregates:
+        # An aggregate that was deleted and created again has another uuid, and another meaning.
         known = by_uuid.get(former.uuid)
         if known is not None and host.name not in known.hosts:
             host_aggregates.append(known)
@@ -104,6 +105,7 @@ def _find_lost_ratios(then: ProviderState, now: ProviderState) -> tuple[tuple[st
     lost = []
     for cls, before in sorted(then.inventories.items()):
         after = now.inventories.get(cls)
+        # A class that is gone is nova-compute's to bring back.
         if after is not None and after.allocation_ratio != before.allocation_ratio:
             lost.append((cls, before.allocation_ratio))
     return tuple(lost)
@@ -228,6 +230,7 @@ class HostRestoration:
             return Check(name, DIFFERS, f"{detail} {_describe_opt_out(part)}")
         if obstacle:
             return Check(name, MISSING, f"{detail} {obstacle}")
+        # Check mode comes last, so that it predicts what the real run would refuse.
         if self._check_mode:
             return Check(name, PUT_BACK, detail)
         try:
@@ -256,6 +259,7 @@ def _compare_service(
     coming_zones = set()
     if restores_aggregates:
         coming_zones = {aggregate.zone for aggregate in losses.host_aggregates}
+    # A zone that one of the aggregates brings back is not a difference.
     if record.zone and record.zone != host.service.zone and record.zone not in coming_zones:
         detail = f"It was {record.zone} and is {host.service.zone}: a host aggregate sets it."
         checks.append(Check("availability zone", DIFFERS, detail))

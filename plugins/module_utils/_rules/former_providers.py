@@ -97,6 +97,7 @@ def _find_former_tree(view: ConsumerView, server: Server) -> str | None:
 
     A tree that only belongs to another host which is gone is of the kind misplaced_allocation.
     """
+    # With a second tree it is not certain which of the two the guest needs.
     if len(view.trees) != 1:
         return None
     (root,) = view.trees
@@ -104,6 +105,7 @@ def _find_former_tree(view: ConsumerView, server: Server) -> str | None:
         return None
     if _has_name_of_node(view, server, root):
         return root
+    # A host that the server came from is gone: its provider has its own name, not this host's.
     if not view.index.is_gone(root) or _is_named_by_migration(view, root):
         return None
     subject = view.subject
@@ -137,6 +139,7 @@ def _find_doubt(view: ConsumerView, server: Server, former: str, own: str) -> st
         return possible_host
     if not view.index.has_nova_trait(former):
         return "that provider has neither the trait COMPUTE_NODE nor OWNER_NOVA"
+    # What a device or a shared disk needs there, only the host knows.
     if set(view.allocation.resources) != {former}:
         return "it also has allocations on child providers or sharing providers"
     return (
@@ -178,6 +181,7 @@ def _explain_silent_service(view: ConsumerView, server: Server) -> str:
 def _explain_migration_of_host(view: ConsumerView, server: Server) -> str:
     """Return which migration from or to the server's host has not ended; empty without one."""
     for move in view.index.migrations.values():
+        # One that waits to be confirmed has not ended either.
         if not move.ended and server.host in (move.source_compute, move.dest_compute):
             return f"migration {move.uuid} from or to {server.host} is {move.status}"
     return ""
@@ -218,6 +222,7 @@ def _explain_other_consumers(view: ConsumerView, former: str) -> str:
             f"{summarize_names(others)} also has an allocation on that provider, "
             "and is not a server on this host"
         )
+    # A child with an allocation keeps the tree, which is then not only a name that is left.
     for consumer, held in sorted(allocations.items()):
         if set(held) != {former}:
             return f"{consumer} also has an allocation on a child of that provider"
@@ -245,11 +250,13 @@ def _find_shortage(view: ConsumerView, former: str) -> str:
         return "the inventory or the usage of the compute node's provider could not be read"
     for cls, amount in sorted(view.allocation.resources[former].items()):
         inventory = stock.get(cls)
+        # nova-compute writes the inventory only after it has created the provider.
         if inventory is None:
             return f"the provider of the compute node has no {cls} yet"
         fits = inventory.min_unit <= amount <= inventory.max_unit
         if not fits or amount % inventory.step_size:
             return f"the provider of the compute node does not accept {amount} {cls} at once"
+    # Placement would refuse only the last servers, and the host would be left with two providers.
     for cls, amount in sorted(_sum_amounts(tree, former).items()):
         capacity = stock[cls].capacity if cls in stock else 0
         if used.get(cls, 0) + amount > capacity:
