@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     Hypervisor,
     Service,
@@ -368,3 +369,52 @@ def test_host_that_is_gone_is_another_kind() -> None:
     findings = {found.consumer: found for found in judge(cloud.snapshot(), NO_MINIMUM_AGE)}
 
     assert findings[server].kind == "misplaced_allocation"
+
+
+@st.composite
+def _clouds(draw: st.DrawFn) -> Cloud:
+    """Return a cloud whose host came back, where anything may have happened to its servers."""
+    cloud = Cloud(renamed=draw(st.sampled_from([True, True, True, False])))
+    for _number in range(draw(st.integers(0, 2))):
+        amounts = {cls: draw(st.integers(1, 3)) * amount for cls, amount in CLAIM.items()}
+        server = cloud.server(cloud.new)
+        cloud.hold(server, cloud.old, amounts=amounts)
+    if draw(st.booleans()):
+        total = draw(st.integers(1, 6))
+        scarce = d.replace(PLENTY, total=total, max_unit=total)
+        cloud.stock[cloud.new] = {"VCPU": scarce, "MEMORY_MB": BIG, "DISK_GB": BIG}
+    for attack in draw(st.lists(st.sampled_from(ATTACKS), max_size=1)):
+        attack(cloud)
+    return cloud
+
+
+@given(_clouds())
+def test_every_change_leaves_each_server_what_it_needs_on_its_own_host(cloud: Cloud) -> None:
+    """What must hold is said here in other words than in the rule."""
+    changes = [
+        finding.change
+        for finding in judge(cloud.snapshot(), NO_MINIMUM_AGE)
+        if finding.kind == "former_provider" and isinstance(finding.change, Change)
+    ]
+    on_host = {uuid for uuid, server in cloud.servers.items() if server.host == HOST}
+    on_former = {
+        consumer
+        for consumer, allocation in cloud.allocations.items()
+        if any(cloud.providers[provider].root == cloud.old for provider in allocation.resources)
+    }
+    taken: dict[str, int] = {}
+    for change in changes:
+        server = cloud.servers[change.consumer]
+        (before,), (after,) = change.before["allocations"], change.after["allocations"]
+        assert (server.host, server.node, server.status) == (HOST, HOST, "ACTIVE")
+        assert (before, after) == (cloud.old, cloud.new)
+        assert change.before["allocations"][before] == change.after["allocations"][after]
+        for cls, amount in change.after["allocations"][after]["resources"].items():
+            taken[cls] = taken.get(cls, 0) + amount
+    if not changes:
+        return
+    # The tree has only servers of this host, and there is room for all of them together.
+    assert {change.consumer for change in changes} <= on_former <= on_host
+    assert all(move.ended for move in cloud.migrations.values())
+    for cls, amount in taken.items():
+        assert amount <= cloud.stock[cloud.new][cls].capacity
