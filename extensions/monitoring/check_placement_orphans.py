@@ -36,6 +36,7 @@ _KINDS = (
     "unhosted_server",
     "unknown_consumer",
     "unreverted_allocation",
+    "former_provider",
     "misplaced_allocation",
     "missing_allocation",
     "wrong_amount",

@@ -49,6 +49,7 @@ options:
       - unhosted_server
       - unknown_consumer
       - unreverted_allocation
+      - former_provider
       - misplaced_allocation
       - missing_allocation
       - wrong_amount

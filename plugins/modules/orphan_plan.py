@@ -58,10 +58,10 @@ options:
     description:
       - The kinds of findings that may be changed. They are used with O(findings) and with a
         compact O(plan), which may contain no other kinds.
-      - V(unreverted_allocation), V(misplaced_allocation), V(missing_allocation), V(wrong_amount)
-        and V(wrong_owner) correct allocations of live servers. They have a change only if the
-        correct allocation is certain. Otherwise the finding refers to C(nova-manage placement
-        heal_allocations). V(unreverted_allocation) has a change only after a resize or cold
+      - V(unreverted_allocation), V(former_provider), V(misplaced_allocation),
+        V(missing_allocation), V(wrong_amount) and V(wrong_owner) correct allocations of live
+        servers. They have a change only if the correct allocation is certain. Otherwise the
+        finding says what to do. V(unreverted_allocation) has a change only after a resize or cold
         migration whose guest is proven to be on the source; after a live migration it is only
         reported.
       - V(orphaned_provider) and V(name_conflict) delete provider trees once they have no
@@ -77,6 +77,7 @@ options:
       - unhosted_server
       - unknown_consumer
       - unreverted_allocation
+      - former_provider
       - misplaced_allocation
       - missing_allocation
       - wrong_amount

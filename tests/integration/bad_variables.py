@@ -343,6 +343,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "is 'all', which is not a whole number",
         ),
         Bad("decommission_host", "{host_decommission_delete_agents: 7}", "neither true nor false"),
+        Bad(
+            "host_decommission redeploy",
+            "host_decommission_rewrite_allocations=2",
+            "neither true nor false",
+        ),
         Bad("hypervisor_cleanup main", "{hypervisor_cleanup_become: 7}", "neither true nor false"),
         Bad(
             "hypervisor_cleanup main",
@@ -430,6 +435,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad("drain_host", "host_decommission_stages=drained", "did you mean drain?"),
         Bad("drain_host", "host_decommission_cold=all", "is not one of shut_off, active"),
         Bad("drain_host", "host_decommission_cold=actve", "did you mean active?"),
+        Bad(
+            "host_decommission redeploy",
+            "host_decommission_restore=trait",
+            "did you mean traits?",
+        ),
         Bad(
             "hypervisor_cleanup main",
             "hypervisor_cleanup_remediate_kinds=leftover",
@@ -648,6 +658,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_target is required",
         ),
         Bad("drain_host", "host_decommission_parallel=1", "host_decommission_target is required"),
+        Bad(
+            "host_decommission redeploy",
+            "host_decommission_restore=traits",
+            "host_decommission_target is required",
+        ),
     ),
     "several at once": (
         Bad(

@@ -13,6 +13,7 @@ API reference: https://docs.openstack.org/api-ref/placement/
 
 from __future__ import annotations
 
+import dataclasses as d
 import email.utils
 import itertools
 import typing as t
@@ -131,6 +132,35 @@ class PlacementReader:
             _PROVIDER_MICROVERSION,
             lambda reply: parse_inventories(reply.body["inventories"]),
         )
+
+    def query_usages(self, provider: str) -> Answer[Resources]:
+        """Return the usages of `provider` as evidence; any status is an answer."""
+        return self._api.ask(
+            f"/resource_providers/{provider}/usages",
+            _PROVIDER_MICROVERSION,
+            lambda reply: dict(reply.body["usages"]),
+        )
+
+    def query_tree_allocations(
+        self, root: str, providers: Iterable[str]
+    ) -> Answer[dict[str, Allocations]]:
+        """Return the allocations on the `providers` of one tree as evidence, by consumer.
+
+        The answer is that of the first request that fails, or else of the last one.
+        """
+        allocations: dict[str, dict[str, Resources]] = {}
+        ordered = [*(provider for provider in sorted(providers) if provider != root), root]
+        for provider in ordered:
+            answer = self._api.ask(
+                f"/resource_providers/{provider}/allocations",
+                self._listing,
+                lambda reply: dict(reply.body["allocations"]),
+            )
+            if answer.value is None:
+                return answer
+            for consumer, entry in answer.value.items():
+                allocations.setdefault(consumer, {})[provider] = entry["resources"]
+        return d.replace(answer, value=allocations)
 
     def usages(self, provider: str) -> dict[str, int] | None:
         """Return the usages of `provider` by resource class, or None if it no longer exists."""

@@ -14,6 +14,7 @@ Everything that it reports as done it has read back.
 from __future__ import annotations
 
 import contextlib
+import dataclasses as d
 import time
 import typing as t
 
@@ -50,7 +51,10 @@ _PAUSE = 0.5
 
 
 class ProviderWriter:
-    """Deletes trees of resource providers, and adds traits and aggregates to providers."""
+    """Deletes trees of resource providers, and adds traits and aggregates to providers.
+
+    It also sets allocation ratios.
+    """
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -113,6 +117,35 @@ class ProviderWriter:
                 refusal = error
             break
         return _find_missing(self._read_state(provider), traits, aggregates), refusal
+
+    def set_allocation_ratio(self, provider: Provider, resource_class: str, ratio: float) -> None:
+        """Set the allocation ratio of one resource class of `provider`, and read it back.
+
+        The rest of its inventory stays as it is. Raises CloudError if it was not set.
+        """
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(_PAUSE)
+            state = self._read_state(provider)
+            inventory = state.inventories.get(resource_class)
+            if inventory is None:
+                raise CloudError(f"Provider {provider.name} no longer has {resource_class}.")
+            if inventory.allocation_ratio == ratio:
+                return
+            body = {
+                **d.asdict(inventory),
+                "allocation_ratio": ratio,
+                _GENERATION: state.generation,
+            }
+            path = f"/resource_providers/{provider.uuid}/inventories/{resource_class}"
+            reply = self._api.write("PUT", path, _PROVIDER_MICROVERSION, body)
+            # 409: another client has changed the provider since it was read.
+            what = f"to change the inventory of provider {provider.name}"
+            self._api.expect(reply, what, 200, 409)
+        raise CloudError(
+            f"The allocation ratio of {resource_class} is still not {ratio}: another client "
+            "changes the provider all the time."
+        )
 
     def _read_state(self, provider: Provider) -> ProviderState:
         state = self._states.read(provider.uuid)

@@ -24,6 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_t
     choose_nodes_for_absence_proof,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
+    FormerTrees,
     LookupContext,
     MigrationsAtHosts,
     merge_evidence,
@@ -246,6 +247,7 @@ class EvidenceReader:
             allocations=allocations,
             migrations_of=self._choose_migration_source(len(allocations)),
             at_hosts=MigrationsAtHosts(self._nova),
+            former_trees=FormerTrees(self._placement, self._nova),
             nova_roots=find_nova_roots(self._details),
             fresh=self._fresh,
         )

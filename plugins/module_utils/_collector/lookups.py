@@ -56,6 +56,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocation,
         Allocations,
+        Resources,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
@@ -74,6 +75,42 @@ _MAX_ACTIONS = 10
 # docs/safety.md says how likely it is that all of these answers are wrong.
 WORKERS_ASKED = 4
 WORKERS_ASKED_BEFORE_A_WRITE = 10
+
+
+@d.dataclass(frozen=True)
+class FormerTree:
+    """What is read about a former provider and its host, as in the fields of `Evidence`."""
+
+    tree: Answer[dict[str, Allocations]]
+    usages: Answer[Resources]
+    servers: Answer[tuple[str, ...]]
+
+
+class FormerTrees:
+    """What is read about a former provider and the host it was of, once for all its consumers."""
+
+    def __init__(self, placement: PlacementReader, nova: NovaReader) -> None:
+        self._placement = placement
+        self._nova = nova
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[str, str], FormerTree] = {}
+
+    def read(self, root: str, own: str, host: str, index: ListingsIndex) -> FormerTree:
+        """Return the answers about the tree `root` and the host with the tree `own`.
+
+        Placement is read before Nova, so that a server that has just moved is seen on its new host.
+        """
+        with self._lock:
+            if (root, own) not in self._answers:
+                tree = [
+                    provider.uuid for provider in index.providers.values() if provider.root == root
+                ]
+                self._answers[root, own] = FormerTree(
+                    tree=self._placement.query_tree_allocations(root, tree),
+                    usages=self._placement.query_usages(own),
+                    servers=self._nova.list_server_uuids_on_host(host),
+                )
+            return self._answers[root, own]
 
 
 class MigrationsAtHosts:
@@ -111,6 +148,7 @@ class LookupContext:
     allocations: Mapping[str, Answer[Allocation]]
     migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
     at_hosts: MigrationsAtHosts
+    former_trees: FormerTrees
     nova_roots: frozenset[str]
     fresh: bool
 
@@ -147,6 +185,7 @@ class Lookups:
             return []
         migration_evidence = self._collect_migration_allocations(evidence, context)
         evidence = self._add_flavor_evidence(evidence, context)
+        evidence = self._add_former_tree_evidence(evidence, context)
         evidence = self._add_guest_location_evidence(evidence, migration_evidence, context.index)
         return [evidence, *migration_evidence]
 
@@ -281,6 +320,27 @@ class Lookups:
             interfaces=self._nova.list_attached_port_uuids(evidence.uuid),
             ports=self._neutron.list_ports(evidence.uuid),
             stock=self._placement.query_inventories(view.own_tree),
+        )
+
+    def _add_former_tree_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
+        """Look up the tree of a server's allocation, if it may be its host's former provider."""
+        view = _build_view(evidence, context.index)
+        if view is None or view.own_tree is None or view.server is None or not view.settled:
+            return evidence
+        roots = set(view.server_trees)
+        if len(roots) != 1:
+            return evidence
+        (root,) = roots
+        # A compute node that was not read may still be behind it: the rule decides.
+        if root is None or root == view.own_tree or root in context.index.nodes:
+            return evidence
+        host = view.server.host or ""
+        former = context.former_trees.read(root, view.own_tree, host, context.index)
+        return d.replace(
+            evidence,
+            former_tree=former.tree,
+            own_usages=former.usages,
+            host_servers=former.servers,
         )
 
     def _collect_migration_allocations(

@@ -88,7 +88,13 @@ DRIFT_KINDS = (
         "an ended migration still has the allocation that its server needs",
         REMEDIATE,
     ),
-    # The next three are written onto a compute node, which only the whole listing identifies.
+    # The next four are written onto a compute node, which only the whole listing identifies.
+    Kind(
+        "former_provider",
+        "the server's compute node has another UUID than the provider of its allocation had",
+        OPT_IN,
+        needs_every_cell=True,
+    ),
     Kind(
         "misplaced_allocation",
         "the server has allocations only on hosts where it is not",

@@ -95,6 +95,9 @@ class Evidence:
     shape, interfaces, ports, stock: of a server whose allocation may have to be written again, the
         properties of its image, its ports as Nova and as Neutron know them, and the inventories of
         the root provider of its host.
+    former_tree, host_servers, own_usages: of a server whose only allocation is on a root provider
+        without a compute node, the allocations on that tree by consumer, the servers of its host,
+        and the usages of the root provider of its host.
     """
 
     uuid: str
@@ -112,6 +115,9 @@ class Evidence:
     interfaces: Answer[tuple[str, ...]] = NOT_ASKED
     ports: Answer[tuple[Port, ...]] = NOT_ASKED
     stock: Answer[dict[str, Inventory]] = NOT_ASKED
+    former_tree: Answer[dict[str, Allocations]] = NOT_ASKED
+    host_servers: Answer[tuple[str, ...]] = NOT_ASKED
+    own_usages: Answer[Resources] = NOT_ASKED
 
 
 @d.dataclass(frozen=True)

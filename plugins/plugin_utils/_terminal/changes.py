@@ -247,6 +247,10 @@ def format_tally(remediation: RemediationDocument | RestorationDocument, width: 
     return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
 
 
+# The last two are of the checks of a host that was deployed again.
+_RESULT_TONES = {FAILED: ERROR, LEFT_OUT: SKIPPED, "missing": ERROR, "differs": SKIPPED}
+
+
 def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[str]:
     """Return a line for each thing that a play did, what needs somebody's attention first."""
     lines: list[str] = []
@@ -254,13 +258,14 @@ def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[s
         outcome = make_printable(result["outcome"])
         subject = make_printable(result["subject"], MAX_NAME)
         text = f"{outcome:9} {subject}  {make_printable(result.get('reason') or '')}"
-        tone = {FAILED: ERROR, LEFT_OUT: SKIPPED}.get(outcome, OK)
+        tone = _RESULT_TONES.get(outcome, OK)
         lines += [Line(line, tone) for line in wrap_item(text, width)]
     return ["", *lines] if lines else []
 
 
 def _rank_result(result: Mapping[str, t.Any]) -> tuple[int, str]:
-    return {FAILED: 0, LEFT_OUT: 1}.get(result["outcome"], 2), str(result["subject"])
+    ranks = {FAILED: 0, "missing": 0, LEFT_OUT: 1, "differs": 1}
+    return ranks.get(result["outcome"], 2), str(result["subject"])
 
 
 def format_failure(message: str, width: int) -> list[str]:

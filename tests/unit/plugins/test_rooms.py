@@ -66,9 +66,10 @@ IMPURE_ROOMS = {
 # How many files of module_utils a module may ship to the host that it runs on. One of them is
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
-    "aggregate_host": 56,
+    "aggregate_host": 57,
     "allocation_candidate_info": 25,
-    "compute_host_info": 84,
+    "compute_host_info": 85,
+    "compute_host_restore": 41,
     "compute_service": 34,
     "compute_service_info": 24,
     "host_drain": 63,
@@ -76,12 +77,12 @@ CEILINGS = {
     "hypervisor_guest_detect": 76,
     "hypervisor_guest_info": 12,
     "migration_info": 30,
-    "network_agent": 58,
+    "network_agent": 59,
     "nova_log_info": 5,
-    "orphan_detect": 85,
+    "orphan_detect": 86,
     "orphan_notification": 0,
     "orphan_plan": 24,
-    "orphan_remediate": 87,
+    "orphan_remediate": 88,
     "orphan_report": 0,
     "orphan_result": 0,
     "orphan_restore": 49,

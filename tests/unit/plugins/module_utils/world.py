@@ -446,6 +446,7 @@ class World:
             asked["stock"] = self._answer(
                 "stock", uuid, 200, self.stock.get(root or "", dict.fromkeys(CLAIM, PLENTY))
             )
+            asked.update(self._former_tree(uuid, server, root))
         if server:
             asked["actions"] = self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
         if server and not server.host:
@@ -486,6 +487,28 @@ class World:
                     for host in self._hosts_behind(uuid)
                 )
         return Evidence(uuid, allocation, **asked)
+
+    def _former_tree(self, uuid: str, server: Server, own: str | None) -> dict[str, t.Any]:
+        """Return what is asked if the only allocation is on a tree without a compute node."""
+        held = self.allocations[uuid].resources if uuid in self.allocations else {}
+        roots = {self.providers[provider].root for provider in held if provider in self.providers}
+        if own is None or len(roots) != 1 or not roots.isdisjoint(self.nodes):
+            return {}
+        (former,) = roots
+        tree: dict[str, dict[str, t.Any]] = {}
+        used: dict[str, int] = {}
+        for consumer, allocation in self.allocations.items():
+            for provider, amounts in allocation.resources.items():
+                if provider in self.providers and self.providers[provider].root == former:
+                    tree.setdefault(consumer, {})[provider] = amounts
+            for cls, amount in allocation.resources.get(own, {}).items():
+                used[cls] = used.get(cls, 0) + amount
+        here = tuple(key for key, one in self.servers.items() if one.host == server.host)
+        return {
+            "former_tree": self._answer("former_tree", uuid, 200, tree),
+            "host_servers": self._answer("host_servers", uuid, 200, here),
+            "own_usages": self._answer("own_usages", uuid, 200, used),
+        }
 
     def _last_actions(self, uuid: str) -> list[Action]:
         """Return the newest ten, back to the one that placed the server.

@@ -12,6 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
+    FormerTrees,
     LookupContext,
     Lookups,
     MigrationsAtHosts,
@@ -76,21 +77,27 @@ class Site(World):
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
+            list_server_uuids_on_host=lambda host: known[uuid].host_servers,
         )
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
+        services: list[t.Any] = [
+            types.SimpleNamespace(
+                query_inventories=lambda root: known[uuid].stock,
+                query_tree_allocations=lambda root, providers: known[uuid].former_tree,
+                query_usages=lambda root: known[uuid].own_usages,
+            ),
+            nova,
+        ]
         look = LookupContext(
             index=ListingsIndex(snapshot),
             scope=snapshot.scope,
             allocations=allocations,
             migrations_of=lambda uuid: known[uuid].migrations,
             at_hosts=MigrationsAtHosts(t.cast("t.Any", nova)),
+            former_trees=FormerTrees(t.cast("t.Any", services[0]), t.cast("t.Any", nova)),
             nova_roots=frozenset(),
             fresh=False,
         )
-        services: list[t.Any] = [
-            types.SimpleNamespace(query_inventories=lambda root: known[uuid].stock),
-            nova,
-        ]
         services.append(types.SimpleNamespace(list_ports=lambda uuid: known[uuid].ports))
         return Lookups(*services).collect_evidence(uuid, look)[0]
 

@@ -56,7 +56,7 @@ AT_ONCE = Policy(
 )
 LONG_AGO = "2026-01-01T00:00:00.000000"
 LITTLE = Inventory(total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
-STORIES = ("amount", "owner", "moved", "swapped", "leaked", "conflict", "hostless")
+STORIES = ("amount", "owner", "moved", "swapped", "leaked", "conflict", "former", "hostless")
 
 many = hypothesis.settings(max_examples=200)
 
@@ -162,10 +162,13 @@ def clouds(draw: st.DrawFn) -> World:
 
 def _drift(world: World, story: str, home: str, other: str) -> None:
     """Create a live server on `home` whose allocation is not the right one."""
-    if story == "conflict":
-        old = world.host(f"anew-{world.uuid()}")
-        del world.providers[old]
-        world.were_novas.add(world.provider(world.nodes[old].name))
+    if story in ("conflict", "former"):
+        node = world.host(f"anew-{world.uuid()}")
+        del world.providers[node]
+        old = world.provider(world.nodes[node].name)
+        world.were_novas.add(old)
+        if story == "former":
+            world.server(node, old)
     elif story == "hostless":
         world.server(None, other)
     elif story == "amount":

@@ -1,0 +1,150 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reads a host that was deployed again: its service, its mapping, its node and its provider."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+import urllib.parse
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (
+    AggregateMembers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+    ProviderStateReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+    require_compute_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    COMPUTE,
+    get_listed_services,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (  # noqa: E501
+        NumberedAggregate,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+        ProviderState,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+
+# Nova removed this request after 2.42. It is the only one that shows a missing host mapping.
+_HOST_MICROVERSION = "2.42"
+
+# What Nova answers about a host without a mapping (nova/exception.py, HostMappingNotFound).
+_UNMAPPED = "is not mapped to any cell"
+
+
+@d.dataclass(frozen=True)
+class RedeployedHost:
+    """A host as Nova and Placement have it now.
+
+    services: its compute services; more than one if two cells have a host of that name.
+    nodes: its compute nodes that Nova lists.
+    mapped: whether Nova's API has assigned it to a cell; None if Nova does not say.
+    provider: the provider of its only compute node.
+    state: the state of that provider.
+    namesake: another provider that has the name of its only compute node, or of the host while it
+        has no compute node.
+    aggregates: all host aggregates.
+    """
+
+    name: str
+    services: tuple[Service, ...]
+    nodes: tuple[Hypervisor, ...]
+    mapped: bool | None
+    provider: Provider | None
+    state: ProviderState | None
+    namesake: Provider | None
+    aggregates: tuple[NumberedAggregate, ...]
+
+    @property
+    def service(self) -> Service | None:
+        """Its compute service, if it is the only one."""
+        if len(self.services) == 1:
+            return self.services[0]
+        return None
+
+    @property
+    def node(self) -> Hypervisor | None:
+        """Its compute node, if it is the only one."""
+        if len(self.nodes) == 1:
+            return self.nodes[0]
+        return None
+
+
+class RedeployedHostReader:
+    """Reads such hosts from one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._compute = session.compute
+        self._nova = NovaReader(session.compute)
+        self._aggregates = AggregateMembers(session.compute)
+        self._placement = PlacementReader(session.placement)
+        self._states = ProviderStateReader(session.placement)
+
+    def read(self, name: str) -> RedeployedHost:
+        """Return the host whose compute service has the name `name`."""
+        providers = self._placement.list_providers()
+        services = []
+        for service in get_listed_services(self._nova.list_services()):
+            if service.binary == COMPUTE and service.host == name:
+                services.append(service)
+        listed = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+        nodes = tuple(node for node in listed if node.host == name)
+        # Placement is read first: a provider that is created meanwhile only seems to be missing.
+        provider, node_name = None, name
+        if len(nodes) == 1:
+            provider, node_name = providers.get(nodes[0].uuid), nodes[0].name
+        state = None
+        if provider is not None:
+            state = self._states.read(provider.uuid)
+        return RedeployedHost(
+            name=name,
+            services=tuple(services),
+            nodes=nodes,
+            mapped=self._read_mapping(name),
+            provider=provider,
+            state=state,
+            namesake=_find_namesake(node_name, provider, providers.values()),
+            aggregates=self._aggregates.list_aggregates(),
+        )
+
+    def _read_mapping(self, name: str) -> bool | None:
+        path = f"/os-hosts/{urllib.parse.quote(name, safe='')}"
+        reply = self._compute.get(path, _HOST_MICROVERSION)
+        if reply.status == 200:
+            return True
+        # The mapping is looked up first. Without a compute node the answer is a 404 as well.
+        if reply.status == 404:
+            return _UNMAPPED not in reply.detail
+        return None
+
+
+def _find_namesake(
+    name: str, own: Provider | None, providers: Iterable[Provider]
+) -> Provider | None:
+    for provider in providers:
+        if provider.name == name and provider != own:
+            return provider
+    return None

@@ -1,0 +1,262 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compute_host_restore
+short_description: Verify a compute host that was deployed again, and restore what it had
+version_added: 2.0.0
+description:
+  - Checks whether a host that was deployed again is whole. Its compute service is up, it is
+    assigned to a cell, it has a compute node, the compute node has a resource provider with its
+    UUID and its name, and the provider has inventory, traits and the aggregates of the host.
+  - With O(record), it also names what the host had before it was decommissioned and lacks now.
+  - With O(restore), it puts back what belongs to the API. Everything else is nova-compute's or
+    the operator's, and is only named.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._connection
+  - osops.placement._attributes
+  - osops.placement._attributes.action_group
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Only Nova knows whether it would refuse to add the host to an aggregate, for example
+        because its servers would change their availability zone. Check mode does not ask it.
+  diff_mode:
+    support: none
+    details:
+      - The checks in RV(checks) say what would be put back.
+  idempotent:
+    support: full
+options:
+  host:
+    description:
+      - The host, by the name of its compute service.
+    type: str
+    required: true
+  record:
+    description:
+      - Path of the file that M(osops.placement.compute_host_info) wrote when the host was
+        decommissioned. If it does not exist, or does not have a record of an earlier life of the
+        host, only the present state is checked.
+    type: path
+  restore:
+    description:
+      - What to put back of O(record). Without it, everything is only named.
+      - V(aggregates) adds the host to the host aggregates of Nova in which it was, and its
+        provider to the aggregates that only Placement has.
+      - V(traits) adds the traits that an operator had set, such as V(CUSTOM_SSD). Nova itself
+        reports all others.
+      - V(ratios) sets the allocation ratios that differ. Choose it only if C(nova.conf) leaves
+        them to the API (C(initial_cpu_allocation_ratio) and the like), because otherwise
+        nova-compute overwrites them within a minute. The API does not show which of both holds.
+    type: list
+    elements: str
+    choices:
+      - aggregates
+      - traits
+      - ratios
+    default: []
+seealso:
+  - module: osops.placement.compute_host_info
+  - module: osops.placement.orphan_detect
+"""
+
+EXAMPLES = r"""
+---
+- name: Put back what a reinstalled host had
+  osops.placement.compute_host_restore:
+    cloud: admin
+    host: compute-17
+    record: host-decommission/compute-17/host.json
+    restore:
+      - aggregates
+      - traits
+  register: restored
+
+- name: Require that the host is whole
+  ansible.builtin.assert:
+    that: restored.whole
+"""
+
+RETURN = r"""
+host:
+  description: The name of the host.
+  returned: success
+  type: str
+  sample: compute-17
+checks:
+  description: The checks, in their order.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: What was checked.
+      returned: success
+      type: str
+      sample: host mapping
+    outcome:
+      description: V(ok); V(missing) if the host is not whole; V(differs) if it is not what it
+        was; V(put back), also in check mode for what would be put back; or V(failed).
+      returned: success
+      type: str
+      sample: ok
+    detail:
+      description: What was found, and what to do about it.
+      returned: success
+      type: str
+      sample: assigned to a cell
+whole:
+  description: Whether nothing is missing, and nothing failed.
+  returned: success
+  type: bool
+  sample: true
+mapped:
+  description: Whether the host is assigned to a cell; V(null) if Nova did not say.
+  returned: success
+  type: bool
+  sample: true
+node:
+  description: The UUID of its only compute node; V(null) without one, or with several.
+  returned: success
+  type: str
+  sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+former_node:
+  description: The UUID of the compute node that the host had according to O(record), or V(null).
+  returned: success
+  type: str
+  sample: 0d2a9c1e-6f0b-4c83-9b1f-2f5c8d1e7a64
+namesake:
+  description: The UUID of another provider with the name of the compute node, or V(null).
+    Placement refuses a second provider of that name.
+  returned: success
+  type: str
+recorded:
+  description: Whether O(record) says what the host had.
+  returned: success
+  type: bool
+  sample: true
+"""
+
+import json
+import typing as t
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (
+    AggregateMembers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
+    ProviderWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host import (
+    FormerHost,
+    parse_former_host,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
+    BAD_OUTCOMES,
+    PUT_BACK,
+    list_checks,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
+    RedeployedHost,
+    RedeployedHostReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.host_restoration import (
+    RESTORABLE,
+    HostRestoration,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+
+
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Check the host, and put back what the options say."""
+    options = module.params
+    if not options["host"].strip():
+        raise InvalidInput("host must not be empty.")
+    document = _read_record(options["record"])
+    session = connect()
+    reader = RedeployedHostReader(session)
+    host = reader.read(options["host"])
+    record = _parse_record(document, host)
+    restored = []
+    if record is not None:
+        restoration = HostRestoration(
+            AggregateMembers(session.compute),
+            ProviderWriter(session.placement),
+            options["restore"],
+            module.check_mode,
+        )
+        restored = restoration.restore(host, record)
+    changed = any(check.outcome == PUT_BACK for check in restored)
+    # What Nova mirrors to Placement has changed with it.
+    if changed and not module.check_mode:
+        host = reader.read(options["host"])
+    checks = [*list_checks(host), *restored]
+    return {
+        "changed": changed,
+        "host": host.name,
+        "checks": [check.as_dict() for check in checks],
+        "whole": not any(check.outcome in BAD_OUTCOMES for check in checks),
+        "mapped": host.mapped,
+        "node": host.node.uuid if host.node else None,
+        "former_node": record.node if record else None,
+        "namesake": host.namesake.uuid if host.namesake else None,
+        "recorded": record is not None,
+    }
+
+
+def _read_record(path: str | None) -> t.Any:
+    """Return the contents of the record; None if there is none.
+
+    Raises InvalidInput if the file is not JSON.
+    """
+    if not path:
+        return None
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"record: {path} cannot be read: {error}") from error
+
+
+def _parse_record(document: t.Any, host: RedeployedHost) -> FormerHost | None:
+    if document is None:
+        return None
+    service = host.service.id if host.service else None
+    return parse_former_host(document, host.name, service)
+
+
+def main() -> None:
+    argument_spec = {
+        **connection_options(),
+        "host": {"type": "str", "required": True},
+        "record": {"type": "path"},
+        "restore": {
+            "type": "list",
+            "elements": "str",
+            "choices": list(RESTORABLE),
+            "default": [],
+        },
+    }
+    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+if __name__ == "__main__":
+    main()
