@@ -83,6 +83,7 @@ def _plan(**options: t.Any) -> dict[str, t.Any]:
         "plan": None,
         "kinds": KINDS,
         "heal": False,
+        "scope": None,
         "dest": None,
         "output_dir": None,
         "max_changes": 100,
