@@ -34,6 +34,9 @@ SUBJECT_COLUMN = 38
 # How many entries are shown that would be changed, and how many of those that are not changed.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
+# So many findings are shown in full. More of them are shown in one line each.
+MAX_IN_FULL = 5
+
 # The widest line of a sentence; a table may be wider.
 MAX_PROSE = 120
 
