@@ -136,9 +136,10 @@ class ActionModule(ReportActionModule):
         self, documents: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]
     ) -> None:
         width, kinds, verbose = measure_terminal(), options["kinds"], is_verbose()
+        message = options["failure"] if options["fail"] else ""
         drawn: list[str] = []
         if documents["findings"]:
-            findings = _leave_out_failure(documents["findings"], options)
+            findings = lines.leave_out_reasons(documents["findings"], message)
             drawn += terminal.format_findings(
                 findings, options["findings"], kinds, width, complaints, verbose
             )
@@ -152,7 +153,7 @@ class ActionModule(ReportActionModule):
             for host in documents["hosts"]["hosts"]:
                 drawn += hosts.format_host(host, options["hosts"], width, verbose)
         if documents["guests"]:
-            guests = _leave_out_failure(documents["guests"], options)
+            guests = lines.leave_out_reasons(documents["guests"], message)
             drawn += hosts.format_guests(guests, options["guests"], kinds or (), width, verbose)
         if documents["summary"]:
             drawn += clouds.format_summary(documents["summary"], options["summary"], prose)
@@ -182,13 +183,3 @@ class ActionModule(ReportActionModule):
             return extract_records(contents)
         except InvalidInput as error:
             raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
-
-
-def _leave_out_failure(document: t.Any, options: dict[str, t.Any]) -> t.Any:
-    """Return a document without the reasons that the task fails with: they are said at its end."""
-    if not options["fail"] or not options["failure"]:
-        return document
-    summary = document["summary"]
-    coverage = summary["coverage"]
-    left = [reason for reason in coverage["failed_checks"] if reason not in options["failure"]]
-    return {**document, "summary": {**summary, "coverage": {**coverage, "failed_checks": left}}}

@@ -122,6 +122,17 @@ def format_failed_checks(reasons: Iterable[str], width: int) -> list[str]:
     return lines
 
 
+def leave_out_reasons(document: t.Any, message: str) -> t.Any:
+    """Return findings or guests without the reasons that the task fails with, at its end.
+
+    message: what the task fails with; empty if it does not fail.
+    """
+    summary = document["summary"]
+    coverage = summary["coverage"]
+    left = [reason for reason in coverage["failed_checks"] if reason not in message]
+    return {**document, "summary": {**summary, "coverage": {**coverage, "failed_checks": left}}}
+
+
 def format_field(label: str, text: str, width: int) -> list[str]:
     return wrap(
         make_printable(text), width, f"    {label:{_LABEL_WIDTH}}", " " * (4 + _LABEL_WIDTH)

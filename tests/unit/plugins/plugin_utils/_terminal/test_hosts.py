@@ -201,6 +201,16 @@ def test_failed_checks_follow_the_leftovers_on_hypervisors() -> None:
     )
 
 
+def test_a_reason_that_the_task_fails_with_is_not_shown_before() -> None:
+    found = _guests()
+    found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering.", "Wrong region."]
+
+    left = lines.leave_out_reasons(found, "Nothing was changed. A cell is not answering.")
+
+    assert left["summary"]["coverage"]["failed_checks"] == ["Wrong region."]
+    assert lines.leave_out_reasons(found, "") == found
+
+
 @pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hypervisor_output_has_no_terminal_escapes(name: str) -> None:
