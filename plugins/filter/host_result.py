@@ -66,8 +66,8 @@ _value:
   type: dict
   contains:
     outcome:
-      description: One of V(gone), V(deleted), V(cleaned), V(disabled), V(ready), V(blocked) and
-        V(failed).
+      description: One of V(gone), V(deleted), V(cleaned), V(disabled), V(ready), V(blocked),
+        V(done) and V(failed).
       returned: always
       type: str
       sample: gone

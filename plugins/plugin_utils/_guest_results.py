@@ -205,8 +205,9 @@ def _format_failures(failed: Sequence[Round], count: int, check_mode: bool) -> s
 def _predict(detected: Mapping[str, t.Any], made: Iterable[Round]) -> dict[str, str]:
     counts = collections.Counter(each["item"]["kind"] for each in made)
     parts = []
-    for kind, count in counts.items():
-        parts.append(f"{format_count(count, *_NOUNS[kind])} {_OUTCOMES[kind]}")
+    for kind, nouns in _NOUNS.items():
+        if counts[kind]:
+            parts.append(f"{format_count(counts[kind], *nouns)} {_OUTCOMES[kind]}")
     return {
         "outcome": READY,
         "subject": _count_hypervisors(detected),
@@ -219,7 +220,7 @@ def _describe_nothing(detected: Mapping[str, t.Any], kinds: Collection[str]) -> 
     summary = detected["summary"]
     counts = {kind: count for kind, count in summary["kinds"].items() if count}
     outcome = _FOUND
-    parts = [format_count(count, *_NOUNS[kind]) for kind, count in counts.items()]
+    parts = [format_count(counts[kind], *_NOUNS[kind]) for kind in _NOUNS if kind in counts]
     if not counts:
         outcome, reason = _CLEAN, "no leftovers"
     elif counts.keys() & set(kinds):

@@ -36,6 +36,9 @@ _NOT_RUN: Mapping[str, t.Any] = types.MappingProxyType({})
 
 # The stages that change something, each with the outcome of a run that ends with it.
 _OUTCOMES = {"delete": "deleted", "clean": "cleaned", "disable": "disabled"}
+_READING = ("check", "verify")
+# The outcome of a stage that this file knows nothing about.
+_DONE = "done"
 
 
 @d.dataclass(frozen=True)
@@ -77,18 +80,19 @@ def describe_host_result(
     before: the host as `compute_host_info` returned it at first.
     """
     name = before["name"]
+    failures = [] if check_mode else _list_failures(before, tasks, stages)
+    if failures:
+        return HostResult(FAILED, name, " ".join(failures))
     if not before["known"]:
         return HostResult(_GONE, name, describe_host_removal(before, before, []).message)
     chosen = [stage for stage in _OUTCOMES if stage in stages]
+    others = [stage for stage in stages if stage not in (*_OUTCOMES, *_READING)]
     # Nothing is verified in check mode.
-    if not chosen and (check_mode or "verify" not in stages):
+    if not chosen and not others and (check_mode or "verify" not in stages):
         return _describe_check(before)
-    done = list(_list_done(before, tasks, stages))
+    done = [*others, *_list_done(before, tasks, stages)]
     if check_mode:
         return HostResult(READY, name, WITHOUT_CHECK + _join(done))
-    failures = _list_failures(before, tasks, stages)
-    if failures:
-        return HostResult(FAILED, name, " ".join(failures))
     if "verify" in stages:
         done.append("verified that nothing remains and its name is free")
         return HostResult(_GONE, name, _join(done))
@@ -96,7 +100,8 @@ def describe_host_result(
     # A provider that was deleted cannot have its allocations again.
     if "delete" not in stages:
         journal = _get_journal(tasks, stages)
-    return HostResult(_OUTCOMES[chosen[0]], name, _join(done), journal)
+    outcome = _OUTCOMES[chosen[0]] if chosen else _DONE
+    return HostResult(outcome, name, _join(done), journal)
 
 
 def _describe_check(host: Mapping[str, t.Any]) -> HostResult:
@@ -166,6 +171,8 @@ def _list_failures(
         removal = describe_host_removal(before, tasks.after["hosts"][0], providers)
         return [] if removal.complete else [removal.message]
     failures: list[str] = []
+    if "disable" in stages and (tasks.now.get("service") or {}).get("status") == "enabled":
+        failures.append("its service is still enabled.")
     if "delete" in stages:
         for result in (tasks.service, tasks.providers):
             failures += _list_messages(result)

@@ -78,8 +78,10 @@ _SEE_REASON = "see below"
 
 _CHANGES = {"leftover_domain": "undefine", "leftover_directory": "quarantine"}
 
-# The same reason names another server each time.
-_ANY_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+# The same reason names another server and another time for each of them.
+_UUID_PATTERN = r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+_TIME_PATTERN = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+[0-9]Z?"
+_DETAIL = re.compile(f"{_UUID_PATTERN}|{_TIME_PATTERN}")
 
 
 def format_blocker_table(blockers: Sequence[BlockerDocument], path: str, width: int) -> list[str]:
@@ -207,7 +209,7 @@ def _format_reasons(
     """
     groups: dict[tuple[str, str], list[t.Any]] = collections.defaultdict(list)
     for entry in entries:
-        groups[entry["kind"], _ANY_UUID.sub("…", entry["reason"])].append(entry)
+        groups[entry["kind"], _DETAIL.sub("…", entry["reason"])].append(entry)
     lines = [""] if groups else []
     for (kind, reason), members in list(groups.items())[:MAX_UNCHANGED_ROWS]:
         # The reason of one entry names it, and that of several is about each of them.

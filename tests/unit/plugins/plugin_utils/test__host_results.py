@@ -15,6 +15,7 @@ from ansible_collections.osops.placement.plugins.filter.host_result import host_
 ALL = ("disable", "clean", "delete", "verify")
 NAME = "compute-17"
 SERVICE = {"id": "s-1", "status": "enabled", "state": "down"}
+DISABLED = {**SERVICE, "status": "disabled"}
 JOURNAL = "/out/compute-17/journal-1.jsonl"
 LEFTOVER = {"kind": "deleted_server", "consumer": "c-1"}
 REMOVAL = {"tally": {"removed": 2, "reduced": 1, "skipped": 0, "failed": 0}, "journal": JOURNAL}
@@ -39,7 +40,7 @@ def _tell(
     *stages: str, check: bool = False, before: t.Any = None, **tasks: t.Any
 ) -> tuple[str, str, str]:
     """Return the outcome, the sentence and the journal of a run with these stages."""
-    given = {"now": _host(), "remediation": REMOVAL, **tasks}
+    given = {"now": _host(service=DISABLED), "remediation": REMOVAL, **tasks}
     result = host_result(before or _host(), stages, check, **given)
     assert result["subject"] == NAME
     return result["outcome"], result["reason"], result["journal"]
@@ -97,9 +98,7 @@ def test_what_was_skipped_is_not_counted_as_removed() -> None:
 
 
 def test_a_service_that_was_disabled_before_is_said_to_be() -> None:
-    host = _host(service={**SERVICE, "status": "disabled"})
-
-    assert _tell("disable", before=host)[1] == "service already disabled."
+    assert _tell("disable", before=_host(service=DISABLED))[1] == "service already disabled."
     assert _tell("disable", "delete", before=_host(service=None))[1] == "2 providers deleted."
     assert _tell("delete", before=_host(service=None, providers=[]))[1] == "nothing deleted."
 
@@ -121,9 +120,18 @@ def test_a_check_counts_blockers_and_leftovers() -> None:
     assert _tell("verify", check=True)[0] == "ready"
 
 
+def test_a_stage_without_a_sentence_is_named_and_never_called_a_mere_check() -> None:
+    assert _tell("evict") == ("done", "evict.", "")
+    assert _tell("evict", "disable")[:2] == ("disabled", "evict, service disabled.")
+    assert _tell("check", "evict", check=True)[:2] == (
+        "ready",
+        "nothing was changed. Without --check: evict.",
+    )
+
+
 def test_a_host_that_nobody_knows_is_gone() -> None:
     for stages in (["check"], ["verify"], list(ALL)):
-        outcome, reason, _journal = _tell(*stages, before=_host(**GONE))
+        outcome, reason, _journal = _tell(*stages, before=_host(**GONE), **VERIFIED)
 
         assert outcome == "gone" and "Neither Nova nor Placement knows compute-17" in reason
 
@@ -136,6 +144,7 @@ def test_a_host_that_nobody_knows_is_gone() -> None:
         (ALL, {"after": {"hosts": [GONE]}, "named": {"failed": True}}),
         (ALL, {"after": {"hosts": [_host()]}, "named": {"providers": []}}),
         (ALL, {"after": {"hosts": [GONE]}, "named": {"providers": [{"uuid": "x", "name": NAME}]}}),
+        (["disable", "clean"], {"now": _host()}),
         (["delete"], {"service": {"failed": True, "msg": "No."}}),
         (["delete"], {"providers": {"results": [{"changed": True}, {"failed": True}]}}),
         (["delete"], {"providers": {"failed": True, "results": [{"failed": True, "msg": "No."}]}}),
@@ -147,3 +156,6 @@ def test_nothing_is_called_gone_or_deleted_that_may_remain(
     outcome, reason, journal = _tell(*stages, **tasks)
 
     assert outcome == "failed" and reason and not journal
+    # Nobody knew it, and yet a provider has its name.
+    named = {"after": {"hosts": [GONE]}, "named": {"providers": [{"uuid": "x", "name": NAME}]}}
+    assert _tell("verify", before=_host(**GONE), **named)[0] == "failed"

@@ -180,7 +180,7 @@ def _make_guest(number: int, host: str) -> t.Any:
         "name": name,
         "host": host,
         "server": {"name": f"web-{number}"} if number < 5 else None,
-        "reason": f"Server {uuid} is deleted, and Nova shows its deletion.",
+        "reason": f"Somebody deleted server {uuid} at 2026-10-2{number % 5}T03:45:26.173944.",
         "guest": guest,
     }
 
