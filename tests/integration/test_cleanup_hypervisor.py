@@ -399,7 +399,8 @@ def test_change_that_fails_is_one_sentence_after_what_was_changed(
     assert last[-1] == fatal and len(fatal) < 500, run.output
     assert f"1 of 2 changes failed on {host.name}. leftover_directory {gone}: " in fatal
     assert any(line.startswith(f"undefined {host.name}") for line in last), run.output
-    assert "domain=defined" in run.output and "directory=present" not in run.output
+    (undo,) = [line for line in last if line.startswith("Undo:")]
+    assert gone in undo and "defined" in undo and "present" not in undo
 
 
 @pytest.mark.long

@@ -225,7 +225,11 @@ def test_decommissioning_ends_with_its_result_and_the_commands_to_type(
     following = f"-e host_decommission_target={host}  # and the other options of this run"
     assert any(line.startswith("Next: ") and line.endswith(following) for line in last), last
 
-    output, last = decommission(host_decommission_stages="disable,clean")
+    stages = "disable,clean"
+    _output, last = decommission("--check", host_decommission_stages=stages)
+    assert any(f" -e host_decommission_stages={stages}  #" in line for line in last), last
+
+    output, last = decommission(host_decommission_stages=stages)
     assert f"cleaned   {host}  service disabled, 1 leftover removed." in last, last
     assert output.count("Journal:") == output.count("Undo:") == 1
     assert not placement.held(consumer)
