@@ -185,7 +185,7 @@ def test_failed_write_is_one_sentence_at_the_end(
     run = ansible.playbook("cleanup_orphans", variables=_variables(nine))
 
     assert run.status == 2 and all(map(placement.held, nine)), run.output
-    assert "failed" in _get_failure(run)
+    assert "changes could not be made" in _get_failure(run)
     assert "Next:    read the message below" in run.output
 
 
@@ -256,4 +256,5 @@ def test_blocked_host_is_one_sentence_at_the_end(
 
     assert run.status == 2 and world.picture() == before, run.output
     failure = _get_failure(run)
-    assert failure.startswith(f"{host} cannot be decommissioned") and consumer in failure
+    assert failure.startswith(f"{host} cannot be decommissioned") and "(blockers: 1, see" in failure
+    assert consumer in run.output
