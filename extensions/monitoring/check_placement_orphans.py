@@ -56,6 +56,8 @@ _MAX_AHEAD = 300
 # The figures that every file has; kinds and resource classes are added to them.
 _COUNTS = ("orphans", "drifted", "undecided", "protected", "new", "failed")
 _NOT_MADE = ("skipped", "failed")
+# What an undecided consumer is: the name of a status, in the words of the options.
+_UNDECIDED = ("ok", "warning", "critical")
 
 
 class UnknownState(Exception):
@@ -436,10 +438,19 @@ def parse_options(arguments: list[str] | None) -> argparse.Namespace:
         action="store_true",
         help="accept a file that is only about named hosts, consumers, projects or kinds",
     )
+    parser.add_argument(
+        "--undecided",
+        choices=_UNDECIDED,
+        default=_UNDECIDED[0],
+        help="the status if any consumer is undecided and no threshold says more; in addition to "
+        "the thresholds, while -w undecided=0 replaces orphans=0 (default: %(default)s)",
+    )
     options = parser.parse_args(arguments)
     options.warning = parse_thresholds(options.warning or ["orphans=0"])
     # A change that failed is critical, whatever else is.
     options.critical = {"failed": 0, **parse_thresholds(options.critical or [])}
+    if options.undecided != _UNDECIDED[0]:
+        getattr(options, options.undecided).setdefault("undecided", 0)
     options.max_age = parse_duration(options.max_age)
     return options
 

@@ -30,7 +30,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     lines,
     terminal,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import format_undo
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
+    format_commands,
+    format_journals,
+    format_undo,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
@@ -54,6 +58,24 @@ ARGUMENT_SPEC = {
     "failure": {"type": "str", "default": ""},
     "fail": {"type": "bool"},
     "results": {"type": "list", "elements": "dict"},
+    "undo": {
+        "type": "dict",
+        "options": {
+            "host": {"type": "str", "required": True},
+            "module": {"type": "str", "required": True},
+            "arguments": {"type": "dict", "required": True},
+            "become": {"type": "bool", "default": False},
+            "others": {"type": "int", "default": 0},
+        },
+    },
+    "next": {
+        "type": "dict",
+        "options": {
+            "playbook": {"type": "str", "required": True},
+            "variables": {"type": "dict", "default": {}},
+            "check": {"type": "bool", "default": False},
+        },
+    },
     "terminal": {"type": "bool", "default": True},
     "formats": {"type": "list", "elements": "str", "choices": list(FORMAT_NAMES), "default": []},
     "output_dir": {"type": "path"},
@@ -113,11 +135,13 @@ class ActionModule(ReportActionModule):
     def _draw(
         self, documents: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]
     ) -> None:
-        width, kinds = measure_terminal(), options["kinds"]
+        width, kinds, verbose = measure_terminal(), options["kinds"], is_verbose()
+        message = options["failure"] if options["fail"] else ""
         drawn: list[str] = []
         if documents["findings"]:
+            findings = lines.leave_out_reasons(documents["findings"], message)
             drawn += terminal.format_findings(
-                documents["findings"], options["findings"], kinds, width, complaints, is_verbose()
+                findings, options["findings"], kinds, width, complaints, verbose
             )
         if documents["remediation"]:
             drawn += changes.format_remediation(
@@ -127,16 +151,28 @@ class ActionModule(ReportActionModule):
         prose = lines.get_prose_width(width)
         if documents["hosts"]:
             for host in documents["hosts"]["hosts"]:
-                drawn += hosts.format_host(host, prose)
+                drawn += hosts.format_host(host, options["hosts"], width, verbose)
         if documents["guests"]:
-            drawn += hosts.format_guests(documents["guests"], options["guests"], kinds or (), prose)
+            guests = lines.leave_out_reasons(documents["guests"], message)
+            drawn += hosts.format_guests(guests, options["guests"], kinds or (), width, verbose)
         if documents["summary"]:
             drawn += clouds.format_summary(documents["summary"], options["summary"], prose)
-        drawn += changes.format_results(options["results"] or (), prose)
+        drawn += self._draw_results(options, prose)
         # Ansible itself shows the message of a task that fails.
         if options["failure"] and not options["fail"]:
             drawn += changes.format_failure(options["failure"], prose)
         print_lines(drawn)
+
+    @staticmethod
+    def _draw_results(options: dict[str, t.Any], width: int) -> list[str]:
+        """Return what a play did, how to undo it, and the command to type next."""
+        results = options["results"] or []
+        journals = [result["journal"] for result in results if result.get("journal")]
+        return [
+            *changes.format_results(results, width),
+            *format_journals(journals),
+            *format_commands(options["undo"], options["next"]),
+        ]
 
     def _read_complaints(self, option: t.Any) -> list[t.Any]:
         """Return the records in the option, which has them or the path of their file."""

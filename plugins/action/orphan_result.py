@@ -42,6 +42,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending i
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     get_prose_width,
+    leave_out_reasons,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -231,6 +232,7 @@ class ActionModule(ReportActionModule):
         drawn: list[str] = []
         if findings and self._state["detects"]:
             left = _leave_out_changed(findings, remediation)
+            left = leave_out_reasons(left, self._status.message)
             drawn += terminal.format_findings(
                 left, options["findings"], options["kinds"], width, verbose=is_verbose()
             )

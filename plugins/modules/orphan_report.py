@@ -94,8 +94,58 @@ options:
       - What a play did, to be shown one line each, failures first.
       - Each has an C(outcome) such as V(failed), the name or UUID of its C(subject), and a sentence
         as its C(reason).
+      - With the path of a C(journal), the journal and the command that restores what it records
+        are shown after all results.
     type: list
     elements: dict
+    version_added: 2.0.0
+  undo:
+    description:
+      - A module of this collection that undoes a change, shown as a command to type after
+        O(results). Nothing is shown in a job of AWX.
+    type: dict
+    suboptions:
+      host:
+        description: The name of the inventory host.
+        type: str
+        required: true
+      module:
+        description: The name of the module, without the collection.
+        type: str
+        required: true
+      arguments:
+        description: The arguments of the module.
+        type: dict
+        required: true
+      become:
+        description: Whether the module runs as root.
+        type: bool
+        default: false
+      others:
+        description: How many more changes the same module undoes with other arguments.
+        type: int
+        default: 0
+    version_added: 2.0.0
+  next:
+    description:
+      - A playbook of this collection to run next, shown as a command to type at the end.
+      - Nothing is shown in a job of AWX, and if the run was not started with this playbook.
+      - Inventories and C(--limit) are repeated, as the user gave them. Other extra variables are
+        not, because they can be secret.
+    type: dict
+    suboptions:
+      playbook:
+        description: The name of the playbook, without the collection.
+        type: str
+        required: true
+      variables:
+        description: The extra variables.
+        type: dict
+        default: {}
+      check:
+        description: Whether to run it with C(--check).
+        type: bool
+        default: false
     version_added: 2.0.0
   terminal:
     description:

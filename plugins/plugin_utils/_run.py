@@ -76,10 +76,11 @@ _NOT_FINISHED = "It did not run to its end."
 _FORGIVEN = ("planned", "remediated")
 
 # What a run came to, as one word for programs.
-CLEAN, FINDINGS, UNDECIDED, UNSOUND, APPLIED = (
+CLEAN, FINDINGS, UNDECIDED, PARTIAL, UNSOUND, APPLIED = (
     "clean",
     "findings",
     "undecided",
+    "partial",
     "unsound",
     "applied",
 )
@@ -206,7 +207,10 @@ def name_outcome(run: Run, check_mode: bool) -> str:
         return UNSOUND
     if _count_findings_left(run, check_mode) > 0:
         return FINDINGS
-    return UNDECIDED if summary["verdicts"]["undecided"] else CLEAN
+    if summary["verdicts"]["undecided"]:
+        return UNDECIDED
+    # What was judged has no findings. That the other hosts have none is not proven.
+    return PARTIAL if describe_unjudged_hosts(summary["coverage"]) else CLEAN
 
 
 def _has_findings(run: Run, findings_exist: bool) -> bool:

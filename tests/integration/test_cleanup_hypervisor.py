@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses as d
 import json
 import os
+import shlex
 import subprocess
 import sys
 import typing as t
@@ -158,7 +159,7 @@ def _verdicts(run: Run) -> dict[str, str]:
 
 
 def test_cleanup_shows_quarantines_and_restores_leftovers(
-    ansible: Ansible, host: Hypervisor, world: World, clean: Cleaning
+    ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     deleted, moved, forgotten = (
         _deleted(world, host.name),
@@ -176,10 +177,10 @@ def test_cleanup_shows_quarantines_and_restores_leftovers(
     again = clean.done()
 
     for server in (deleted, moved, forgotten):
-        assert (
-            f"leftover_domain {server}" in shown.told
-            and f"leftover_directory {server}" in shown.told
-        )
+        # More than five are one line each.
+        rows = [line for line in shown.output.splitlines() if server[:8] in line]
+        for kind in BOTH:
+            assert any(row.startswith(f"{kind} ") and "not now" in row for row in rows), rows
         assert host.has(server) == (False, False)
     assert "is not among the kinds to remediate" in shown.told
     assert _changes(foretold) == _changes(done) == 1 and _changes(shown) == _changes(again) == 0
@@ -188,18 +189,37 @@ def test_cleanup_shows_quarantines_and_restores_leftovers(
     ]
     assert sorted(quarantined) == sorted([deleted, moved, forgotten])
 
-    back = ansible.module(
-        "hypervisor_guest",
-        uuid=deleted,
-        domain="defined",
-        directory="present",
-        uri=host.libvirt.uri,
-        instances_path=str(host.instances),
-        backup_path=str(ansible.folder / "backup"),
+    for run, line in (
+        (shown, "found     1 hypervisor  3 domains and 3 directories left over. "),
+        (foretold, "ready     1 hypervisor  nothing was changed. Without --check: 3 domains "),
+        (done, "Outcome: 3 undefined, 3 quarantined."),
+        (again, "clean     1 hypervisor  no leftovers."),
+    ):
+        last = _get_last_lines(run)
+        assert any(each.startswith(line) for each in last[-6:]), run.output
+    assert _get_command(shown, "Next").endswith("--check  # and the other options of this run")
+    assert _get_command(foretold, "Next").startswith("ansible-playbook -i ")
+    assert "Next:" not in done.output + again.output
+    assert all("Undo:" not in run.output for run in (shown, foretold, again))
+
+    undo = shlex.split(_get_command(done, "Undo").partition("  # and 2 more")[0])
+    process = ansible.run(
+        ansible.program(undo[0]), *undo[1:], cwd=ansible.folder, env=ansible.environment
     )
-    assert back["changed"], back
-    assert host.libvirt.everything()[deleted] == before[0][deleted]
-    assert (host.instances / deleted / "disk").read_text() == "its disk"
+    assert process.returncode == 0, process.stdout
+    back = next(server for server in (deleted, moved, forgotten) if server in undo[-1])
+    assert host.libvirt.everything()[back] == before[0][back]
+    assert (host.instances / back / "disk").read_text() == "its disk"
+
+
+def _get_last_lines(run: Run) -> list[str]:
+    """Return what was printed before the figures of the hosts, without empty lines."""
+    return [line for line in run.output.partition("\nPLAY RECAP ")[0].split("\n") if line]
+
+
+def _get_command(run: Run, label: str) -> str:
+    (line,) = [line for line in _get_last_lines(run)[-6:] if line.startswith(f"{label}:")]
+    return line.partition(":")[2].strip()
 
 
 def _changes(run: Run) -> int:
@@ -355,6 +375,32 @@ def test_cleanup_changes_nothing_with_a_cell_down_or_above_the_limit(
     assert many.status != 0 and "4 domains and directories would be quarantined" in many.told
     assert dark.status != 0 and "cell is not answering" in dark.told
     assert host.state() == before
+    # Each is one sentence, at the end.
+    for run in (many, dark):
+        (fatal,) = [line for line in run.output.splitlines() if line.startswith("fatal:")]
+        assert _get_last_lines(run)[-1] == fatal and len(fatal) < 600
+    # Newer versions of Ansible say each error themselves before that.
+    assert "cell is not answering" not in dark.output.partition("[ERROR]")[0].partition("fatal:")[0]
+
+
+@pytest.mark.long
+def test_change_that_fails_is_one_sentence_after_what_was_changed(
+    host: Hypervisor, world: World, clean: Cleaning
+) -> None:
+    gone = _deleted(world, host.name)
+    host.guest(gone)
+    nowhere = str(host.instances.parent / "nonesuch" / "quarantine")
+
+    run = clean(quarantine_path=nowhere)
+
+    assert run.status == 2 and host.has(gone) == (False, True), run.output
+    last = _get_last_lines(run)
+    (fatal,) = [line for line in last if line.startswith(("fatal:", "failed:"))]
+    assert last[-1] == fatal and len(fatal) < 500, run.output
+    assert f"1 of 2 changes failed on {host.name}. leftover_directory {gone}: " in fatal
+    assert any(line.startswith(f"undefined {host.name}") for line in last), run.output
+    (undo,) = [line for line in last if line.startswith("Undo:")]
+    assert gone in undo and "defined" in undo and "present" not in undo
 
 
 @pytest.mark.long

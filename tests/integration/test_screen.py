@@ -6,11 +6,17 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import typing as t
+import uuid
 
 import pytest
 
+from ansible_collections.osops.placement.tests.integration.interposer import Fault
+
 if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.support import (
         Ansible,
         Minicloud,
@@ -142,3 +148,113 @@ def test_unreadable_cloud_is_one_sentence_at_the_end(ansible: Ansible, nine: lis
     assert run.status == 2 and run.output.count("fatal:") == 1, run.output
     (fatal,) = [line for line in _get_lines(run)[-10:] if line.startswith("fatal:")]
     assert "nonesuch" in fatal
+
+
+def _get_failure(run: Run) -> str:
+    """Return what a run failed with, if that is the last that it printed, and said once."""
+    shown = [line for line in _get_lines(run)[:-2] if line]
+    (fatal,) = [line for line in run.output.splitlines() if line.startswith("fatal:")]
+    assert shown[-1] == fatal and len(fatal) < 500, run.output
+    message = json.loads(fatal.partition(" => ")[2])["msg"]
+    # Newer versions of Ansible say each error themselves before that.
+    before = run.output.partition("[ERROR]")[0].partition("fatal:")[0]
+    assert " ".join(message.split())[:60] not in " ".join(before.split()), run.output
+    return str(message)
+
+
+@pytest.mark.long
+def test_unsound_reading_is_one_sentence_at_the_end(
+    ansible: Ansible, placement: Placement, wires: Wires, nine: list[str]
+) -> None:
+    before = placement.everything()
+    wires.placement.offer("1.27")
+
+    run = ansible.playbook("cleanup_orphans", variables=_variables(nine))
+
+    assert run.status == 2 and placement.everything() == before, run.output
+    assert _get_failure(run).startswith("Nothing may be changed: Placement offers")
+    assert "NOTHING MAY BE CHANGED" not in run.output
+
+
+@pytest.mark.long
+def test_failed_write_is_one_sentence_at_the_end(
+    ansible: Ansible, placement: Placement, wires: Wires, nine: list[str]
+) -> None:
+    wires.placement.on("POST", "/allocations$", nth=0, before=lambda: Fault.BROKEN)
+
+    run = ansible.playbook("cleanup_orphans", variables=_variables(nine))
+
+    assert run.status == 2 and all(map(placement.held, nine)), run.output
+    assert "changes could not be made" in _get_failure(run)
+    assert "Next:    read the message below" in run.output
+
+
+@pytest.fixture
+def old_host(minicloud: Minicloud, world: World) -> tuple[str, str]:
+    """A dead host, and a consumer on it that Nova does not know."""
+    minicloud.scenario("healthy")
+    host = f"screen-{uuid.uuid4().hex[:8]}"
+    world.own_host(host)
+    world.kill(host)
+    return host, world.claim(host)
+
+
+@pytest.mark.long
+def test_decommissioning_ends_with_its_result_and_the_commands_to_type(
+    ansible: Ansible, placement: Placement, old_host: tuple[str, str]
+) -> None:
+    host, consumer = old_host
+    variables = {
+        "host_decommission_target": host,
+        "host_decommission_min_age": 0,
+        "host_decommission_unknown_min_age": 0,
+        "host_decommission_remediate_kinds": ["unknown_consumer"],
+        "host_decommission_ignore_other_regions": True,
+    }
+
+    def decommission(*arguments: str, **more: t.Any) -> tuple[str, list[str]]:
+        run = ansible.playbook("decommission_host", *arguments, variables={**variables, **more})
+        assert run.status == 0, run.output
+        return run.output, _get_lines(run)[-10:]
+
+    _output, last = decommission("--check")
+    assert any(
+        line.startswith(f"ready     {host}  nothing was changed. Without --check: service disabled")
+        for line in last
+    ), last
+    following = f"-e host_decommission_target={host}  # and the other options of this run"
+    assert any(line.startswith("Next: ") and line.endswith(following) for line in last), last
+
+    stages = "disable,clean"
+    _output, last = decommission("--check", host_decommission_stages=stages)
+    assert any(f" -e host_decommission_stages={stages}  #" in line for line in last), last
+
+    output, last = decommission(host_decommission_stages=stages)
+    assert f"cleaned   {host}  service disabled, 1 leftover removed." in last, last
+    assert output.count("Journal:") == output.count("Undo:") == 1
+    assert not placement.held(consumer)
+    (undo,) = [line.partition(":")[2] for line in last if line.startswith("Undo:")]
+    journal = shlex.split(undo, comments=True)[-1].partition("=")[2]
+    back = ansible.playbook("restore_allocations", variables={"orphan_cleanup_journal": journal})
+    assert back.status == 0 and placement.held(consumer), back.output
+
+    output, last = decommission()
+    assert any(line.startswith(f"gone      {host}  service already disabled") for line in last)
+    # The provider is gone, and nothing can be restored on it.
+    assert "Undo:" not in output.partition("Show the result]")[2]
+
+
+@pytest.mark.long
+def test_blocked_host_is_one_sentence_at_the_end(
+    ansible: Ansible, world: World, old_host: tuple[str, str]
+) -> None:
+    host, consumer = old_host
+    variables = {"host_decommission_target": host, "host_decommission_min_age": 0}
+    before = world.picture()
+
+    run = ansible.playbook("decommission_host", variables=variables)
+
+    assert run.status == 2 and world.picture() == before, run.output
+    failure = _get_failure(run)
+    assert failure.startswith(f"{host} cannot be decommissioned") and "(blockers: 1, see" in failure
+    assert consumer in run.output

@@ -140,7 +140,7 @@ def test_too_old_services_leave_unprovable_consumers_alone(
         in run.told
     )
     assert (
-        f"NOTHING MAY BE CHANGED: {'Nova' if service == 'nova' else 'Placement'} offers" in run.told
+        f"Nothing may be changed: {'Nova' if service == 'nova' else 'Placement'} offers" in run.told
         and said in run.told
     )
     assert run.entry(server)["verdict"] == "undecided"

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
@@ -91,6 +92,11 @@ _COLUMNS = (
     Column("SERVER", least=6, comfort=16),
     Column("CONSUMER", short=SHORT_UUID),
 )
+
+# The least width of the outcomes of a play, and the colours of those that are not good.
+_OUTCOME_COLUMN = 9
+_BLOCKED = "blocked"
+_RESULT_TONES = {FAILED: ERROR, _BLOCKED: ERROR, LEFT_OUT: SKIPPED}
 
 
 def format_remediation(
@@ -252,20 +258,33 @@ _RESULT_TONES = {FAILED: ERROR, LEFT_OUT: SKIPPED, "missing": ERROR, "differs": 
 
 
 def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[str]:
-    """Return a line for each thing that a play did, what needs somebody's attention first."""
-    lines: list[str] = []
-    for result in sorted(results, key=_rank_result):
+    """Return a line for each thing that a play did, what needs somebody's attention first.
+
+    Several are counted by their outcome.
+    """
+    ranked = sorted(results, key=_rank_result)
+    if not ranked:
+        return []
+    tally = collections.Counter(make_printable(result["outcome"]) for result in ranked)
+    column = max(_OUTCOME_COLUMN, *map(len, tally))
+    lines = [""]
+    for result in ranked:
         outcome = make_printable(result["outcome"])
         subject = make_printable(result["subject"], MAX_NAME)
-        text = f"{outcome:9} {subject}  {make_printable(result.get('reason') or '')}"
+        text = f"{outcome:{column}} {subject}  {make_printable(result.get('reason') or '')}"
         tone = _RESULT_TONES.get(outcome, OK)
         lines += [Line(line, tone) for line in wrap_item(text, width)]
-    return ["", *lines] if lines else []
+    if len(ranked) > 1:
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in tally.items())
+        tone = ERROR if tally[FAILED] else OK
+        lines += [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
+    return lines
 
 
 def _rank_result(result: Mapping[str, t.Any]) -> tuple[int, str]:
-    ranks = {FAILED: 0, "missing": 0, LEFT_OUT: 1, "differs": 1}
-    return ranks.get(result["outcome"], 2), str(result["subject"])
+    """Return the place of a result; those about one subject stay in their order."""
+    ranks = {FAILED: 0, "missing": 0, _BLOCKED: 1, LEFT_OUT: 2, "differs": 2}
+    return ranks.get(result["outcome"], 3), str(result["subject"])
 
 
 def format_failure(message: str, width: int) -> list[str]:

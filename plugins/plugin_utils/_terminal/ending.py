@@ -10,11 +10,14 @@
 from __future__ import annotations
 
 import dataclasses as d
+import json
 import os
+import re
 import shlex
 import typing as t
 
-from ansible import context
+from ansible import constants, context
+from ansible.parsing.splitter import parse_kv
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 
@@ -28,6 +31,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _COLLECTION = "osops.placement"
 _CLEANUP, _DETECT, _RESTORE = "cleanup_orphans", "detect_orphans", "restore_allocations"
+_PLAYBOOKS = (_CLEANUP, _DETECT, _RESTORE, "decommission_host")
 
 # AWX sets it in its jobs, where nobody types a command.
 _AWX = "AWX_PRIVATE_DATA_DIR"
@@ -36,6 +40,11 @@ _AWX = "AWX_PRIVATE_DATA_DIR"
 _REPORTS = ("html", "markdown")
 
 _SAME_OPTIONS = "and the other options of this run"
+
+_DEFAULT_INVENTORIES = "DEFAULT_HOST_LIST"
+
+# What Ansible reads as one value after `NAME=`; anything else is written as JSON.
+_PLAIN_VALUE = re.compile(r"[^\s'\"{}\\=]+")
 
 
 @d.dataclass(frozen=True)
@@ -56,6 +65,31 @@ class Ending:
     check_mode: bool = False
     detects_only: bool = False
     failed: bool = False
+
+
+class NextDocument(t.TypedDict):
+    """The playbook to run next.
+
+    variables: its extra variables.
+    check: whether it is run in check mode.
+    """
+
+    playbook: str
+    variables: dict[str, t.Any]
+    check: bool
+
+
+class UndoDocument(t.TypedDict):
+    """The module that undoes a change on one host.
+
+    others: how many more changes the same module undoes with other arguments.
+    """
+
+    host: str
+    module: str
+    arguments: dict[str, t.Any]
+    become: bool
+    others: int
 
 
 def format_ending(ending: Ending) -> list[str]:
@@ -79,6 +113,27 @@ def format_undo(remediation: RemediationDocument | RestorationDocument, journal:
     return _format_fields([("Undo", _suggest_undo(Ending({}, journal=journal)))])
 
 
+def format_journals(journals: Iterable[str]) -> list[str]:
+    """Return the journals of a run, each with the command that restores what it changed."""
+    lines: list[str] = []
+    for journal in journals:
+        undo = _suggest_undo(Ending({}, journal=journal))
+        lines += _format_fields([("Journal", journal), ("Undo", undo)])
+    return lines
+
+
+def format_commands(undo: UndoDocument | None, following: NextDocument | None) -> list[str]:
+    """Return the command that undoes a change on a host, and the playbook to run next."""
+    if _AWX in os.environ:
+        return []
+    fields = []
+    if undo:
+        fields.append(("Undo", _build_module_command(undo)))
+    if following:
+        fields.append(("Next", _build_next(following)))
+    return _format_fields(fields)
+
+
 def _list_fields(ending: Ending) -> Iterable[tuple[str, str]]:
     yield "Report", _choose_report(ending)
     yield "Journal", ending.journal
@@ -96,7 +151,7 @@ def _choose_report(ending: Ending) -> str:
 def _suggest_undo(ending: Ending) -> str:
     if not ending.journal or _AWX in os.environ:
         return ""
-    return _build_command(_RESTORE, "orphan_cleanup_journal", ending.journal)
+    return _build_command(_RESTORE, {"orphan_cleanup_journal": ending.journal})
 
 
 def _suggest_next(ending: Ending) -> str:
@@ -107,33 +162,112 @@ def _suggest_next(ending: Ending) -> str:
     if not ending.plan:
         return ""
     if ending.detects_only:
-        return _build_command(_CLEANUP, flag="--check")
+        return _build_command(_CLEANUP, check=True)
     if ending.check_mode:
-        return _build_command(_CLEANUP, "orphan_cleanup_plan", ending.plan)
+        return _build_command(_CLEANUP, {"orphan_cleanup_plan": ending.plan})
     return ""
 
 
-def _build_command(playbook: str, variable: str = "", value: str = "", flag: str = "") -> str:
+def _build_command(
+    playbook: str, variables: Mapping[str, t.Any] | None = None, check: bool = False
+) -> str:
     """Return the command that runs a playbook of the collection as this one was run."""
     parts = ["ansible-playbook", _name_playbook(playbook)]
-    if variable:
-        parts += ["-e", f"{variable}={value}"]
-    if flag:
-        parts.append(flag)
+    return _join_command(parts, variables or {}, check)
+
+
+def _build_next(following: NextDocument) -> str:
+    """Return the command that runs the same playbook again; nothing for one of the user's own.
+
+    A variable on the command line would replace what another playbook says for each of its hosts.
+    """
+    playbook, started = following["playbook"], _get_started()
+    if os.path.basename(started) not in (
+        f"{playbook}.yml",
+        f"{playbook}.yaml",
+        f"{_COLLECTION}.{playbook}",
+    ):
+        return ""
+    parts = ["ansible-playbook", *_list_targets(), started]
+    return _join_command(parts, following["variables"], following["check"])
+
+
+def _join_command(parts: list[str], variables: Mapping[str, t.Any], check: bool) -> str:
+    for name, value in variables.items():
+        parts += ["-e", _format_variable(name, value)]
+    if check:
+        parts.append("--check")
     command = shlex.join(parts)
     # They can contain passwords, so they are not repeated.
-    if context.CLIARGS.get("extra_vars"):
+    if _has_other_variables(variables):
         return f"{command}  # {_SAME_OPTIONS}"
     return command
 
 
+def _build_module_command(undo: UndoDocument) -> str:
+    """Return the command that runs one module on one host."""
+    parts = ["ansible", *_list_targets(with_limit=False), undo["host"]]
+    if undo["become"]:
+        parts.append("-b")
+    parts += ["-m", f"{_COLLECTION}.{undo['module']}", "-a", _format_arguments(undo["arguments"])]
+    command = shlex.join(parts)
+    if undo["others"]:
+        return f"{command}  # and {undo['others']} more, each with its own host and uuid"
+    return command
+
+
+def _format_variable(name: str, value: t.Any) -> str:
+    if _is_plain(value):
+        return f"{name}={value}"
+    return json.dumps({name: value})
+
+
+def _format_arguments(arguments: Mapping[str, t.Any]) -> str:
+    if all(_is_plain(value) for value in arguments.values()):
+        return " ".join(f"{name}={value}" for name, value in arguments.items())
+    return json.dumps(arguments)
+
+
+def _is_plain(value: t.Any) -> bool:
+    return isinstance(value, str) and bool(_PLAIN_VALUE.fullmatch(value))
+
+
+def _list_targets(with_limit: bool = True) -> list[str]:
+    """Return the inventories and the limit of this run, as options of a command."""
+    parts: list[str] = []
+    for source in context.CLIARGS.get("inventory") or ():
+        # Ansible puts its default there if the user names none.
+        if source not in getattr(constants, _DEFAULT_INVENTORIES):
+            parts += ["-i", str(source)]
+    limit = context.CLIARGS.get("subset")
+    if limit and with_limit:
+        parts += ["--limit", str(limit)]
+    return parts
+
+
+def _has_other_variables(named: Iterable[str]) -> bool:
+    """Return whether this run has extra variables besides those that a command names."""
+    for text in context.CLIARGS.get("extra_vars") or ():
+        # A file, or several variables in one text.
+        if str(text).lstrip()[:1] in ("@", "{", "["):
+            return True
+        if set(parse_kv(str(text))) - set(named):
+            return True
+    return False
+
+
+def _get_started() -> str:
+    """Return the first playbook of this run, as the user has named it."""
+    return str((context.CLIARGS.get("args") or ("",))[0])
+
+
 def _name_playbook(playbook: str) -> str:
     """Return the name of a playbook, as a path if the user gave this one as a path."""
-    started = (context.CLIARGS.get("args") or ("",))[0]
-    for name in (_CLEANUP, _DETECT, _RESTORE):
+    started = _get_started()
+    for name in _PLAYBOOKS:
         if name in started:
-            return str(started).replace(name, playbook)
+            return started.replace(name, playbook)
     # A playbook of the user's own applies a plan as well.
-    if playbook == _CLEANUP and str(started).endswith((".yml", ".yaml")):
-        return str(started)
+    if playbook == _CLEANUP and started.endswith((".yml", ".yaml")):
+        return started
     return f"{_COLLECTION}.{playbook}"

@@ -20,7 +20,15 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.host_parts import (
     format_host_parts,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.host_tables import (
+    describe_size,
+    format_blocker_table,
+    format_guest_table,
+    format_leftover_table,
+    format_unchanged_guests,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    MAX_IN_FULL,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
     OK,
@@ -33,6 +41,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     format_server,
     format_third_column,
     format_write,
+    get_prose_width,
     wrap_text,
 )
 
@@ -54,8 +63,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 
-def format_host(host: HostDocument, width: int) -> list[str]:
-    """Return what Nova and Placement have of a host, and what blocks its decommissioning."""
+def format_host(
+    host: HostDocument, path: str, terminal_width: int, verbose: bool = False
+) -> list[str]:
+    """Return what Nova and Placement have of a host, and what blocks its decommissioning.
+
+    path: the file with all of it.
+    verbose: whether everything is shown in full, however much it is.
+    """
+    width = get_prose_width(terminal_width)
     name = make_printable(host["name"], MAX_NAME)
     # Nothing else was read about it.
     if not host["known"]:
@@ -68,14 +84,22 @@ def format_host(host: HostDocument, width: int) -> list[str]:
     lines += format_field("tree", _list_names(host["providers"]), width)
     lines += format_field("in", _list_names(host["aggregates"]), width)
     lines += format_host_parts(host, width)
-    lines += _format_blockers(host["blockers"], width)
-    lines += _format_leftovers(host["left_over"], width)
+    blockers, leftovers = host["blockers"], host["left_over"]
+    if verbose or len(blockers) <= MAX_IN_FULL:
+        lines += _format_blockers(blockers, path, width)
+    else:
+        lines += ["", "Blocked by:", *format_blocker_table(blockers, path, terminal_width)]
+    if verbose or len(leftovers) <= MAX_IN_FULL:
+        lines += _format_leftovers(leftovers, path, width)
+    else:
+        lines += ["", "Removable leftovers:"]
+        lines += format_leftover_table(leftovers, path, terminal_width)
     if not host["blockers"]:
         lines += ["", Line("Ready to decommission.", OK)]
     return lines
 
 
-def _format_blockers(blockers: Sequence[BlockerDocument], width: int) -> list[str]:
+def _format_blockers(blockers: Sequence[BlockerDocument], path: str, width: int) -> list[str]:
     lines: list[str] = []
     if blockers:
         lines += ["", "Blocked by:"]
@@ -84,10 +108,12 @@ def _format_blockers(blockers: Sequence[BlockerDocument], width: int) -> list[st
         name = format_third_column(blocker["name"], width)
         lines.append(format_row(blocker["kind"], about, name))
         lines += format_field("why", blocker["reason"], width)
-    return lines + format_omitted(blockers, MAX_ROWS, "host.json", width)
+    return lines + format_omitted(blockers, MAX_ROWS, path, width)
 
 
-def _format_leftovers(leftovers: Sequence[HostLeftoverDocument], width: int) -> list[str]:
+def _format_leftovers(
+    leftovers: Sequence[HostLeftoverDocument], path: str, width: int
+) -> list[str]:
     lines: list[str] = []
     if leftovers:
         lines += ["", "Removable leftovers:"]
@@ -95,7 +121,7 @@ def _format_leftovers(leftovers: Sequence[HostLeftoverDocument], width: int) -> 
         about = format_second_column(leftover["consumer"])
         lines.append(format_row(leftover["kind"], about, ""))
         lines += format_field("why", leftover["reason"], width)
-    return lines + format_omitted(leftovers, MAX_ROWS, "host.json", width)
+    return lines + format_omitted(leftovers, MAX_ROWS, path, width)
 
 
 def _describe_service(service: ServiceDocument | None) -> str:
@@ -114,20 +140,35 @@ def _list_names(
 
 
 def format_guests(
-    document: GuestsDocument, path: str, kinds: Collection[str], width: int
+    document: GuestsDocument,
+    path: str,
+    kinds: Collection[str],
+    terminal_width: int,
+    verbose: bool = False,
 ) -> list[str]:
     """Return what hypervisors have of servers that are not there, and what only looks like it.
 
     kinds: those of the findings that may be changed.
+    verbose: whether everything is shown in full, however much it is.
     """
-    coverage = document["summary"]["coverage"]
+    width = get_prose_width(terminal_width)
+    coverage, findings = document["summary"]["coverage"], document["findings"]
     hypervisors = format_count(coverage["hosts"], "hypervisor", "hypervisors")
     lines = ["", f"Leftovers on {hypervisors} at {document['finished_at']}"]
-    for entry in document["findings"][:MAX_ROWS]:
-        lines += ["", *_format_guest(entry, width), *_format_guest_write(entry, kinds, width)]
-    lines += format_omitted(document["findings"], MAX_ROWS, path, width)
-    lines += _format_unchanged("Undecided, not changed:", document["undecided"], path, width)
-    lines += _format_unchanged("Protected, not changed:", document["protected"], path, width)
+    if verbose or len(findings) <= MAX_IN_FULL:
+        for entry in findings[:MAX_ROWS]:
+            lines += ["", *_format_guest(entry, width), *_format_guest_write(entry, kinds, width)]
+        lines += format_omitted(findings, MAX_ROWS, path, width)
+    else:
+        lines += ["", *format_guest_table(findings, path, kinds, terminal_width)]
+    for title, entries in (
+        ("Undecided, not changed:", document["undecided"]),
+        ("Protected, not changed:", document["protected"]),
+    ):
+        if verbose or len(entries) <= MAX_IN_FULL:
+            lines += _format_unchanged(title, entries, path, width)
+        else:
+            lines += format_unchanged_guests(title, entries, width)
     verdicts = document["summary"]["verdicts"]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     domains = format_count(coverage["domains"], "domain", "domains")
@@ -160,10 +201,9 @@ def _format_guest_write(entry: GuestEntry, kinds: Collection[str], width: int) -
 
 def _format_guest(entry: GuestEntry, width: int) -> list[str]:
     place = f"{entry['host']}, {entry['name']}"
-    # A domain has no size, and that of a directory may not have been measured.
-    size = entry["guest"].get("size_bytes")
-    if size is not None:
-        place += f", {size / 1024**3:.1f} GiB"
+    size = describe_size(entry)
+    if size:
+        place += f", {size}"
     return [
         format_row(entry["kind"], entry["uuid"], format_server(entry, width)),
         *format_field("host", place, width),

@@ -34,6 +34,9 @@ SUBJECT_COLUMN = 38
 # How many entries are shown that would be changed, and how many of those that are not changed.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
+# So many findings are shown in full. More of them are shown in one line each.
+MAX_IN_FULL = 5
+
 # The widest line of a sentence; a table may be wider.
 MAX_PROSE = 120
 
@@ -117,6 +120,17 @@ def format_failed_checks(reasons: Iterable[str], width: int) -> list[str]:
         text = f"NOTHING MAY BE CHANGED: {make_printable(reason)}"
         lines += [Line(line, ERROR) for line in wrap_text(text, width)]
     return lines
+
+
+def leave_out_reasons(document: t.Any, message: str) -> t.Any:
+    """Return findings or guests without the reasons that the task fails with, at its end.
+
+    message: what the task fails with; empty if it does not fail.
+    """
+    summary = document["summary"]
+    coverage = summary["coverage"]
+    left = [reason for reason in coverage["failed_checks"] if reason not in message]
+    return {**document, "summary": {**summary, "coverage": {**coverage, "failed_checks": left}}}
 
 
 def format_field(label: str, text: str, width: int) -> list[str]:

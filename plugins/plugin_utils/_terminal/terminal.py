@@ -41,6 +41,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details 
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     KIND_COLUMN,
+    MAX_IN_FULL,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
     SKIPPED,
@@ -73,9 +74,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 _MAX_COMPLAINTS = 3
-
-# So many findings are shown in full. More of them are shown in one line each.
-MAX_IN_FULL = 5
 
 
 def format_findings(

@@ -99,6 +99,34 @@ def test_cloud_without_orphans_is_ok(folder: Folder) -> None:
     assert line.figures["orphans"] == "0;0;;0" and line.figures["undecided"] == "2;;;0"
 
 
+@pytest.mark.parametrize(
+    ("options", "status", "limits"),
+    [
+        (["--undecided", "ok"], OK, ";;0"),
+        (["--undecided", "warning"], WARNING, ";0;;0"),
+        (["--undecided", "critical"], CRITICAL, ";;0;0"),
+        # A threshold of the user's own holds.
+        (["--undecided", "warning", "-w", "undecided=2"], OK, ";2;;0"),
+        (["--undecided", "never"], UNKNOWN, ""),
+    ],
+)
+def test_undecided_consumers_are_what_the_option_says(
+    folder: Folder, options: list[str], status: int, limits: str
+) -> None:
+    folder.remove_findings()
+
+    line = folder.check(*options)
+
+    assert line.status == status
+    assert line.figures.get("undecided", "").endswith(limits)
+
+
+def test_undecided_consumers_do_not_replace_the_threshold_for_orphans(folder: Folder) -> None:
+    line = folder.check("--undecided", "warning")
+
+    assert line.text.endswith("[orphans 9 > 0, undecided 2 > 0]")
+
+
 def test_orphans_are_a_warning_with_kinds_and_amounts(folder: Folder) -> None:
     line = folder.check()
 

@@ -558,6 +558,9 @@ def test_the_same_error_is_said_once() -> None:
         (_judged(orphaned=1), "findings"),
         (_judged(undecided=1), "undecided"),
         (_judged(undecided=1, drifted=1), "findings"),
+        (_judged({"unjudged_hosts": ["compute-9"]}), "partial"),
+        (_judged({"unjudged_hosts": ["compute-9"]}, undecided=1), "undecided"),
+        (_judged({"unjudged_hosts": ["compute-9"]}, orphaned=1), "findings"),
         (_judged({"failed_checks": ["Wrong region."]}, orphaned=1), "unsound"),
         ({**_judged(orphaned=2), "remediated": {"tally": {"removed": 2, "skipped": 0}}}, "clean"),
         (

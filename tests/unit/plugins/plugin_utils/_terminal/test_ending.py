@@ -14,7 +14,11 @@ from ansible.module_utils.common.collections import ImmutableDict
 
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
+    NextDocument,
+    UndoDocument,
+    format_commands,
     format_ending,
+    format_journals,
     format_undo,
 )
 
@@ -26,8 +30,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
     """Set the command line of Ansible; without a call, it is that of a playbook by its name."""
     monkeypatch.delenv("AWX_PRIVATE_DATA_DIR", raising=False)
 
-    def start(playbook: str, extra_vars: tuple[str, ...] = ()) -> None:
-        options = ImmutableDict(args=(playbook,), extra_vars=extra_vars)
+    def start(playbook: str, extra_vars: tuple[str, ...] = (), **others: t.Any) -> None:
+        options = ImmutableDict(args=(playbook,), extra_vars=extra_vars, **others)
         monkeypatch.setattr(context, "CLIARGS", options)
 
     start("osops.placement.cleanup_orphans")
@@ -101,8 +105,10 @@ def test_options_are_not_repeated_because_they_can_be_secret(
     assert "secret" not in shown and shown.endswith("  # and the other options of this run")
 
 
-def test_a_path_is_quoted_and_a_hostile_one_is_escaped() -> None:
-    assert "-e 'orphan_cleanup_plan=/a b/p\\x1b'" in _next(plan="/a b/p\x1b", check_mode=True)
+def test_a_path_that_ansible_would_split_is_json_and_a_hostile_one_is_escaped() -> None:
+    shown = _next(plan="/a b/p\x1b", check_mode=True)
+
+    assert shown.endswith("""-e '{"orphan_cleanup_plan": "/a b/p\\u001b"}'""")
 
 
 def test_awx_shows_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,3 +126,131 @@ def test_only_a_remediation_is_undone_with_its_journal() -> None:
 
     assert len(format_undo(removed, JOURNAL)) == 1
     assert format_undo(restored, JOURNAL) == format_undo(removed, "") == []
+
+
+def _follow(check: bool = False, **variables: t.Any) -> str:
+    following: NextDocument = {
+        "playbook": "decommission_host",
+        "variables": variables or {"host_decommission_target": "compute-17"},
+        "check": check,
+    }
+    return "".join(format_commands(None, following))
+
+
+FOLLOWED = "Next:    ansible-playbook osops.placement.decommission_host "
+
+
+def test_next_command_is_the_playbook_of_the_run_with_its_variables(
+    started: t.Callable[..., None],
+) -> None:
+    started("osops.placement.decommission_host")
+
+    assert _follow() == f"{FOLLOWED}-e host_decommission_target=compute-17"
+    assert _follow(check=True, a="x", b=["y", "z"]) == (
+        FOLLOWED + """-e a=x -e '{"b": ["y", "z"]}' --check"""
+    )
+    # As NAME=VALUE, Ansible would read a template or two variables.
+    assert _follow(a="{{ x }}", b="y z") == (
+        FOLLOWED + """-e '{"a": "{{ x }}"}' -e '{"b": "y z"}'"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("playbook", "command"),
+    [
+        ("/a b/decommission_host.yml", "'/a b/decommission_host.yml' "),
+        ("decommission_host.yaml", "decommission_host.yaml "),
+        # A variable on the command line would be the target of all of its hosts.
+        ("site.yml", ""),
+        ("all_decommission_hosts.yml", ""),
+        ("osops.placement.cleanup_orphans", ""),
+        ("", ""),
+    ],
+)
+def test_next_command_is_only_for_the_playbook_that_was_started(
+    started: t.Callable[..., None], playbook: str, command: str
+) -> None:
+    started(playbook)
+
+    shown = _follow()
+
+    assert shown.partition("ansible-playbook ")[2].partition("-e ")[0] == command
+    assert bool(shown) == bool(command)
+
+
+@pytest.mark.parametrize(
+    ("given", "others"),
+    [
+        ((), False),
+        (("host_decommission_target=compute-17",), False),
+        (("host_decommission_target=compute-17 x=1",), True),
+        (("host_decommission_target=compute-17", "x=secret"), True),
+        (("@secrets.yml",), True),
+        (('{"host_decommission_target": "compute-17", "x": "secret"}',), True),
+    ],
+)
+def test_other_options_are_mentioned_only_if_there_are_any(
+    started: t.Callable[..., None], given: tuple[str, ...], others: bool
+) -> None:
+    started("osops.placement.decommission_host", given)
+
+    shown = _follow()
+
+    assert "secret" not in shown
+    assert shown.endswith("  # and the other options of this run") == others
+
+
+def test_commands_have_the_inventories_and_the_limit_of_the_run(
+    started: t.Callable[..., None],
+) -> None:
+    started(
+        "osops.placement.decommission_host", inventory=("/a b/hosts", "c,"), subset="compute-1*"
+    )
+
+    assert _follow(a="x") == (
+        "Next:    ansible-playbook -i '/a b/hosts' -i c, --limit 'compute-1*' "
+        "osops.placement.decommission_host -e a=x"
+    )
+    assert _undo().startswith("Undo:    ansible -i '/a b/hosts' -i c, compute-17 -m ")
+    started("osops.placement.decommission_host", inventory=("/etc/ansible/hosts",), subset=None)
+    assert _follow(a="x") == f"{FOLLOWED}-e a=x"
+
+
+def _undo(**changes: t.Any) -> str:
+    undo: UndoDocument = {
+        "host": "compute-17",
+        "module": "hypervisor_guest",
+        "arguments": {"uuid": "u", "directory": "present"},
+        "become": False,
+        "others": 0,
+    }
+    undo |= t.cast("UndoDocument", changes)
+    return "".join(format_commands(undo, None))
+
+
+def test_a_module_undoes_a_change_on_a_host() -> None:
+    command = "Undo:    ansible compute-17 -m osops.placement.hypervisor_guest -a"
+
+    assert _undo() == f"{command} 'uuid=u directory=present'"
+    assert _undo(others=2).endswith("  # and 2 more, each with its own host and uuid")
+    assert " compute-17 -b -m " in _undo(become=True)
+    assert _undo(arguments={"virsh": "docker exec virsh"}) == (
+        command + """ '{"virsh": "docker exec virsh"}'"""
+    )
+
+
+def test_each_journal_has_its_undo() -> None:
+    lines = format_journals([JOURNAL, "/out/journal-2.jsonl"])
+
+    assert [line.partition(":")[0] for line in lines] == ["Journal", "Undo"] * 2
+    assert lines[3].endswith("-e orphan_cleanup_journal=/out/journal-2.jsonl")
+
+
+def test_awx_shows_no_commands_of_hosts_either(
+    started: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started("osops.placement.decommission_host")
+    monkeypatch.setenv("AWX_PRIVATE_DATA_DIR", "/runner")
+
+    assert _follow() == _undo() == ""
+    assert format_journals([JOURNAL]) == [f"Journal: {JOURNAL}"]

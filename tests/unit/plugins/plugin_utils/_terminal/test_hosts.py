@@ -10,14 +10,22 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import lines
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.hosts import (
     format_guests,
     format_host,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
 
+RECORD = "/var/lib/placement/host.json"
 PATH = "/var/lib/placement/guests.json"
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sentences be as wide as the terminal, so that none of them wraps."""
+    monkeypatch.setattr(lines, "MAX_PROSE", 10_000)
 
 
 def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
@@ -57,26 +65,30 @@ def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_host_output_has_no_terminal_escapes(name: str) -> None:
     for host in (_host(HOSTILE[name]), _host(HOSTILE[name], known=False)):
-        lines = format_host(host, 100)
+        shown = format_host(host, RECORD, 100)
 
-        assert lines
-        for line in lines:
+        assert shown
+        for line in shown:
             assert line.isprintable()
             line.encode("utf-8")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.usefixtures("wide")
 def test_hostile_names_of_a_host_add_no_lines(name: str) -> None:
-    assert len(format_host(_host(HOSTILE[name]), 10_000)) == len(format_host(_host("x"), 10_000))
+    plain = format_host(_host("x"), RECORD, 10_000)
+
+    assert len(format_host(_host(HOSTILE[name]), RECORD, 10_000)) == len(plain)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_line_about_a_host_is_wider_than_the_terminal(name: str) -> None:
-    assert max(map(len, format_host(_host(HOSTILE[name]), 80))) <= 80
+    assert max(map(len, format_host(_host(HOSTILE[name]), RECORD, 80))) <= 80
 
 
+@pytest.mark.usefixtures("wide")
 def test_host_is_shown_with_its_contents_and_blockers() -> None:
-    assert format_host(_host(), 1000) == [
+    assert format_host(_host(), RECORD, 1000) == [
         "",
         "compute-17",
         "    service  disabled, down (compute-17)",
@@ -95,13 +107,15 @@ def test_host_is_shown_with_its_contents_and_blockers() -> None:
 
 
 def test_host_without_blockers_says_so() -> None:
-    assert format_host(_host(blockers=[], left_over=[]), 100)[-1] == "Ready to decommission."
-    assert "Ready to decommission." not in format_host(_host(), 100)
+    assert (
+        format_host(_host(blockers=[], left_over=[]), RECORD, 100)[-1] == "Ready to decommission."
+    )
+    assert "Ready to decommission." not in format_host(_host(), RECORD, 100)
 
 
 def test_host_without_service_and_unknown_host_are_shown_as_such() -> None:
-    assert "    service  none" in format_host(_host(service=None), 100)
-    assert format_host(_host(known=False), 100) == [
+    assert "    service  none" in format_host(_host(service=None), RECORD, 100)
+    assert format_host(_host(known=False), RECORD, 100) == [
         "",
         "compute-17: neither Nova nor Placement knows it.",
     ]
@@ -159,10 +173,13 @@ def test_hostile_names_of_agents_and_services_stay_in_the_width(name: str) -> No
 
 
 def test_hundred_of_many_blockers_are_shown() -> None:
-    lines = format_host(_host(blockers=_host()["blockers"] * 103), 100)
+    many = _host(blockers=_host()["blockers"] * 103)
 
-    assert sum(line.startswith("server ") for line in lines) == 100
-    assert "… and 3 more in host.json" in lines
+    for verbose in (False, True):
+        shown = format_host(many, RECORD, 100, verbose)
+
+        assert sum(line.startswith("server ") for line in shown) == 100
+        assert f"… and 3 more in {RECORD}" in shown
 
 
 def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
@@ -235,10 +252,25 @@ def test_failed_checks_follow_the_leftovers_on_hypervisors() -> None:
     )
 
 
+def test_a_reason_that_the_task_fails_with_is_not_shown_before() -> None:
+    found = _guests()
+    found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering.", "Wrong region."]
+
+    left = lines.leave_out_reasons(found, "Nothing was changed. A cell is not answering.")
+
+    assert left["summary"]["coverage"]["failed_checks"] == ["Wrong region."]
+    assert lines.leave_out_reasons(found, "") == found
+
+
+@pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hypervisor_output_has_no_terminal_escapes(name: str) -> None:
-    lines = format_guests(_guests(HOSTILE[name]), PATH, [], 10_000)
+    shown = format_guests(_guests(HOSTILE[name]), PATH, [], 10_000)
 
-    assert all(line.isprintable() for line in lines)
-    assert len(lines) == len(format_guests(_guests("x"), PATH, [], 10_000))
+    assert all(line.isprintable() for line in shown)
+    assert len(shown) == len(format_guests(_guests("x"), PATH, [], 10_000))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_line_about_a_hypervisor_is_wider_than_the_terminal(name: str) -> None:
     assert max(map(len, format_guests(_guests(HOSTILE[name]), PATH, [], 100))) <= 100

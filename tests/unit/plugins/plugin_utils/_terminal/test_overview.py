@@ -17,9 +17,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes 
     format_remediation,
     format_results,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import measure_width
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     MAX_IN_FULL,
+    measure_width,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
     format_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -188,5 +190,6 @@ def test_results_are_lines_with_failures_first() -> None:
         "failed    b\\x1b  No.",
         "skipped   c",
         "healed    a  Nova did it.",
+        "Outcome: 1 failed, 1 skipped, 1 healed.",
     ]
     assert format_results([], 80) == []

@@ -21,12 +21,24 @@ from ansible.module_utils.common.collections import ImmutableDict
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (
     format_plan,
     format_remediation,
+    format_results,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
+    NextDocument,
+    UndoDocument,
+    format_commands,
     format_ending,
+    format_journals,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import measure_width
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.hosts import (
+    format_guests,
+    format_host,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    get_prose_width,
+    measure_width,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
     format_findings,
 )
@@ -37,11 +49,22 @@ FINDINGS, JOURNAL = "/out/findings.json", "/out/journal-1.jsonl"
 REPORTS = {"html": "/out/report.html"}
 
 
+# The playbook of each screen that is not of a cleanup.
+PLAYBOOKS = {
+    "ready_host": "decommission_host",
+    "cleaned_hosts": "decommission_host",
+    "leftovers": "cleanup_hypervisor",
+    "quarantine": "cleanup_hypervisor",
+}
+
+
 @pytest.fixture(autouse=True)
-def _started(monkeypatch: pytest.MonkeyPatch) -> None:
+def _started(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Start every run as a user does, by the name of the playbook."""
     monkeypatch.delenv("AWX_PRIVATE_DATA_DIR", raising=False)
-    options = ImmutableDict(args=("osops.placement.cleanup_orphans",), extra_vars=())
+    screen = request.node.callspec.params.get("name") if hasattr(request.node, "callspec") else ""
+    playbook = PLAYBOOKS.get(screen, "cleanup_orphans")
+    options = ImmutableDict(args=(f"osops.placement.{playbook}",), extra_vars=())
     monkeypatch.setattr(context, "CLIARGS", options)
 
 
@@ -85,7 +108,146 @@ def _draw_failed_write(width: int) -> list[str]:
     return [*drawn, *format_ending(ending)]
 
 
+UUIDS = [f"{number * 0x07A1F5C3:08x}-2a2c-4f0c-8f07-0d3a6d6f1c11" for number in range(1, 17)]
+HOST = "compute-17.example.org"
+
+
+def _make_host(blockers: list[t.Any]) -> t.Any:
+    leftovers = []
+    for uuid in UUIDS[8:15]:
+        reason = f"Server {uuid} is deleted, and Nova shows its deletion."
+        leftovers.append({"kind": "deleted_server", "consumer": uuid, "reason": reason})
+    provider = {"uuid": UUIDS[15], "name": HOST}
+    return {
+        "name": HOST,
+        "known": True,
+        "service": {"status": "enabled", "state": "down", "disabled_reason": None},
+        "nodes": [provider],
+        "providers": [provider],
+        "aggregates": [],
+        "blockers": blockers,
+        "left_over": leftovers,
+    }
+
+
+def _draw_blocked_host(width: int) -> list[str]:
+    """Return the screen of a check of a host with each kind of blocker."""
+    kinds = ("server", "server", "server", "resize", "migration", "claim", "claim", "service_up")
+    blockers = []
+    for number, kind in enumerate(kinds):
+        reason = f"{UUIDS[number]} is in the way, for a reason that has to be read."
+        name = f"web-{number}" if kind == "server" else ""
+        blockers.append({"kind": kind, "subject": UUIDS[number], "name": name, "reason": reason})
+    reason = "8 blockers (3 server, 5 others), 7 removable leftovers."
+    results = [{"outcome": "blocked", "subject": HOST, "reason": reason}]
+    drawn = format_host(_make_host(blockers), "/out/host.json", width)
+    return [*drawn, *format_results(results, get_prose_width(width))]
+
+
+def _draw_ready_host(width: int) -> list[str]:
+    reason = (
+        "nothing was changed. Without --check: service disabled, 7 leftovers removed, "
+        "service and 1 provider deleted."
+    )
+    results = [{"outcome": "ready", "subject": HOST, "reason": reason}]
+    following: NextDocument = {
+        "playbook": "decommission_host",
+        "variables": {"host_decommission_target": HOST},
+        "check": False,
+    }
+    drawn = format_host(_make_host([]), "/out/host.json", width)
+    drawn += format_results(results, get_prose_width(width))
+    return [*drawn, *format_commands(None, following)]
+
+
+def _draw_cleaned_hosts(width: int) -> list[str]:
+    results = []
+    for number in (18, 17):
+        name = f"compute-{number}"
+        reason = "service disabled, 2 leftovers removed."
+        results.append({"outcome": "cleaned", "subject": name, "reason": reason})
+    drawn = format_results(results, get_prose_width(width))
+    return [*drawn, *format_journals(["/out/compute-17/journal-1.jsonl", JOURNAL])]
+
+
+def _make_guest(number: int, host: str) -> t.Any:
+    uuid, is_domain = UUIDS[number], number % 2 == 0
+    name = f"instance-{number:08x}" if is_domain else uuid
+    guest = {"state": "shut off"} if is_domain else {"size_bytes": (number + 1) * 7 * 1024**3}
+    return {
+        "kind": "leftover_domain" if is_domain else "leftover_directory",
+        "uuid": uuid,
+        "name": name,
+        "host": host,
+        "server": {"name": f"web-{number}"} if number < 5 else None,
+        "reason": f"Somebody deleted server {uuid} at 2026-10-2{number % 5}T03:45:26.173944.",
+        "guest": guest,
+    }
+
+
+def _draw_leftovers(width: int) -> list[str]:
+    """Return the screen of a run without kinds on two hypervisors."""
+    entries = [_make_guest(number, f"compute-{17 + number // 5}") for number in range(16)]
+    coverage = {"hosts": 2, "domains": 20, "directories": 21, "failed_checks": []}
+    verdicts = {"orphaned": 8, "protected": 7, "undecided": 1}
+    document: t.Any = {
+        "finished_at": "2026-10-25T20:13:51Z",
+        "summary": {"verdicts": verdicts, "coverage": coverage},
+        "findings": entries[:8],
+        "undecided": entries[15:],
+        "protected": entries[8:15],
+    }
+    reason = (
+        "4 domains and 4 directories left over. Nothing was changed, because these kinds are "
+        "not chosen; 1 undecided."
+    )
+    results = [{"outcome": "found", "subject": "2 hypervisors", "reason": reason}]
+    following: NextDocument = {
+        "playbook": "cleanup_hypervisor",
+        "variables": {"hypervisor_cleanup_remediate_kinds": ["leftover_domain"]},
+        "check": True,
+    }
+    drawn = format_guests(document, "/out/guests.json", ["leftover_directory"], width)
+    drawn += format_results(results, get_prose_width(width))
+    return [*drawn, *format_commands(None, following)]
+
+
+def _draw_quarantine(width: int) -> list[str]:
+    """Return the last lines of a run that undefined a domain and quarantined a directory."""
+    backup, quarantine = "/var/lib/osops-placement", "/var/lib/nova/instances/.quarantine"
+    results = [
+        {
+            "outcome": "undefined",
+            "subject": "compute-17",
+            "reason": f"domain {UUIDS[0]} (web-0), its XML is in {backup}",
+        },
+        {
+            "outcome": "quarantined",
+            "subject": "compute-17",
+            "reason": f"directory {UUIDS[0]} (web-0) to {quarantine}",
+        },
+        {
+            "outcome": "failed",
+            "subject": "compute-18",
+            "reason": f"directory {UUIDS[1]}: a file in it is open.",
+        },
+    ]
+    undo: UndoDocument = {
+        "host": "compute-17",
+        "module": "hypervisor_guest",
+        "arguments": {"uuid": UUIDS[0], "domain": "defined", "directory": "present"},
+        "become": True,
+        "others": 0,
+    }
+    return [*format_results(results, get_prose_width(width)), *format_commands(undo, None)]
+
+
 SCREENS = {
+    "blocked_host": _draw_blocked_host,
+    "ready_host": _draw_ready_host,
+    "cleaned_hosts": _draw_cleaned_hosts,
+    "leftovers": _draw_leftovers,
+    "quarantine": _draw_quarantine,
     "check": _draw_check,
     "verbose": _draw_verbose,
     "unsound": _draw_unsound,
