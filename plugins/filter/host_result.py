@@ -74,8 +74,8 @@ _value:
   type: dict
   contains:
     outcome:
-      description: One of V(gone), V(deleted), V(cleaned), V(drained), V(disabled), V(ready), V(blocked),
-        V(done) and V(failed).
+      description: One of V(gone), V(deleted), V(cleaned), V(drained), V(disabled),
+        V(ready), V(blocked), V(done) and V(failed).
       returned: always
       type: str
       sample: gone

@@ -14,6 +14,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
+from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import SKIPPED
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -59,6 +60,10 @@ def determine_redeploy_outcome(
     lines = []
     for check in restored["checks"]:
         lines.append(_build_line(check["name"], check["outcome"], check["detail"]))
+    # Without it, a host that lost everything looks whole.
+    if not restored["recorded"]:
+        reason = "No record says what the host had before: only what it has now was checked."
+        lines.append(_build_line("record", SKIPPED, reason))
     lines += _describe_discovery(discovered)
     stranded = _list_stranded(found)
     rewriting = rewrite and bool(stranded) and _explain_unmovable(stranded, found) == ""

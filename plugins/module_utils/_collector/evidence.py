@@ -16,6 +16,9 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
     add_servers,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
+    FormerTrees,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_lookups import (
     HostLookups,
     find_roots_without_node,
@@ -24,7 +27,6 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_t
     choose_nodes_for_absence_proof,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
-    FormerTrees,
     LookupContext,
     MigrationsAtHosts,
     merge_evidence,

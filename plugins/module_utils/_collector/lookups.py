@@ -48,6 +48,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
+        FormerTrees,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Action,
         Migration,
@@ -56,7 +59,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocation,
         Allocations,
-        Resources,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
@@ -75,42 +77,6 @@ _MAX_ACTIONS = 10
 # docs/safety.md says how likely it is that all of these answers are wrong.
 WORKERS_ASKED = 4
 WORKERS_ASKED_BEFORE_A_WRITE = 10
-
-
-@d.dataclass(frozen=True)
-class FormerTree:
-    """What is read about a former provider and its host, as in the fields of `Evidence`."""
-
-    tree: Answer[dict[str, Allocations]]
-    usages: Answer[Resources]
-    servers: Answer[tuple[str, ...]]
-
-
-class FormerTrees:
-    """What is read about a former provider and the host it was of, once for all its consumers."""
-
-    def __init__(self, placement: PlacementReader, nova: NovaReader) -> None:
-        self._placement = placement
-        self._nova = nova
-        self._lock = threading.Lock()
-        self._answers: dict[tuple[str, str], FormerTree] = {}
-
-    def read(self, root: str, own: str, host: str, index: ListingsIndex) -> FormerTree:
-        """Return the answers about the tree `root` and the host with the tree `own`.
-
-        Placement is read before Nova, so that a server that has just moved is seen on its new host.
-        """
-        with self._lock:
-            if (root, own) not in self._answers:
-                tree = [
-                    provider.uuid for provider in index.providers.values() if provider.root == root
-                ]
-                self._answers[root, own] = FormerTree(
-                    tree=self._placement.query_tree_allocations(root, tree),
-                    usages=self._placement.query_usages(own),
-                    servers=self._nova.list_server_uuids_on_host(host),
-                )
-            return self._answers[root, own]
 
 
 class MigrationsAtHosts:

@@ -41,7 +41,8 @@ def _determine(
     discovered: t.Mapping[str, t.Any] = SKIPPED,
 ) -> RedeployOutcome:
     checks = [{"name": "service", "outcome": outcome, "detail": "up"}]
-    return determine_redeploy_outcome({"checks": checks}, found, discovered, rewrite)
+    restored = {"checks": checks, "recorded": True}
+    return determine_redeploy_outcome(restored, found, discovered, rewrite)
 
 
 def _outcome_of(outcome: RedeployOutcome, subject: str) -> str:
@@ -124,3 +125,10 @@ def test_failed_nova_manage_is_a_line(discovered: dict[str, t.Any], reason: str)
 @pytest.mark.parametrize("discovered", [SKIPPED, {"rc": 0}])
 def test_nova_manage_that_succeeded_has_no_line(discovered: dict[str, t.Any]) -> None:
     assert len(_determine(_found(), discovered=discovered).results) == 2
+
+
+def test_missing_record_is_a_line_and_no_fault() -> None:
+    restored: dict[str, t.Any] = {"checks": [], "recorded": False}
+    outcome = determine_redeploy_outcome(restored, _found(), SKIPPED, False)
+
+    assert outcome.whole and _outcome_of(outcome, "record") == "skipped"

@@ -11,8 +11,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
+from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
     FormerTrees,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
     LookupContext,
     Lookups,
     MigrationsAtHosts,

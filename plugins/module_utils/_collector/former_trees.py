@@ -1,0 +1,64 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""What is read about a provider that a host may have had before, and about that host."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import threading
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+        PlacementReader,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Resources,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
+
+
+@d.dataclass(frozen=True)
+class FormerTree:
+    """What is read about a former provider and its host, as in the fields of `Evidence`."""
+
+    tree: Answer[dict[str, Allocations]]
+    usages: Answer[Resources]
+    servers: Answer[tuple[str, ...]]
+
+
+class FormerTrees:
+    """What is read about a former provider and the host it was of, once for all its consumers."""
+
+    def __init__(self, placement: PlacementReader, nova: NovaReader) -> None:
+        self._placement = placement
+        self._nova = nova
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[str, str], FormerTree] = {}
+
+    def read(self, root: str, own: str, host: str, index: ListingsIndex) -> FormerTree:
+        """Return the answers about the tree `root` and the host with the tree `own`.
+
+        Placement is read before Nova, so that a server that has just moved is seen on its new host.
+        """
+        with self._lock:
+            if (root, own) not in self._answers:
+                tree = [
+                    provider.uuid for provider in index.providers.values() if provider.root == root
+                ]
+                self._answers[root, own] = FormerTree(
+                    tree=self._placement.query_tree_allocations(root, tree),
+                    usages=self._placement.query_usages(own),
+                    servers=self._nova.list_server_uuids_on_host(host),
+                )
+            return self._answers[root, own]
