@@ -36,6 +36,8 @@ def format_host_parts(host: HostDocument, width: int) -> list[str]:
         lines += format_field("agents", ", ".join(map(_describe_agent, agents)), width)
     for service in host.get("other_services", []):
         lines += format_field("also", _describe_service(service), width)
+        # On a line of its own, to be copied.
+        lines += format_field("", make_printable(service["command"]), width)
     for sentence in host.get("warnings", []):
         lines += format_field("note", make_printable(sentence), width)
     return lines
@@ -54,5 +56,5 @@ def _describe_service(service: OtherServiceDocument) -> str:
     return (
         f"{make_printable(service['binary'], MAX_NAME)} of "
         f"{make_printable(service['host'], MAX_NAME)} ({service['status']}, {service['state']}) is "
-        f"left alone: {make_printable(service['command'])}"
+        "left alone. To remove it:"
     )

@@ -77,7 +77,7 @@ def format_host(
     if not host["known"]:
         lines = ["", f"{name}: neither Nova nor Placement knows it."]
         lines += format_host_parts(host, width)
-        return lines + _format_blockers(host["blockers"] if host.get("agents") else [], width)
+        return lines + _format_blockers(host["blockers"] if host.get("agents") else [], path, width)
     lines = ["", name]
     lines += format_field("service", _describe_service(host["service"]), width)
     lines += format_field("nodes", _list_names(host["nodes"]), width)

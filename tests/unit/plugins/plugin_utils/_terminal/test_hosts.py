@@ -140,10 +140,10 @@ def test_agents_other_services_and_warnings_are_shown() -> None:
         warnings=["compute-17 is the last host of aggregate ssd."],
     )
 
-    assert format_host(host, 1000)[6:9] == [
+    assert format_host(host, RECORD, 1000)[6:10] == [
         "    agents   L3 agent (alive, serves 2 routers), L3 agent (dead)",
-        "    also     cinder-volume of compute-17@lvm (enabled, down) is left alone: "
-        "cinder-manage service remove cinder-volume compute-17@lvm",
+        "    also     cinder-volume of compute-17@lvm (enabled, down) is left alone. To remove it:",
+        "             cinder-manage service remove cinder-volume compute-17@lvm",
         "    note     compute-17 is the last host of aggregate ssd.",
     ]
 
@@ -151,7 +151,7 @@ def test_agents_other_services_and_warnings_are_shown() -> None:
 def test_agents_of_an_unknown_host_are_shown_with_what_blocks_them() -> None:
     host = _host(known=False, agents=[_agent()])
 
-    assert format_host(host, 1000) == [
+    assert format_host(host, RECORD, 1000) == [
         "",
         "compute-17: neither Nova nor Placement knows it.",
         "    agents   L3 agent (dead)",
@@ -168,7 +168,7 @@ def test_hostile_names_of_agents_and_services_stay_in_the_width(name: str) -> No
     service = dict.fromkeys(("binary", "host", "status", "state", "command"), hostile)
     host = _host(agents=[_agent(type=hostile)], other_services=[service], warnings=[hostile])
 
-    for line in format_host(host, 80):
+    for line in format_host(host, RECORD, 80):
         assert line.isprintable() and len(line) <= 80
 
 
