@@ -38,11 +38,11 @@ def _determine(
     found: dict[str, t.Any],
     rewrite: bool = True,
     outcome: str = "ok",
-    discovered: t.Mapping[str, t.Any] = SKIPPED,
+    discovered: t.Mapping[str, t.Any] | None = None,
 ) -> RedeployOutcome:
     checks = [{"name": "service", "outcome": outcome, "detail": "up"}]
     restored = {"checks": checks, "recorded": True}
-    return determine_redeploy_outcome(restored, found, discovered, rewrite)
+    return determine_redeploy_outcome(restored, found, discovered or SKIPPED, rewrite)
 
 
 def _outcome_of(outcome: RedeployOutcome, subject: str) -> str:
