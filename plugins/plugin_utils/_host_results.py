@@ -97,7 +97,8 @@ def describe_host_result(
         failures = _list_failures(before, tasks, stages, removed_agents)
     if failures:
         return HostResult(FAILED, name, " ".join(failures))
-    if not before["known"]:
+    # Network agents of a host that is gone otherwise are deleted as well.
+    if not before["known"] and not before.get("agents"):
         return HostResult(_GONE, name, describe_host_removal(before, before, []).message)
     chosen = [stage for stage in _OUTCOMES if stage in stages]
     others = [stage for stage in stages if stage not in (*_OUTCOMES, *_READING)]

@@ -23,7 +23,7 @@ COMMON_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _BINARY_UNITS = ("MiB", "GiB", "TiB", "PiB", "EiB")
 _LABELS = {"VCPU": "VCPU", "PCPU": "PCPU", "MEMORY_MB": "memory", "DISK_GB": "disk"}
 # What follows an amount among others: of memory, the unit is enough.
-_NOUNS = {"MEMORY_MB": "", "DISK_GB": " of disk"}
+_NOUNS = {"MEMORY_MB": "", "DISK_GB": " disk"}
 # Placement's MB and GB are binary.
 _BASE_UNITS = {"MEMORY_MB": "MiB", "DISK_GB": "GiB"}
 
@@ -58,7 +58,7 @@ def format_amounts(
 def humanize_amounts(
     resources: Mapping[str, int], fractions: Mapping[str, float] | None = None
 ) -> str:
-    """Return amounts for people, as `2 VCPU, 2 GiB, 10 GiB of disk, 1 VF`; nothing for none.
+    """Return amounts for people, as `2 VCPU, 2 GiB, 10 GiB disk, 1 VF`; nothing for none.
 
     fractions: by resource class, added to the amount as in `2 VCPU (0.4%)`.
     """

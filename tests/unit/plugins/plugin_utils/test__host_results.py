@@ -120,6 +120,49 @@ def test_a_check_counts_blockers_and_leftovers() -> None:
     assert _tell("verify", check=True)[0] == "ready"
 
 
+DEAD_AGENT = {"uuid": "a-1", "type": "L3 agent", "alive": False, "resources": []}
+DRAINED = ["disable", "drain", "clean", "delete"]
+
+
+def test_agents_and_aggregates_go_with_the_host() -> None:
+    before = _host(agents=[DEAD_AGENT] * 2, aggregates=[{"name": "ssd"}])
+    agents = {"results": [{"changed": True}, {"changed": False}, {"skipped": True}]}
+
+    assert _tell("delete", before=before, agents=agents) == (
+        "deleted",
+        "host removed from 1 aggregate, service, 2 providers and 1 network agent deleted.",
+        "",
+    )
+    agents = {"results": [{"failed": True, "msg": "Neutron answered 500."}]}
+    assert _tell("delete", before=before, agents=agents)[:2] == ("failed", "Neutron answered 500.")
+
+
+def test_agents_of_a_host_that_nobody_knows_are_deleted() -> None:
+    before = _host(**GONE, agents=[DEAD_AGENT], left_over=[])
+    agents = {"results": [{"changed": True}]}
+
+    assert _tell("delete", before=before, agents=agents)[:2] == (
+        "deleted",
+        "1 network agent deleted.",
+    )
+    left = {"after": {"hosts": [{**GONE, "agents": [DEAD_AGENT]}]}, "named": {"providers": []}}
+    assert _tell(*ALL, before=before, **left)[0] == "failed"
+
+
+def test_a_drain_is_said_and_nothing_is_predicted_beyond_it() -> None:
+    before = _host(servers=[{"uuid": "s-1"}, {"uuid": "s-2"}])
+
+    assert _tell("disable", "drain", before=before)[:2] == (
+        "drained",
+        "service disabled, 2 servers moved away.",
+    )
+    assert _tell(*DRAINED, before=before, check=True)[1].endswith(
+        "2 servers moved away, 3 leftovers removed, "
+        "what remains checked again before it is deleted."
+    )
+    assert _tell("drain", before=_host(servers=[]))[:2] == ("drained", "nothing to do.")
+
+
 def test_a_stage_without_a_sentence_is_named_and_never_called_a_mere_check() -> None:
     assert _tell("evict") == ("done", "evict.", "")
     assert _tell("evict", "disable")[:2] == ("disabled", "evict, service disabled.")
