@@ -353,7 +353,7 @@ def format_amounts(stranded: collections.Counter[str]) -> str:
         if name == "MEMORY_MB":
             parts.append(f"{amount / 1024:.1f} GiB".replace(".0 ", " "))
         elif name == "DISK_GB":
-            parts.append(f"{amount} GiB of disk")
+            parts.append(f"{amount} GiB disk")
         else:
             parts.append(f"{amount} {clean(name)}")
     return ", ".join(parts)

@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
 # What follows the amount. Memory is what people expect of an amount in GiB.
-_NOUNS = {"MEMORY_MB": "", "DISK_GB": " of disk"}
+_NOUNS = {"MEMORY_MB": "", "DISK_GB": " disk"}
 
 # The units of an age, from the largest one, each with its seconds.
 _AGE_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
@@ -32,7 +32,7 @@ _AGE_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 def describe_amounts(
     resources: Mapping[str, int], fractions: Mapping[str, float] | None = None
 ) -> str:
-    """Return amounts as `2 VCPU, 2 GiB, 10 GiB of disk`; nothing for none.
+    """Return amounts as `2 VCPU, 2 GiB, 10 GiB disk`; nothing for none.
 
     fractions: by resource class, added to the amount as in `2 VCPU (0.4%)`.
     """

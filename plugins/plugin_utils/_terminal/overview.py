@@ -77,7 +77,7 @@ _COLUMNS = (
     Column("HOST", least=9, comfort=24),
     Column("FREES", least=13, comfort=34),
     Column("AGE"),
-    Column("SERVER", least=6, comfort=10),
+    Column("SERVER", least=6, comfort=9),
     Column(_SUBJECT, short=SHORT_UUID),
     Column("CHANGE", least=7, comfort=24),
 )

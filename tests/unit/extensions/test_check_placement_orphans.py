@@ -132,7 +132,7 @@ def test_orphans_are_a_warning_with_kinds_and_amounts(folder: Folder) -> None:
 
     assert line.status == WARNING
     assert line.text.startswith("9 orphaned, 3 drifted (1 deleted_migration, 4 deleted_server, ")
-    assert "; stranded: 1 CUSTOM_PCI_X, 20 GiB of disk, 7 GiB, 12 VCPU; " in line.text
+    assert "; stranded: 1 CUSTOM_PCI_X, 20 GiB disk, 7 GiB, 12 VCPU; " in line.text
     assert line.text.endswith("[orphans 9 > 0]")
     assert line.figures["stranded_MEMORY_MB"] == "7168;;;0"
     assert line.figures["deleted_server"] == "4;;;0"

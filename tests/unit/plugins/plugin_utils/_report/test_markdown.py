@@ -116,7 +116,7 @@ def test_finding_shows_freed_amounts_and_outcome() -> None:
         findings["findings"][0]["consumer"],
         "x",
         "x",
-        "1 VCPU, 512 MiB, 1 GiB of disk",
+        "1 VCPU, 512 MiB, 1 GiB disk",
     ]
     assert row[7] == "removed"
     assert [row[1] for row in rows if row[0] == "extra_host"] == [f"new, {findings['finished_at']}"]

@@ -59,7 +59,7 @@ def test_usual_classes_come_first_in_their_order() -> None:
 def test_amounts_for_people_have_units_and_fractions() -> None:
     amounts = {"CUSTOM_A\n": 9, "DISK_GB": 2048, "MEMORY_MB": 3072, "VCPU": 1}
 
-    assert humanize_amounts(amounts) == "1 VCPU, 3 GiB, 2 TiB of disk, 9 CUSTOM_A\\n"
+    assert humanize_amounts(amounts) == "1 VCPU, 3 GiB, 2 TiB disk, 9 CUSTOM_A\\n"
     assert humanize_amounts({"VCPU": 1}, {"VCPU": 0.25}) == "1 VCPU (25.0%)"
 
 

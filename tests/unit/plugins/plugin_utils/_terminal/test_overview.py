@@ -70,7 +70,7 @@ def test_each_finding_has_one_line(width: int) -> None:
     # Where not all fits, ids are shortened before hosts and amounts.
     assert all(any(uuid in row for row in rows) for uuid in whole) is (width == 160)
     assert any(line.startswith("Whole ids: /out/findings.json") for line in lines) is (width < 160)
-    assert all("1 VCPU, 512 MiB, 1 GiB of disk" in row for row in rows) is (width > 80)
+    assert all("1 VCPU, 512 MiB, 1 GiB disk" in row for row in rows) is (width > 80)
 
 
 def test_screen_of_120_columns() -> None:
@@ -89,7 +89,7 @@ def test_screen_of_120_columns() -> None:
         "CHANGE",
     ]
     first = lines[start + 2]
-    assert first.startswith("deleted_server  compute-1  1 VCPU, 512 MiB, 1 GiB of disk ")
+    assert first.startswith("deleted_server  compute-1  1 VCPU, 512 MiB, 1 GiB disk ")
     assert first.endswith("removes all of it") and any(uuid[:8] in first for uuid in ids)
     assert "keeps compute-1" in lines[start + 10]
     assert lines[start + 11] == "Whole ids: /out/findings.json, or a wider terminal."

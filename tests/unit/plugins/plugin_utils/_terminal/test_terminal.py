@@ -212,7 +212,7 @@ def test_orphan_is_shown_with_host_amounts_reason_and_write() -> None:
         "",
         f"deleted_server         {entry['consumer']}  server-2",
         "    host     compute-1",
-        "    frees    1 VCPU, 512 MiB, 1 GiB of disk on compute-1",
+        "    frees    1 VCPU, 512 MiB, 1 GiB disk on compute-1",
         f"    why      {entry['reason']}",
         f"    write    POST /allocations for {entry['consumer']} (generation 1): removes all of it",
     ]
@@ -224,7 +224,7 @@ def test_partial_removal_shows_the_dropped_host_and_the_kept_provider() -> None:
     world.server(there, here, there)
     told = _words(_lines(_found(world)))
 
-    assert "host compute-1 frees 1 VCPU, 512 MiB, 1 GiB of disk on compute-1 why" in told
+    assert "host compute-1 frees 1 VCPU, 512 MiB, 1 GiB disk on compute-1 why" in told
     assert "(generation 1): keeps compute-2" in told
 
 
@@ -254,7 +254,7 @@ def test_chosen_drift_is_shown_with_both_consumers_of_its_write() -> None:
     move = world.migration(server, here, there, "reverted", here)
     told = _words(_lines(_found(world), kinds=["unreverted_allocation"]))
 
-    assert "frees 1 VCPU, 512 MiB, 1 GiB of disk on compute-2 why" in told
+    assert "frees 1 VCPU, 512 MiB, 1 GiB disk on compute-2 why" in told
     assert (
         f"write POST /allocations for {server} (generation 1) and {move} (generation 1): "
         "gives it compute-1"
@@ -267,7 +267,7 @@ def test_allocation_to_create_is_shown_as_new() -> None:
     server = world.server(here)
     told = _words(_lines(_grown_old(world), kinds=["missing_allocation"]))
 
-    assert "adds 1 VCPU, 512 MiB, 1 GiB of disk on compute-1 why" in told
+    assert "adds 1 VCPU, 512 MiB, 1 GiB disk on compute-1 why" in told
     assert f"write POST /allocations for {server} (new): gives it compute-1" in told
 
 
@@ -353,7 +353,7 @@ def test_no_findings_give_no_table() -> None:
 def test_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
         "Total: 2 orphaned, 0 drifted (2 of them new); "
-        "stranded: 2 VCPU (100.0%), 1 GiB (100.0%), 2 GiB of disk (100.0%) "
+        "stranded: 2 VCPU (100.0%), 1 GiB (100.0%), 2 GiB disk (100.0%) "
         "of all allocations in the whole cloud; "
         "0 protected; 0 undecided; "
         "of 2 consumers on 1 provider and 1 hypervisor."
@@ -452,7 +452,7 @@ def test_a_change_is_shown_with_the_names_of_its_finding() -> None:
     lines = format_remediation(remediation, None, 200, found)
 
     assert " ".join(lines[2].split()) == (
-        "removed deleted_server compute-1 1 VCPU, 512 MiB, 1 GiB of disk server-2 "
+        "removed deleted_server compute-1 1 VCPU, 512 MiB, 1 GiB disk server-2 "
         f"{found['findings'][0]['consumer']}"
     )
 
