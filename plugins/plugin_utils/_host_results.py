@@ -30,6 +30,8 @@ from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import HostRemoval
+
 READY, _BLOCKED, _GONE = "ready", "blocked", "gone"
 WITHOUT_CHECK = "nothing was changed. Without --check: "
 
@@ -109,8 +111,9 @@ def describe_host_result(
     if check_mode:
         return HostResult(READY, name, WITHOUT_CHECK + _join(done))
     if "verify" in stages:
-        done.append("verified that nothing remains and its name is free")
-        return HostResult(_GONE, name, _join(done))
+        # With what else is to be done, such as a service of Cinder that is left alone.
+        verified = _verify(before, tasks, removed_agents).message
+        return HostResult(_GONE, name, f"{_join(done)} {verified}" if done else verified)
     journal = ""
     # A provider that was deleted cannot have its allocations again.
     if "delete" not in stages:
@@ -193,6 +196,12 @@ def _get_journal(tasks: HostTasks, stages: Collection[str]) -> str:
     if "clean" not in stages or not tasks.now.get("left_over"):
         return ""
     return tasks.remediation.get("journal") or ""
+
+
+def _verify(before: Mapping[str, t.Any], tasks: HostTasks, removed_agents: str) -> HostRemoval:
+    return describe_host_removal(
+        before, tasks.after["hosts"][0], tasks.named["providers"], removed_agents
+    )
 
 
 def _list_failures(

@@ -49,8 +49,8 @@ def _tell(
 def test_a_whole_run_says_what_each_stage_did_and_that_nothing_remains() -> None:
     assert _tell(*ALL, **VERIFIED) == (
         "gone",
-        "service disabled, 3 leftovers removed, service and 2 providers deleted, "
-        "verified that nothing remains and its name is free.",
+        "service disabled, 3 leftovers removed, service and 2 providers deleted. "
+        "compute-17 is gone: no service, no compute node, no provider, and its name is free.",
         # Nothing can be restored on a provider that is gone.
         "",
     )
