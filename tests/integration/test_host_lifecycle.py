@@ -93,9 +93,9 @@ class Way(Drained):
         wires.nova.clear()
 
     def give(self, placement: Placement) -> str:
-        """Put the host into an aggregate with a zone, and give it a trait; returns the zone."""
-        cloud, zone = self.world.cloud, f"zone-{self.host}"
-        body = {"aggregate": {"name": f"rack-{self.host}", "availability_zone": zone}}
+        """Put the host into an aggregate, and give it a trait; returns the name of the aggregate."""
+        cloud, name = self.world.cloud, f"rack-{self.host}"
+        body = {"aggregate": {"name": name, "availability_zone": None}}
         number = cloud.nova("POST", "/os-aggregates", body)["aggregate"]["id"]
         for host in (self.host, "compute-4"):
             action = {"add_host": {"host": host}}
@@ -105,7 +105,12 @@ class Way(Drained):
         traits = placement.get(path)
         placement.change("PUT", f"/traits/{TRAIT}")
         placement.change("PUT", path, {**traits, "traits": [*traits["traits"], TRAIT]})
-        return zone
+        return name
+
+    def aggregates(self) -> list[str]:
+        """Return the names of the aggregates that the host is in."""
+        listed = self.world.cloud.nova("GET", "/os-aggregates")["aggregates"]
+        return [entry["name"] for entry in listed if self.host in entry["hosts"]]
 
     def _forget(self, number: int) -> None:
         cloud = self.world.cloud
@@ -134,7 +139,7 @@ def test_host_goes_its_whole_way_and_is_filled_again(
     servers.migrate(cloud, hosted["resized"], HOST)
     hosted["large"] = boot_too_large(way, placement)
     assert len(hosted) == 12
-    zone = way.give(placement)
+    rack = way.give(placement)
     former = world.provider(HOST)
 
     # Drain
@@ -154,6 +159,7 @@ def test_host_goes_its_whole_way_and_is_filled_again(
     way.is_killed(wires, "decommission_host", "DELETE", "/os-services/", **RETIRED)
     way.done(playbook="decommission_host", cloud="minicloud", **RETIRED)
     assert HOST not in cloud.compute_services() and HOST not in placement.providers()
+    assert way.aggregates() == []
     assert {server: placement.held(server) for server in hosted.values()} == kept
 
     # Redeploy
@@ -164,7 +170,7 @@ def test_host_goes_its_whole_way_and_is_filled_again(
     way.is_killed(wires, "redeploy_host", "POST", "/os-aggregates/.*/action$", **RETIRED)
     whole = way.done(playbook="redeploy_host", cloud="minicloud", **RETIRED)
     assert f"{HOST} is whole." in whole.told
-    assert cloud.compute_services()[HOST]["zone"] == zone
+    assert way.aggregates() == [rack]
     assert TRAIT in placement.get(f"/resource_providers/{provider}/traits")["traits"]
 
     # Fill
