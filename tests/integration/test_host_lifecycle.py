@@ -93,7 +93,7 @@ class Way(Drained):
         wires.nova.clear()
 
     def give(self, placement: Placement) -> str:
-        """Put the host into an aggregate, and give it a trait; returns the name of the aggregate."""
+        """Put the host into an aggregate, and give it a trait; returns the aggregate's name."""
         cloud, name = self.world.cloud, f"rack-{self.host}"
         body = {"aggregate": {"name": name, "availability_zone": None}}
         number = cloud.nova("POST", "/os-aggregates", body)["aggregate"]["id"]
