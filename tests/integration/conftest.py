@@ -58,10 +58,10 @@ def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[
     """The running cloud.
 
     A module with OWN_CLOUD gets a new one that no other module uses afterwards. So does a module
-    with PARTS, the names of real parts that it needs, such as "neutron".
+    with REAL_PARTS, the names of real parts that it needs, such as "neutron".
     """
     alone = _needs_own_cloud(request.module)
-    parts = getattr(request.module, "PARTS", ())
+    parts = getattr(request.module, "REAL_PARTS", ())
     if "neutron" in parts and not releases.choose().neutron.exists():
         pytest.skip("the minicloud has no real Neutron for this release")
     if alone:
@@ -161,7 +161,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _needs_own_cloud(module: t.Any) -> bool:
-    return bool(getattr(module, "OWN_CLOUD", False) or getattr(module, "PARTS", ()))
+    return bool(getattr(module, "OWN_CLOUD", False) or getattr(module, "REAL_PARTS", ()))
 
 
 def _rank(item: pytest.Item) -> int:

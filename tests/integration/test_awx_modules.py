@@ -23,10 +23,12 @@ from ansible_collections.osops.placement.tests.integration.automation import (
     ROOT,
     find_ansible_playbook,
 )
-from ansible_collections.osops.placement.tests.integration.support import Ansible, long
+from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.long
 
 FACTS = json.loads((ROOT / "tests/unit/extensions/awx_modules.json").read_text(encoding="utf-8"))
 MODULE = """\
@@ -76,7 +78,7 @@ def run(
     return [tuple(json.loads(line)) for line in lines]
 
 
-@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
+@pytest.mark.parametrize("core", [NEWEST, OLDEST])
 def test_playbook_gives_the_modules_what_the_data_says(
     tmp_path: Path, collections: Path, core: str
 ) -> None:
@@ -98,7 +100,6 @@ def test_playbook_gives_the_modules_what_the_data_says(
     assert len([module for module, _options in given if module == "schedule"]) == 1
 
 
-@pytest.mark.long
 def test_playbook_lets_nothing_around_the_approval(tmp_path: Path, collections: Path) -> None:
     given = run(tmp_path, collections, {"awx_notification_url": "https://chat.example.org/x"})
 

@@ -411,6 +411,7 @@ def test_cell_dies_between_two_writes(
         assert after[consumer] == before[consumer]
 
 
+@pytest.mark.long
 def test_remaining_orphans_are_removed_when_the_cell_is_back(
     ansible: Ansible, planted: Cast, placement: Placement
 ) -> None:

@@ -124,6 +124,7 @@ def outcomes(result: dict[str, t.Any]) -> dict[str, str]:
     return {entry["name"]: entry["outcome"] for entry in result["outcomes"]}
 
 
+@pytest.mark.long
 def test_a_host_is_drained_as_predicted_and_returned(drained: Drained) -> None:
     hosted = [drained.boot(f"server-{status}", status) for status in STATES]
     predicted = drained.check()
@@ -156,6 +157,7 @@ def test_a_host_is_drained_as_predicted_and_returned(drained: Drained) -> None:
     assert drained.world.cloud.compute_services()[drained.host]["status"] == "enabled"
 
 
+@pytest.mark.long
 def test_a_dead_host_is_evacuated_only_with_the_word_that_it_is_fenced(
     doomed: Drained,
 ) -> None:

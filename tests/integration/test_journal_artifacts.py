@@ -182,6 +182,7 @@ def test_journal_that_was_pasted_by_hand_is_restored(
     assert restored.status == 0 and strays.held == strays.consumers, restored.output
 
 
+@pytest.mark.long
 def test_journal_that_was_edited_or_is_incomplete_restores_nothing(
     jobs: Jobs, placement: Placement, strays: Strays
 ) -> None:

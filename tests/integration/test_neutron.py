@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
     )
     from ansible_collections.osops.placement.tests.integration.world import World
 
-PARTS = ("neutron",)
+REAL_PARTS = ("neutron",)
 pytestmark = pytest.mark.long
 
 KILOBITS = 2000

@@ -32,6 +32,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN, OTHER, THIRD = "compute-1", "compute-2", "compute-3"
+pytestmark = pytest.mark.long
+
 KINDS = ["extra_host", "evacuated_source", "ended_migration", "unhosted_server"]
 # Here an answer waits for whole moves.
 CHOSEN = {"orphan_cleanup_remediate_kinds": KINDS, "orphan_cleanup_api_timeout": 900}
@@ -243,7 +245,6 @@ def test_server_created_meanwhile_is_kept(story: Story, world: World) -> None:
     assert list(story.after[story.born]) == [world.provider(THIRD)]
 
 
-@pytest.mark.long
 def test_move_requested_just_before_the_write_keeps_its_allocation(
     ansible: Ansible, placement: Placement, wires: Wires, world: World
 ) -> None:

@@ -140,6 +140,7 @@ def test_remediation_plans_removes_reads_back_and_journals(
     }
 
 
+@pytest.mark.long
 def test_check_mode_predicts_and_accepts_a_plan_as_data(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
@@ -364,6 +365,7 @@ WRONG_PLANS = [
 ]
 
 
+@pytest.mark.long
 def test_invalid_plan_is_refused_as_a_whole(
     ansible: Ansible, placement: Placement, tmp_path: Path, plan: Path
 ) -> None:
@@ -551,6 +553,7 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
     } >= set(orphans)
 
 
+@pytest.mark.long
 def test_exclusion_with_an_end_protects_until_then_and_is_reported_once(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:

@@ -99,6 +99,7 @@ def test_consumer_with_new_allocations_is_skipped_and_named(
     assert few.amounts(taken) == {"VCPU": 3} and few.held == others
 
 
+@pytest.mark.long
 def test_restore_brings_back_project_user_and_type(
     ansible: Ansible, placement: Placement, tmp_path: Path
 ) -> None:
@@ -166,6 +167,7 @@ def test_consumer_that_does_not_fit_does_not_block_the_others(
     assert few.held == few.consumers
 
 
+@pytest.mark.long
 def test_invalid_journal_is_refused_as_a_whole(
     ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
 ) -> None:

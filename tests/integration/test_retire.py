@@ -39,7 +39,7 @@ if t.TYPE_CHECKING:
     )
     from ansible_collections.osops.placement.tests.integration.world import World
 
-PARTS = ("neutron",)
+REAL_PARTS = ("neutron",)
 pytestmark = pytest.mark.long
 
 L3, DHCP = "neutron-l3-agent", "neutron-dhcp-agent"
