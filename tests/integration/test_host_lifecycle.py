@@ -30,6 +30,8 @@ from ansible_collections.osops.placement.tests.integration.test_drain_host impor
 from ansible_collections.osops.placement.tests.integration.world import CLAIM
 
 if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.support import (
         Ansible,
@@ -121,10 +123,12 @@ class Way(Drained):
 
 
 @pytest.fixture
-def way(world: World, ansible: Ansible, minicloud: Minicloud) -> Way:
+def way(world: World, ansible: Ansible, minicloud: Minicloud) -> Iterator[Way]:
     minicloud.scenario("healthy")
     world.own_host(HOST)
-    return Way(world, ansible, HOST)
+    way = Way(world, ansible, HOST)
+    yield way
+    way.reopen()
 
 
 def test_host_goes_its_whole_way_and_is_filled_again(
