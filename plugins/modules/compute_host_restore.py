@@ -151,8 +151,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (
-    AggregateMembers,
+from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
+    AggregateClient,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
     connection_options,
@@ -197,7 +197,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     restored = []
     if record is not None:
         restoration = HostRestoration(
-            AggregateMembers(session.compute),
+            AggregateClient(session.compute),
             ProviderWriter(session.placement),
             options["restore"],
             module.check_mode,

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Reads the host aggregates of Nova, and removes a host from one.
+"""Reads the host aggregates of Nova, adds a host to one, and removes it.
 
 API reference: https://docs.openstack.org/api-ref/compute/#host-aggregates-os-aggregates
 """
@@ -45,23 +45,35 @@ class AggregateClient:
         """Return the host aggregates that have a host."""
         return tuple(entry for entry in self.list_aggregates() if host in entry.hosts)
 
+    def add_host(self, aggregate: NumberedAggregate, host: str) -> None:
+        """Add a host to an aggregate. Raises CloudError if Nova does not list it there then.
+
+        Nova also adds the provider of the host to the aggregate in Placement.
+        """
+        what = f"to add {host} to aggregate {aggregate.name}"
+        # 409: somebody else has added it meanwhile, or Nova refuses. The listing shows which.
+        refusal = self._act(aggregate, {"add_host": {"host": host}}, what)
+        if not self._has_host(aggregate, host):
+            raise CloudError(refusal or f"Nova was asked {what}, but does not list it there.")
+
     def remove_host(self, aggregate: NumberedAggregate, host: str) -> None:
         """Remove a host from an aggregate. Raises CloudError if Nova still lists it there."""
         what = f"to remove {host} from aggregate {aggregate.name}"
-        refusal = ""
+        refusal = self._act(aggregate, {"remove_host": {"host": host}}, what)
+        if self._has_host(aggregate, host):
+            raise CloudError(refusal or f"Nova was asked {what}, but still lists it there.")
+
+    def _act(self, aggregate: NumberedAggregate, body: Mapping[str, t.Any], what: str) -> str:
+        """Send an action to an aggregate, and return why Nova refused it; empty if it did not."""
         try:
-            reply = self._api.write(
-                "POST",
-                f"/os-aggregates/{aggregate.id}/action",
-                _MICROVERSION,
-                {"remove_host": {"host": host}},
-            )
-            self._api.expect(reply, what)
+            path = f"/os-aggregates/{aggregate.id}/action"
+            self._api.expect(self._api.write("POST", path, _MICROVERSION, body), what)
         except CloudError as error:
-            refusal = str(error)
-        for entry in self.list_aggregates_of(host):
-            if entry.uuid == aggregate.uuid:
-                raise CloudError(refusal or f"Nova was asked {what}, but still lists it there.")
+            return str(error)
+        return ""
+
+    def _has_host(self, aggregate: NumberedAggregate, host: str) -> bool:
+        return any(entry.uuid == aggregate.uuid for entry in self.list_aggregates_of(host))
 
 
 def _parse_aggregates(reply: Reply) -> tuple[NumberedAggregate, ...]:

@@ -14,8 +14,8 @@ import dataclasses as d
 import typing as t
 import urllib.parse
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (
-    AggregateMembers,
+from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
+    AggregateClient,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
@@ -35,13 +35,13 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (  # noqa: E501
-        NumberedAggregate,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
         ProviderState,
     )
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+        NumberedAggregate,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
         Service,
@@ -99,7 +99,7 @@ class RedeployedHostReader:
     def __init__(self, session: Session) -> None:
         self._compute = session.compute
         self._nova = NovaReader(session.compute)
-        self._aggregates = AggregateMembers(session.compute)
+        self._aggregates = AggregateClient(session.compute)
         self._placement = PlacementReader(session.placement)
         self._states = ProviderStateReader(session.placement)
 

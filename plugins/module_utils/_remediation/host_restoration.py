@@ -37,9 +37,8 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (  # noqa: E501
-        AggregateMembers,
-        NumberedAggregate,
+    from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
+        AggregateClient,
     )
     from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
         ProviderState,
@@ -52,6 +51,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
         RedeployedHost,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+        NumberedAggregate,
     )
 
 AGGREGATES, TRAITS, RATIOS = "aggregates", "traits", "ratios"
@@ -119,12 +121,12 @@ class HostRestoration:
 
     def __init__(
         self,
-        members: AggregateMembers,
+        aggregates: AggregateClient,
         providers: ProviderWriter,
         parts: Collection[str],
         check_mode: bool,
     ) -> None:
-        self._members = members
+        self._aggregates = aggregates
         self._providers = providers
         self._parts = parts
         self._check_mode = check_mode
@@ -154,7 +156,7 @@ class HostRestoration:
                     f"host aggregate {aggregate.name}",
                     AGGREGATES,
                     f"Host {host.name} was in it.",
-                    functools.partial(self._members.add_host, aggregate, host.name),
+                    functools.partial(self._aggregates.add_host, aggregate, host.name),
                     "" if host.nodes else "Nova accepts only a host with a compute node.",
                 )
             )

@@ -69,7 +69,7 @@ CEILINGS = {
     "aggregate_host": 57,
     "allocation_candidate_info": 25,
     "compute_host_info": 86,
-    "compute_host_restore": 41,
+    "compute_host_restore": 42,
     "compute_service": 34,
     "compute_service_info": 24,
     "host_drain": 63,

@@ -11,9 +11,6 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (
-    NumberedAggregate,
-)
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
     ProviderState,
 )
@@ -24,6 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_ch
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
     RedeployedHost,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+    NumberedAggregate,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     Hypervisor,

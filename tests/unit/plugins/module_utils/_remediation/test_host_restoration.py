@@ -33,11 +33,11 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils._hosts.
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (  # noqa: E501
-        NumberedAggregate,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
         Check,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+        NumberedAggregate,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 

@@ -10,12 +10,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate_members import (
-    AggregateMembers,
-    NumberedAggregate,
+from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
+    AggregateClient,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Reply
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+    NumberedAggregate,
+)
 
 SSD = NumberedAggregate(7, "33333333-3333-4333-8333-333333333333", "ssd", "az1", ())
 REFUSAL = {"conflictingRequest": {"message": "One or more hosts already in availability zone(s)."}}
@@ -36,6 +38,8 @@ class Nova:
         return reply, parse(reply)
 
     def expect(self, reply: Reply, what: str) -> Reply:
+        if reply.status != 200:
+            raise CloudError(reply.detail)
         return reply
 
     def write(self, method: str, path: str, microversion: str, body: t.Any) -> Reply:
@@ -45,22 +49,22 @@ class Nova:
         return Reply(self._status, {}, REFUSAL if self._status != 200 else {})
 
 
-def _members(nova: Nova) -> AggregateMembers:
-    return AggregateMembers(t.cast("t.Any", nova))
+def _client(nova: Nova) -> AggregateClient:
+    return AggregateClient(t.cast("t.Any", nova))
 
 
 def test_host_is_added_by_the_number_of_the_aggregate() -> None:
     nova = Nova()
-    _members(nova).add_host(SSD, "compute-1")
+    _client(nova).add_host(SSD, "compute-1")
 
     assert nova.sent == [("POST", "/os-aggregates/7/action", {"add_host": {"host": "compute-1"}})]
-    assert _members(nova).list_aggregates()[0].hosts == ("compute-1",)
+    assert _client(nova).list_aggregates()[0].hosts == ("compute-1",)
 
 
 def test_host_that_somebody_else_has_added_is_no_failure() -> None:
     """Nova answers 409 then, as it does where it refuses."""
     nova = Nova(status=409, accepted=True)
-    _members(nova).add_host(SSD, "compute-1")
+    _client(nova).add_host(SSD, "compute-1")
 
     assert nova.hosts == ["compute-1"]
 
@@ -70,4 +74,4 @@ def test_host_that_somebody_else_has_added_is_no_failure() -> None:
 )
 def test_host_that_is_not_in_it_afterwards_is_a_failure(status: int, sentence: str) -> None:
     with pytest.raises(CloudError, match=sentence):
-        _members(Nova(status, accepted=False)).add_host(SSD, "compute-1")
+        _client(Nova(status, accepted=False)).add_host(SSD, "compute-1")
