@@ -131,7 +131,7 @@ def test_reviewed_plan_is_shown_before_it_is_applied(ansible: Ansible, nine: lis
     ansible.playbook("cleanup_orphans", "--check", variables=variables)
     plan = str(ansible.folder / "orphan-cleanup" / "plan.json")
 
-    run = ansible.playbook("cleanup_orphans", variables={**variables, "orphan_cleanup_plan": plan})
+    run = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": plan})
 
     assert run.status == 0, run.output
     shown, _task, made = run.output.partition(": Make the changes]")

@@ -40,6 +40,10 @@ _AWX = "AWX_PRIVATE_DATA_DIR"
 _REPORTS = ("html", "markdown")
 
 _SAME_OPTIONS = "and the other options of this run"
+# A plan is applied as a whole.
+_OPTIONS_OF_PLANS = f"{_SAME_OPTIONS}, but not its hosts, consumers, projects or kinds"
+
+_PLAN = "orphan_cleanup_plan"
 
 _DEFAULT_INVENTORIES = "DEFAULT_HOST_LIST"
 
@@ -164,7 +168,7 @@ def _suggest_next(ending: Ending) -> str:
     if ending.detects_only:
         return _build_command(_CLEANUP, check=True)
     if ending.check_mode:
-        return _build_command(_CLEANUP, {"orphan_cleanup_plan": ending.plan})
+        return _build_command(_CLEANUP, {_PLAN: ending.plan})
     return ""
 
 
@@ -200,7 +204,8 @@ def _join_command(parts: list[str], variables: Mapping[str, t.Any], check: bool)
     command = shlex.join(parts)
     # They can contain passwords, so they are not repeated.
     if _has_other_variables(variables):
-        return f"{command}  # {_SAME_OPTIONS}"
+        options = _OPTIONS_OF_PLANS if _PLAN in variables else _SAME_OPTIONS
+        return f"{command}  # {options}"
     return command
 
 
