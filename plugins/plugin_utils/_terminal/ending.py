@@ -17,9 +17,16 @@ import shlex
 import typing as t
 
 from ansible import constants, context
-from ansible.parsing.splitter import parse_kv
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
+    COLLECTION,
+    SAME_OPTIONS,
+    format_fields,
+    get_started_playbook,
+    has_other_variables,
+    is_awx_job,
+    name_playbook,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -29,19 +36,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
         RestorationDocument,
     )
 
-_COLLECTION = "osops.placement"
 _CLEANUP, _DETECT, _RESTORE = "cleanup_orphans", "detect_orphans", "restore_allocations"
 _PLAYBOOKS = (_CLEANUP, _DETECT, _RESTORE, "decommission_host")
-
-# AWX sets it in its jobs, where nobody types a command.
-_AWX = "AWX_PRIVATE_DATA_DIR"
 
 # The report that a person reads first.
 _REPORTS = ("html", "markdown")
 
-_SAME_OPTIONS = "and the other options of this run"
 # A plan is applied as a whole.
-_OPTIONS_OF_PLANS = f"{_SAME_OPTIONS}, but not its hosts, consumers, projects or kinds"
+_OPTIONS_OF_PLANS = f"{SAME_OPTIONS}, but not its hosts, consumers, projects or kinds"
 
 _PLAN = "orphan_cleanup_plan"
 
@@ -98,23 +100,14 @@ class UndoDocument(t.TypedDict):
 
 def format_ending(ending: Ending) -> list[str]:
     """Return the paths of a run and the command to type next, each on a line of its own."""
-    return _format_fields(_list_fields(ending))
-
-
-def _format_fields(fields: Iterable[tuple[str, str]]) -> list[str]:
-    lines: list[str] = []
-    for label, text in fields:
-        if text:
-            # Neither a path nor a command is broken: they are there to be copied.
-            lines.append(f"{label + ':':8} {make_printable(text)}")
-    return lines
+    return format_fields(_list_fields(ending))
 
 
 def format_undo(remediation: RemediationDocument | RestorationDocument, journal: str) -> list[str]:
     """Return the command that restores what a remediation changed; nothing for a restoration."""
     if not journal or any("write" in outcome for outcome in remediation["outcomes"]):
         return []
-    return _format_fields([("Undo", _suggest_undo(Ending({}, journal=journal)))])
+    return format_fields([("Undo", _suggest_undo(Ending({}, journal=journal)))])
 
 
 def format_journals(journals: Iterable[str]) -> list[str]:
@@ -122,20 +115,20 @@ def format_journals(journals: Iterable[str]) -> list[str]:
     lines: list[str] = []
     for journal in journals:
         undo = _suggest_undo(Ending({}, journal=journal))
-        lines += _format_fields([("Journal", journal), ("Undo", undo)])
+        lines += format_fields([("Journal", journal), ("Undo", undo)])
     return lines
 
 
 def format_commands(undo: UndoDocument | None, following: NextDocument | None) -> list[str]:
     """Return the command that undoes a change on a host, and the playbook to run next."""
-    if _AWX in os.environ:
+    if is_awx_job():
         return []
     fields = []
     if undo:
         fields.append(("Undo", _build_module_command(undo)))
     if following:
         fields.append(("Next", _build_next(following)))
-    return _format_fields(fields)
+    return format_fields(fields)
 
 
 def _list_fields(ending: Ending) -> Iterable[tuple[str, str]]:
@@ -153,13 +146,13 @@ def _choose_report(ending: Ending) -> str:
 
 
 def _suggest_undo(ending: Ending) -> str:
-    if not ending.journal or _AWX in os.environ:
+    if not ending.journal or is_awx_job():
         return ""
     return _build_command(_RESTORE, {"orphan_cleanup_journal": ending.journal})
 
 
 def _suggest_next(ending: Ending) -> str:
-    if _AWX in os.environ:
+    if is_awx_job():
         return ""
     if ending.failed:
         return "read the message below, solve its cause, and run the same command again"
@@ -185,11 +178,11 @@ def _build_next(following: NextDocument) -> str:
 
     A variable on the command line would replace what another playbook says for each of its hosts.
     """
-    playbook, started = following["playbook"], _get_started()
+    playbook, started = following["playbook"], get_started_playbook()
     if os.path.basename(started) not in (
         f"{playbook}.yml",
         f"{playbook}.yaml",
-        f"{_COLLECTION}.{playbook}",
+        f"{COLLECTION}.{playbook}",
     ):
         return ""
     parts = ["ansible-playbook", *_list_targets(), started]
@@ -203,8 +196,8 @@ def _join_command(parts: list[str], variables: Mapping[str, t.Any], check: bool)
         parts.append("--check")
     command = shlex.join(parts)
     # They can contain passwords, so they are not repeated.
-    if _has_other_variables(variables):
-        options = _OPTIONS_OF_PLANS if _PLAN in variables else _SAME_OPTIONS
+    if has_other_variables(variables):
+        options = _OPTIONS_OF_PLANS if _PLAN in variables else SAME_OPTIONS
         return f"{command}  # {options}"
     return command
 
@@ -214,7 +207,7 @@ def _build_module_command(undo: UndoDocument) -> str:
     parts = ["ansible", *_list_targets(with_limit=False), undo["host"]]
     if undo["become"]:
         parts.append("-b")
-    parts += ["-m", f"{_COLLECTION}.{undo['module']}", "-a", _format_arguments(undo["arguments"])]
+    parts += ["-m", f"{COLLECTION}.{undo['module']}", "-a", _format_arguments(undo["arguments"])]
     command = shlex.join(parts)
     if undo["others"]:
         return f"{command}  # and {undo['others']} more, each with its own host and uuid"
@@ -250,29 +243,11 @@ def _list_targets(with_limit: bool = True) -> list[str]:
     return parts
 
 
-def _has_other_variables(named: Iterable[str]) -> bool:
-    """Return whether this run has extra variables besides those that a command names."""
-    for text in context.CLIARGS.get("extra_vars") or ():
-        # A file, or several variables in one text.
-        if str(text).lstrip()[:1] in ("@", "{", "["):
-            return True
-        if set(parse_kv(str(text))) - set(named):
-            return True
-    return False
-
-
-def _get_started() -> str:
-    """Return the first playbook of this run, as the user has named it."""
-    return str((context.CLIARGS.get("args") or ("",))[0])
-
-
 def _name_playbook(playbook: str) -> str:
     """Return the name of a playbook, as a path if the user gave this one as a path."""
-    started = _get_started()
-    for name in _PLAYBOOKS:
-        if name in started:
-            return started.replace(name, playbook)
+    started = get_started_playbook()
+    is_own = not any(name in started for name in _PLAYBOOKS)
     # A playbook of the user's own applies a plan as well.
-    if playbook == _CLEANUP and started.endswith((".yml", ".yaml")):
+    if is_own and playbook == _CLEANUP and started.endswith((".yml", ".yaml")):
         return started
-    return f"{_COLLECTION}.{playbook}"
+    return name_playbook(playbook, _PLAYBOOKS)
