@@ -64,11 +64,19 @@ def humanize_amounts(
     """
     parts = []
     for cls in sort_resource_classes(resources):
-        part = f"{humanize_amount(cls, resources[cls])}{_NOUNS.get(cls, f' {make_printable(cls)}')}"
+        part = _describe_amount(cls, resources[cls])
         if fractions and cls in fractions:
             part += f" ({fractions[cls]:.1%})"
         parts.append(part)
     return ", ".join(parts)
+
+
+def _describe_amount(resource_class: str, amount: t.Any) -> str:
+    name = make_printable(resource_class)
+    # A file can have been written by hand, and the amounts of a log are text.
+    if not isinstance(amount, int):
+        return f"{make_printable(amount)} {name}"
+    return f"{humanize_amount(resource_class, amount)}{_NOUNS.get(resource_class, f' {name}')}"
 
 
 def get_class_label(resource_class: str) -> str:

@@ -36,9 +36,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     MAX_NAME,
     get_server_name,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
-    describe_amounts,
-)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
     describe_effect,
     map_names,
@@ -213,7 +211,7 @@ def _list_cells(outcome: t.Any, entry: Entry | None) -> tuple[str, ...]:
     return (
         make_printable(outcome["kind"]),
         ", ".join(hosts) or "-",
-        describe_amounts(sum_amounts(amounts.values())) or "-",
+        humanize_amounts(sum_amounts(amounts.values())) or "-",
         (make_printable(get_server_name(entry), MAX_NAME) if entry else "") or "-",
         subject,
     )

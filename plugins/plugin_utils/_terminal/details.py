@@ -21,9 +21,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     MAX_NAME,
     explain_unchanged,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
-    describe_amounts,
-)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     CHANGED,
     Line,
@@ -95,7 +93,7 @@ def _format_allocations(
 ) -> str:
     parts = []
     for provider, resources in allocations.items():
-        parts.append(f"{describe_amounts(resources)} on {names.get(provider, provider)}")
+        parts.append(f"{humanize_amounts(resources)} on {names.get(provider, provider)}")
     return "; ".join(parts)
 
 

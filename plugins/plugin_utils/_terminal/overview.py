@@ -35,9 +35,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     list_hosts,
     sum_freed,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ages import (
     describe_age,
-    describe_amounts,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
     describe_effect,
@@ -111,7 +111,7 @@ def _make_row(entry: Entry, kinds: Collection[str] | None) -> Row:
     cells = (
         make_printable(entry["kind"]),
         hosts or "-",
-        describe_amounts(sum_freed(entry)) or "-",
+        humanize_amounts(sum_freed(entry)) or "-",
         describe_age(entry["age_seconds"]),
         make_printable(get_server_name(entry), MAX_NAME) or "-",
         # What is not about a consumer, such as a service, has the name of its host.
@@ -172,7 +172,7 @@ def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
         return []
     rows = []
     for host in hosts[:_MAX_HOSTS]:
-        rows.append(Row((make_printable(host, MAX_NAME), describe_amounts(freed[host]))))
+        rows.append(Row((make_printable(host, MAX_NAME), humanize_amounts(freed[host]))))
     columns = (Column("HOST", least=9, comfort=24), Column("FREES", least=13, comfort=34))
     lines = ["", *format_table(columns, rows, width)]
     if len(hosts) > _MAX_HOSTS:

@@ -30,9 +30,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     MAX_NAME,
     describe_complaint,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.amounts import (
-    describe_amounts,
-)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
     format_drifted,
     format_entry,
@@ -229,7 +227,7 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     if verdicts["orphaned"] + verdicts["drifted"]:
         counts += f" ({sum(summary['new'].values())} of them new)"
     if stranded:
-        counts += f"; stranded: {describe_amounts(stranded, fractions)}"
+        counts += f"; stranded: {humanize_amounts(stranded, fractions)}"
     if fractions:
         counts += f" of all allocations in {make_printable(coverage['scope'])}"
     consumers = format_count(coverage["consumers"], "consumer", "consumers")
