@@ -29,6 +29,7 @@ LEVELS = {
     "_snapshot": 3,
     "_hypervisor": 3,
     "_clients": 4,
+    "_expected": 4,
     "_rules": 5,
     "_collector": 5,
     "_resources": 5,
@@ -38,7 +39,7 @@ LEVELS = {
     "_remediation": 8,
 }
 
-PURE = ("_models", "_snapshot", "_rules", "_findings", "_plan")
+PURE = ("_models", "_snapshot", "_expected", "_rules", "_findings", "_plan")
 # Modules with which a pure room could reach the cloud, the clock or the disk.
 IMPURE = {
     "ansible",
