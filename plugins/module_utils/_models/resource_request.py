@@ -128,6 +128,17 @@ class AcceleratorRequest:
 
 
 @d.dataclass(frozen=True)
+class DeviceProfile:
+    """A device profile of Cyborg (`GET /v2/device_profiles?name=…`).
+
+    groups: its request groups, as Cyborg returns them.
+    """
+
+    name: str
+    groups: tuple[t.Mapping[str, str], ...]
+
+
+@d.dataclass(frozen=True)
 class PciAlias:
     """An alias of `[pci]alias` in nova.conf, which no API shows; the user names it.
 
