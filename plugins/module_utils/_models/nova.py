@@ -61,6 +61,9 @@ UNSHELVE_ACTION = "unshelve"
 # may still wait for its host.
 RESET_ACTION = "resetState"
 
+# The instance action that gives another volume to a server, also as its root disk.
+SWAPPING_ACTION = "swap_volume"
+
 # The instance action that takes a server back to the source of a resize or cold migration.
 REVERT_ACTION = "revertResize"
 

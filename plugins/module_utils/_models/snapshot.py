@@ -201,6 +201,11 @@ class Scope:
         """Whether each consumer is looked up, even when the listings show it to be in order."""
         return self.is_narrow or "wrong_owner" in self.kinds
 
+    @property
+    def names_amounts(self) -> bool:
+        """Whether the user asks for the amounts of every server in scope."""
+        return "wrong_amount" in self.kinds
+
     def includes_any(self, *kinds: str) -> bool:
         """Return whether findings of at least one of these kinds are reported."""
         return not self.kinds or bool(set(kinds) & set(self.kinds))
