@@ -22,6 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
+    from collections.abc import Set as AbstractSet
 
     from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
         HostChoice,
@@ -97,13 +98,7 @@ class AmountNominator:
         for uuid, compared in self._compared.items():
             if uuid not in looked_up:
                 checked[self._explain(compared)] += 1
-        by_host = 0
-        for node in self._list_nodes():
-            others = self._count_others(node, looked_up)
-            if node.uuid in self._choice.agreeing:
-                by_host += others
-            else:
-                checked[NOT_COMPARED] += others
+        by_host = self._count_by_host(looked_up, checked)
         by_server = checked.pop("", 0)
         settled = {}
         for uuid in sorted(looked_up & set(self._compared)):
@@ -113,6 +108,30 @@ class AmountNominator:
         unchecked = {name: count for name, count in sorted(checked.items()) if count}
         return ListedAmounts(by_server, by_host, unchecked, settled)
 
+    def _count_by_host(self, looked_up: AbstractSet[str], checked: dict[str, int]) -> int:
+        """Return how many servers are on hosts whose figures agree with the sums.
+
+        Those on other hosts are added to `checked`.
+        """
+        listings = self._index.listings
+        if listings.reading.is_incremental:
+            listed = sum(node.running_vms for node in self._list_nodes())
+            checked[UNCHANGED] = max(listed - len(looked_up | self._compared.keys()), 0)
+            return 0
+        by_host = 0
+        for node in self._list_nodes():
+            others = self._count_others(node, looked_up)
+            if node.uuid in self._choice.agreeing:
+                by_host += others
+            else:
+                checked[NOT_COMPARED] = checked.get(NOT_COMPARED, 0) + others
+        if listings.scope.mode == "triage":
+            # A host whose tree was not read was left out because its figures agree.
+            for uuid, node in self._index.nodes.items():
+                if not self._index.covers(uuid):
+                    by_host += node.running_vms
+        return by_host
+
     def _needs_tree(self, consumer: str) -> bool:
         return self._index.listings.scope.names_amounts and self._needs_lookup(
             consumer, self._compared[consumer]
@@ -120,9 +139,15 @@ class AmountNominator:
 
     def _explain(self, compared: ListedComparison) -> str:
         """Return what is missing to know the amounts of a server, empty if they are right."""
-        if compared.missing:
-            return compared.missing[0]
-        return ""
+        if not compared.missing:
+            return ""
+        # What a lookup would show is not missing: nobody asked for it.
+        if not self._index.listings.scope.names_amounts:
+            for name in compared.missing:
+                if name in _BEYOND_LOOKUPS:
+                    return name
+            return NOT_COMPARED
+        return compared.missing[0]
 
     def _list_nodes(self) -> list[Hypervisor]:
         """Return the compute nodes in scope, of ironic's one for each service."""

@@ -77,6 +77,8 @@ def compare_listed(
     requests = _build_all_requests(inputs)
     missing = tuple(dict.fromkeys(name_missing(row, server) for row in requests[0].missing))
     sums = [_sum_request(request) for request in requests]
+    # PCI devices are in Placement only where Nova is configured so.
+    sums.extend(_sum_request(request, with_pci=False) for request in requests)
     explained = not _EXPLAINING.isdisjoint(missing) and any(
         _has_all_of(totals, amounts) for amounts in sums
     )
@@ -98,8 +100,9 @@ def _build_all_requests(inputs: ServerInputs) -> list[ResourceRequest]:
     return requests
 
 
-def _sum_request(request: ResourceRequest) -> dict[str, int]:
-    return sum_amounts(group.resources for group in request.groups.values())
+def _sum_request(request: ResourceRequest, with_pci: bool = True) -> dict[str, int]:
+    groups = request.groups.values()
+    return sum_amounts(group.resources for group in groups if with_pci or not group.pci)
 
 
 def _has_all_of(totals: Resources, amounts: Resources) -> bool:

@@ -157,9 +157,7 @@ def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> str:
     if shape is None or shape.image:
         return ""
     expected = {rule.resource_class for rule in expectation.rules}
-    present: set[str] = set()
-    for amounts in view.allocation.resources.values():
-        present |= set(amounts)
+    present = _list_classes(view.allocation.resources)
     if (expected ^ present).isdisjoint(_IMAGE_CLASSES):
         return ""
     return "the image properties of its volume may have changed since it was created"
@@ -299,6 +297,11 @@ def _decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> D
     allocations = expectation.allocations
     if allocations is None:
         return _decide_without_change(reason, view, expectation.why)
+    # What it was given elsewhere says what it needed there.
+    strange = sorted(_list_classes(view.allocation.resources) - _list_classes(allocations))
+    if strange:
+        why = f"it has {', '.join(strange)}, which it would not get on its host"
+        return _decide_without_change(reason, view, why)
     for provider in kept:
         if provider not in allocations:
             name = view.index.get_name(provider)
@@ -337,6 +340,10 @@ def _list_amount_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
         subject.accelerators,
         find_host_tree(view),
     )
+
+
+def _list_classes(allocations: Allocations) -> set[str]:
+    return {cls for amounts in allocations.values() for cls in amounts}
 
 
 def _format_allocations(allocations: Allocations, view: ConsumerView) -> str:
