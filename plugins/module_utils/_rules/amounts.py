@@ -76,9 +76,7 @@ def find_host_tree(view: ConsumerView) -> Answer[HostTree]:
     return view.index.snapshot.host_trees.get(view.own_tree or "", NOT_ASKED)
 
 
-def compare_amounts(
-    view: ConsumerView, policy: Policy, present: Allocations
-) -> Expectation | None:
+def compare_amounts(view: ConsumerView, policy: Policy, present: Allocations) -> Expectation | None:
     """Compare what a server has on its host with what it should have.
 
     present: what it has, or keeps, on the providers of its host and on those that share with it.
