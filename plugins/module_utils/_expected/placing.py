@@ -146,10 +146,14 @@ def _list_doubted_keys(
     classes = {cls for _provider, cls in present}
     for group in request.groups.values():
         classes |= group.resources.keys()
-    keys = set(present)
-    for provider in tree.providers:
-        keys.update((provider, cls) for cls in classes)
-    return frozenset(key for key in keys if any(doubt.covers(key) for doubt in doubts))
+    keys = set()
+    for provider in tree.providers.values():
+        for cls in classes:
+            key = (provider.uuid, cls)
+            possible = cls in provider.inventories or key in present
+            if any(doubt.covers(key, possible) for doubt in doubts):
+                keys.add(key)
+    return frozenset(keys)
 
 
 def _find_expected(
