@@ -121,7 +121,7 @@ DRIFT_KINDS = (
     Kind(
         "leaked_child",
         "nothing explains why the server has an allocation on a child provider",
-        REPORT,
+        OPT_IN,
     ),
 )
 # Conditions that are not about one consumer.

@@ -24,7 +24,6 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
     calculate_plain_resources,
-    may_explain_children,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -169,35 +168,6 @@ def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
         f"and user {server.user}.",
         *view.server_answers,
         change=build_change(allocation, project=server.project, user=server.user),
-    )
-
-
-def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
-    """Decide whether the server has an unexplained allocation on a child provider of its host.
-
-    Proof: The server is settled on its host and has an allocation on a child provider there, but
-    nothing in its flavor, image or ports asks for such a resource.
-
-    Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
-    its migrations name. The server is read from its own cell.
-
-    Change: None. Check on the host whether its guest uses such a device.
-    """
-    own = view.own_tree
-    if not _is_settled_and_healthy(view) or own is None or view.server is None:
-        return None
-    if may_explain_children(view.server, view):
-        return None
-    children = view.trees[own] - {own}
-    if not children:
-        return None
-    names = ", ".join(sorted(map(view.index.get_name, children)))
-    # There is no change: only the host can say whether the guest uses the device.
-    return drifted(
-        f"Server {view.consumer} has an allocation on {names} of its host {view.node_name}, "
-        "but nothing in its flavor, image or ports asks for one. Check on the host whether its "
-        "guest uses such a device before you remove anything.",
-        *_list_flavor_evidence(view),
     )
 
 
