@@ -19,6 +19,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.guest_devices import (
         HostGuests,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        PciAlias,
+    )
 
 # The types of services that allocate from Placement themselves, and what each is called here:
 # Zun (by either name; also on Nova's own providers and without a consumer type), Cyborg and Blazar.
@@ -40,6 +43,7 @@ class Policy:
     exclusion_notes: by name, what to say of an exclusion that has an end or a reason.
     ended_exclusions: the exclusions that have ended, as sentences.
     guests: what was seen of guests on hosts; evidence that no API can give.
+    pci_aliases: by name, the aliases of PCI devices in nova.conf, which no API shows.
     """
 
     min_age: int = 3600
@@ -53,6 +57,7 @@ class Policy:
     exclusion_notes: Mapping[str, str] = d.field(default_factory=dict)
     ended_exclusions: tuple[str, ...] = ()
     guests: tuple[HostGuests, ...] = ()
+    pci_aliases: Mapping[str, PciAlias] = d.field(default_factory=dict)
 
     def explain_exclusion(self, names: Iterable[str]) -> str | None:
         """Return a sentence about one of these providers or hosts that is excluded.

@@ -20,8 +20,17 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     build_reduction,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import drifted
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
-    may_explain_children,
+from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import (
+    compare_amounts,
+    find_host_tree,
+)
+from ansible_collections.osops.placement.plugins.module_utils._rules.corrections import (
+    find_surplus_on_children,
+)
+from ansible_collections.osops.placement.plugins.module_utils._rules.drift import (
+    format_allocations,
+    is_settled_and_healthy,
+    list_amount_evidence,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_devices import (
     find_unused_providers,
@@ -29,7 +38,6 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_de
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
@@ -39,12 +47,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the server has an unexplained allocation on a child provider of its host.
 
-    Proof: The server is settled on its host and has an allocation on a child provider there, but
-    nothing in its flavor, image or ports asks for such a resource. It may be removed only if
-    `hypervisor_guest_info` has also looked at the host: the guest of the server, active, paused or
-    shut off, is defined there and uses no device of that provider, whose name says which device it
-    is. The look is not older than an hour, and since a minute before it neither the server nor its
-    allocation was changed and no action was requested.
+    Proof: The server is settled on its host and has more of a child provider there than its flavor,
+    image, ports and devices request. All of these could be read. It may be removed only if none of
+    it is requested, and `hypervisor_guest_info` has also looked at the host: the guest of the
+    server, active, paused or shut off, is defined there and uses no device of that provider, whose
+    name says which device it is. The look is not older than an hour, and since a minute before it
+    neither the server nor its allocation was changed and no action was requested.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The server is read from its own cell.
@@ -52,21 +60,23 @@ def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     Change: With that proof, the allocation on that child provider is removed, and all else stays.
     Without it there is none: check on the host whether its guest uses such a device.
     """
-    own = view.own_tree
-    if not _is_settled_and_healthy(view) or own is None or view.server is None:
+    if not is_settled_and_healthy(view):
         return None
-    if may_explain_children(view.server, view):
+    present = view.allocation.resources
+    expectation = compare_amounts(view, policy, present)
+    if expectation is None or expectation.matches is not False or expectation.allocations is None:
         return None
-    children = view.trees[own] - {own}
-    if not children:
+    surplus = find_surplus_on_children(present, expectation.allocations, find_host_tree(view).value)
+    if not surplus:
         return None
-    names = ", ".join(sorted(map(view.index.get_name, children)))
     reason = (
-        f"Server {view.consumer} has an allocation on {names} of its host {view.node_name}, "
-        "but nothing in its flavor, image or ports asks for one."
+        f"Server {view.consumer} has {format_allocations(surplus, view)} of its host "
+        f"{view.node_name}, but nothing in its flavor, image, ports or devices asks for that."
     )
-    evidence = _list_evidence(view)
-    unused = find_unused_providers(view, children, policy.guests)
+    evidence = list_amount_evidence(view)
+    # A guest that uses one of two devices of a provider does not show which allocation is its own.
+    unrequested = [child for child in surplus if surplus[child] == present[child]]
+    unused = find_unused_providers(view, unrequested, policy.guests)
     if unused.providers:
         change = build_reduction(view.allocation, unused.providers)
         return drifted(f"{reason} {unused.explanation}", *evidence, change=change)
@@ -74,12 +84,3 @@ def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     advice = "Check on the host whether its guest uses such a device before you remove anything."
     reason = " ".join(filter(None, (reason, unused.explanation, advice)))
     return drifted(reason, *evidence)
-
-
-def _is_settled_and_healthy(view: ConsumerView) -> bool:
-    return view.is_settled_in_place and view.healthy
-
-
-def _list_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
-    subject = view.subject
-    return (*view.server_answers, subject.shape, subject.interfaces, subject.ports)
