@@ -17,9 +17,14 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    build_change,
     build_reduction,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import drifted
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    drifted,
+    undecided,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import (
     compare_amounts,
     find_host_tree,
@@ -35,6 +40,12 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.drift impor
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_devices import (
     find_unused_providers,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
+    find_action_doubt,
+    find_port_leak,
+    list_network_amounts,
+    remove_amounts,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
@@ -42,6 +53,77 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
     )
+
+
+# A service that allocates or frees something does the other half of its work within this time.
+_SETTLING_SECONDS = 60
+
+
+def leaked_port(view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide whether the server has bandwidth or packet rates that none of its ports requests.
+
+    Proof: The server is settled on its host and has more of the resources `NET_BW_*` or
+    `NET_PACKET_RATE_*` on child providers of that host than its ports request there. Nova and
+    Neutron show the same ports, all of them ports of a server, bound on this host and without a
+    trunk or a device profile. Neutron shows what each requests, and its binding profile names the
+    provider. Nothing in the flavor requests such resources. No port of the server is being attached
+    or detached: no such action is open, and the allocation is older than a minute.
+
+    Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
+    its migrations name. The server is read from its own cell.
+
+    Change: What its ports do not request is removed, and all else stays.
+    """
+    if not is_settled_and_healthy(view) or view.subject.shape == NOT_ASKED:
+        return None
+    leak = find_port_leak(view)
+    if leak is None:
+        return None
+    evidence = (
+        *view.server_answers,
+        view.subject.interfaces,
+        view.subject.server_ports,
+        *view.subject.port_actions,
+    )
+    doubt = leak.doubt or _find_age_doubt(view) or find_action_doubt(view.subject)
+    if doubt:
+        network = list_network_amounts(view.allocation.resources)
+        return undecided(
+            f"Server {view.consumer} has {format_allocations(network, view)} allocated, and "
+            f"whether its ports need all of that cannot be known, because {doubt}.",
+            *evidence,
+        )
+    reason = (
+        f"Server {view.consumer} has {format_allocations(leak.amounts, view)} that none of its "
+        f"ports requests: a port that was deleted or detached has left it. {_describe_ports(view)}"
+    )
+    kept = remove_amounts(view.allocation.resources, leak.amounts)
+    return drifted(reason, *evidence, change=build_change(view.allocation, resources=kept))
+
+
+def _find_age_doubt(view: ConsumerView) -> str:
+    """Return why the allocation may be one half of a change; empty if it is not.
+
+    Neutron changes the allocation of a bound port first, and the port then
+    (neutron/services/qos/qos_plugin.py, _change_placement_allocation).
+    """
+    age = view.allocation.age_seconds
+    if age is None:
+        return "the age of its allocation is unknown"
+    if age < _SETTLING_SECONDS:
+        return f"its allocation was written {age} seconds ago"
+    return ""
+
+
+def _describe_ports(view: ConsumerView) -> str:
+    """Return a sentence about the ports that request something."""
+    names = []
+    for port in view.subject.server_ports.value or ():
+        if port.groups:
+            names.append(port.uuid)
+    if not names:
+        return "It has no port that requests any."
+    return f"What its ports {', '.join(sorted(names))} request stays."
 
 
 def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:

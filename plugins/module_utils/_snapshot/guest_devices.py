@@ -24,6 +24,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
     seconds_between,
     shift_time,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.device_classes import (
+    has_only_devices,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
+    find_action_doubt,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -31,9 +37,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.guest_devices import (
         GuestDevices,
         HostGuests,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Resources,
     )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
@@ -54,10 +57,6 @@ _DOMAIN_STATES = {
     "PAUSED": frozenset({"paused"}),
     "SHUTOFF": frozenset({"shut off"}),
 }
-
-# Classes of devices that a guest shows in its definition; a deployment's own classes too.
-_DEVICE_CLASSES = frozenset({"FPGA", "PCI_DEVICE", "PGPU", "SRIOV_NET_VF", "VGPU"})
-_OWN_CLASS_PREFIX = "CUSTOM_"
 
 # `<name of the root>_0000:84:00.0` (nova/compute/pci_placement_translator.py) and
 # `<name of the root>_pci_0000_84_00_0` (nova/virt/libvirt/driver.py, VGPU).
@@ -192,7 +191,8 @@ def _find_doubt_about_actions(view: ConsumerView, last: str) -> str:
     for action in actions:
         if not is_earlier(action.start_time, last):
             return f"the action {action.action} was requested at {action.start_time}"
-    return ""
+    # A device may be about to be attached with a port.
+    return find_action_doubt(view.subject)
 
 
 def _find_doubt_about_child(view: ConsumerView, child: str, guest: GuestDevices) -> str:
@@ -209,8 +209,3 @@ def _find_doubt_about_child(view: ConsumerView, child: str, guest: GuestDevices)
     if address in guest.addresses:
         return f"its guest uses a device of {name}"
     return ""
-
-
-def has_only_devices(amounts: Resources) -> bool:
-    """Return whether all of these resources are devices that the definition of a guest shows."""
-    return all(cls in _DEVICE_CLASSES or cls.startswith(_OWN_CLASS_PREFIX) for cls in amounts)
