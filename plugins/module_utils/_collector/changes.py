@@ -126,7 +126,7 @@ def choose_consumers(
     changes: Changes,
     allocations: Mapping[str, Allocations],
     scope: Scope,
-    pci_aliases: Mapping[str, PciAlias],
+    pci_aliases: Mapping[str, PciAlias] | None = None,
 ) -> list[str]:
     """Return the consumers that have to be looked up, sorted.
 
@@ -149,7 +149,7 @@ def choose_consumers(
         if shard and not held and tree and not shard.contains(tree):
             continue
         in_order = _is_in_order(server, held, tree, changes.providers)
-        if not in_order or not _has_its_amounts(server, held, scope, pci_aliases):
+        if not in_order or not _has_its_amounts(server, held, scope, pci_aliases or {}):
             chosen.add(server.uuid)
     for migration in changes.migrations:
         held = allocations.get(migration.server, {})

@@ -35,6 +35,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.documents 
     convert_to_json,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    HostTree,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
@@ -333,6 +336,13 @@ def describe_answer(answer: Answer[t.Any]) -> AnswerDocument:
     }
 
 
+def _summarize_tree(tree: HostTree) -> dict[str, t.Any]:
+    """Return which resource classes each provider of a tree has; of a large one, how many."""
+    if len(tree.providers) > _MAX_EVIDENCE_ROWS:
+        return {"rows": len(tree.providers)}
+    return {provider.name: sorted(provider.inventories) for provider in tree.providers.values()}
+
+
 def _extract_facts(value: t.Any) -> t.Any:
     """Return the value of an answer as JSON; of a long listing, only how many rows it has."""
     if isinstance(value, tuple):
@@ -341,4 +351,6 @@ def _extract_facts(value: t.Any) -> t.Any:
         return [_extract_facts(row) for row in value]
     if isinstance(value, dict):
         return {key: _extract_facts(part) for key, part in value.items()}
+    if isinstance(value, HostTree):
+        return _summarize_tree(value)
     return convert_to_json(value)
