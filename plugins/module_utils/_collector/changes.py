@@ -22,6 +22,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._expected.listed import (
+    NO_FLAVOR,
     compare_listed,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
@@ -228,9 +229,9 @@ def _has_its_amounts(
     """Return whether a changed server has the amounts that its flavor and image request."""
     if not allocations:
         return True
-    if server.flavor is None:
-        return False
     compared = compare_listed(server, allocations, pci_aliases)
+    if NO_FLAVOR in compared.missing:
+        return False
     if scope.names_amounts and (compared.missing or len(allocations) > 1):
         return False
     return compared.fits

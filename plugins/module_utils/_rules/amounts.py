@@ -55,7 +55,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # Why the amounts of a server were not checked, beside the names of `MissingInput`.
 NOT_COMPARED = "not_compared"
 UNSETTLED = "unsettled"
-AMBIGUOUS = "ambiguous"
+CONTRADICTORY = "contradictory"
 
 
 @d.dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _explain_unchecked(view: ConsumerView, policy: Policy) -> str:
     if expectation.missing:
         return name_missing(expectation.missing[0], view.server)
     if expectation.matches is None:
-        return AMBIGUOUS
+        return CONTRADICTORY
     return ""
 
 

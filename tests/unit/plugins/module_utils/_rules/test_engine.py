@@ -29,6 +29,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
     CLAIM,
     FLAVOR,
     NOW,
+    PLENTY,
     World,
     answer,
 )
@@ -1101,7 +1102,7 @@ def on_its_ironic_node(world: World, here: str, there: str) -> str:
     return world.server(node, node)
 
 
-HEALTHY = [with_shared_disk, with_children, on_its_ironic_node]
+HEALTHY = [with_shared_disk, on_its_ironic_node]
 
 
 @pytest.mark.parametrize("situation", HEALTHY, ids=lambda situation: situation.__name__)
@@ -1114,13 +1115,17 @@ def test_consumer_is_healthy(situation: Situation) -> None:
     ] == []
 
 
-def test_allocation_on_no_host_is_left_alone() -> None:
+@pytest.mark.parametrize(
+    ("situation", "said"),
+    [(with_children, "alias x"), (with_an_allocation_on_no_host, "former-pool")],
+)
+def test_allocation_that_cannot_be_explained_is_left_alone(situation: Situation, said: str) -> None:
     world, (here, there) = _two_hosts()
-    consumer = with_an_allocation_on_no_host(world, here, there)
+    consumer = situation(world, here, there)
     found = [row for row in judge(world.snapshot(), POLICY) if row.consumer == consumer]
 
     assert [(row.verdict, row.change) for row in found] == [("undecided", None)]
-    assert "former-pool" in found[0].reason
+    assert said in found[0].reason
 
 
 def test_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropped() -> None:
