@@ -231,6 +231,13 @@ def action_requested_at_an_unknown_time(cloud: Cloud) -> None:
     cloud.requested("reboot", "")
 
 
+def an_older_attach_has_not_ended(cloud: Cloud) -> None:
+    """The port that is attached may come with the device."""
+    cloud.requested("attach_interface", "2026-11-20T09:00:00.000000")
+    newest, *older = cloud.actions[cloud.leaker]
+    cloud.actions[cloud.leaker] = (d.replace(newest, events=()), *older)
+
+
 def a_child_of_another_name(cloud: Cloud) -> None:
     cloud.providers[cloud.pci] = d.replace(cloud.providers[cloud.pci], name="compute-1_fpga")
 
@@ -246,10 +253,6 @@ def a_grandchild(cloud: Cloud) -> None:
 def not_only_devices(cloud: Cloud) -> None:
     amounts = {"CUSTOM_PCI_8086_1521": 1, "PCPU": 2}
     cloud.hold(cloud.leaker, cloud.pci, amounts=amounts)
-
-
-def bandwidth(cloud: Cloud) -> None:
-    cloud.hold(cloud.leaker, cloud.pci, amounts={"NET_BW_EGR_KILOBIT_PER_SEC": 100})
 
 
 @pytest.mark.parametrize(
@@ -274,11 +277,11 @@ def bandwidth(cloud: Cloud) -> None:
         changed_at_an_unknown_time,
         action_requested_since,
         action_requested_at_an_unknown_time,
+        an_older_attach_has_not_ended,
         a_child_of_another_name,
         a_child_named_after_another_host,
         a_grandchild,
         not_only_devices,
-        bandwidth,
     ],
 )
 def test_nothing_is_removed_without_the_proof(situation: Callable[[Cloud], None]) -> None:
