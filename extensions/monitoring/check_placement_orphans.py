@@ -39,6 +39,7 @@ _KINDS = (
     "former_provider",
     "misplaced_allocation",
     "missing_allocation",
+    "leaked_port",
     "wrong_amount",
     "wrong_owner",
     "leaked_child",

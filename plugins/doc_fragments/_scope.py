@@ -64,6 +64,7 @@ options:
       - former_provider
       - misplaced_allocation
       - missing_allocation
+      - leaked_port
       - wrong_amount
       - wrong_owner
       - leaked_child

@@ -52,8 +52,10 @@ options:
       - former_provider
       - misplaced_allocation
       - missing_allocation
+      - leaked_port
       - wrong_amount
       - wrong_owner
+      - leaked_child
     default:
       - deleted_server
       - ended_migration

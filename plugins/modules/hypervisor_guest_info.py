@@ -182,6 +182,62 @@ domains:
       elements: str
       sample:
         - /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11/disk
+    hostdevs:
+      description: PCI devices of the host that the domain uses, or that it gets when it starts.
+      returned: success
+      type: list
+      elements: dict
+      version_added: 2.0.0
+      contains:
+        address:
+          description: PCI address of the device.
+          returned: success
+          type: str
+          sample: '0000:84:00.1'
+        present:
+          description: Whether the host has such a device now.
+          returned: success
+          type: bool
+          sample: true
+        physical_function:
+          description: PCI address of its physical function. V(null) for a device that is not a
+            virtual function, or that is not present.
+          returned: success
+          type: str
+          sample: '0000:84:00.0'
+    mdevs:
+      description: Mediated devices that the domain uses, such as virtual GPUs, or that it gets
+        when it starts.
+      returned: success
+      type: list
+      elements: dict
+      version_added: 2.0.0
+      contains:
+        uuid:
+          description: UUID of the mediated device.
+          returned: success
+          type: str
+          sample: 1c1cbd32-1b8a-4a0e-8e5a-0d3c8a1f7e55
+        parent:
+          description: PCI address of the device that it is a part of. V(null) if the host does not
+            show this, for example after the host was restarted.
+          returned: success
+          type: str
+          sample: '0000:84:00.0'
+        physical_function:
+          description: PCI address of the physical function of the parent, if the parent is a
+            virtual function. Otherwise V(null).
+          returned: success
+          type: str
+          sample: '0000:84:00.0'
+    other_devices:
+      description: Other parts of the domain that may be devices of the host, and for which its XML
+        has no PCI address, such as an interface of the type C(direct).
+      returned: success
+      type: list
+      elements: str
+      version_added: 2.0.0
+      sample: []
 directories:
   description:
     - The directories in O(instances_path) with a name that Nova gives to instance directories,

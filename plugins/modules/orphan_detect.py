@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - osops.placement._connection
   - osops.placement._progress
   - osops.placement._policy
+  - osops.placement._guests
   - osops.placement._scope
   - osops.placement._attributes
   - osops.placement._attributes.read_only
@@ -1070,6 +1071,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.session import (
     get_sdk_version,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.guest_devices import (
+    guests_option,
+    read_guests,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.incremental import (
     FullReadingNeeded,
     IncrementalCollector,
@@ -1163,6 +1168,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     PROGRESS.keep_in(options["progress_path"])
     policy, scope = parse_policy(options), parse_scope(options)
+    guests = read_guests(options["guests"])
     full_every = _parse_memory_options(options)
     # These are checked before the cloud is read, which takes long.
     sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
@@ -1173,6 +1179,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         policy = parse_policy(options, snapshot.finished_at)
     else:
         snapshot = _read_cloud(module, connect, scope, policy, full_every)
+    policy = dataclasses.replace(policy, guests=guests)
     # Kept before it is judged, so that a fault of a rule can be examined.
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
@@ -1333,6 +1340,7 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         **connection_options(),
         **progress_options(),
         **policy_options(),
+        **guests_option(),
         **scope_options(),
         **sighting_policy_options(),
         "allow_unknown_consumers": {"type": "bool", "default": False},

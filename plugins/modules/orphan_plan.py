@@ -61,9 +61,10 @@ options:
       - V(unreverted_allocation), V(former_provider), V(misplaced_allocation),
         V(missing_allocation), V(wrong_amount) and V(wrong_owner) correct allocations of live
         servers. They have a change only if the correct allocation is certain. Otherwise the
-        finding says what to do. V(unreverted_allocation) has a change only after a resize or cold
-        migration whose guest is proven to be on the source; after a live migration it is only
-        reported.
+        finding says what to do. V(leaked_port) and V(leaked_child) remove the part of such an
+        allocation that the server does not need. V(unreverted_allocation) has a change only after
+        a resize or cold migration whose guest is proven to be on the source; after a live migration
+        it is only reported.
       - V(orphaned_provider) and V(name_conflict) delete provider trees once they have no
         allocations.
     type: list
@@ -80,8 +81,10 @@ options:
       - former_provider
       - misplaced_allocation
       - missing_allocation
+      - leaked_port
       - wrong_amount
       - wrong_owner
+      - leaked_child
       - orphaned_provider
       - name_conflict
     default:

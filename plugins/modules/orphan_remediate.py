@@ -28,6 +28,7 @@ extends_documentation_fragment:
   - osops.placement._connection
   - osops.placement._progress
   - osops.placement._policy
+  - osops.placement._guests
   - osops.placement._limits
   - osops.placement._failures
   - osops.placement._attributes
@@ -313,6 +314,7 @@ journal_parts:
 """
 
 import contextlib
+import dataclasses as d
 import os
 import typing as t
 
@@ -324,6 +326,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.allocatio
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
     connection_options,
     run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.guest_devices import (
+    guests_option,
+    read_guests,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
     parse_policy,
@@ -385,7 +391,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Make the changes of the plan, and return the outcome of each."""
-    params, policy = module.params, parse_policy(module.params)
+    params = module.params
+    policy = d.replace(parse_policy(params), guests=read_guests(params["guests"]))
     PROGRESS.keep_in(params["progress_path"])
     path = os.path.join(params["output_dir"], "remediation.json")
     # The file of an earlier run must not be taken for that of this one, should this one not get to
@@ -455,6 +462,7 @@ def main() -> None:
         **connection_options(),
         **progress_options(),
         **policy_options(),
+        **guests_option(),
         **limits_options(),
         **failures_option(),
         "plan": {"type": "raw", "required": True},

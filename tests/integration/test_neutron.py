@@ -133,29 +133,6 @@ def test_host_with_a_dead_switch_agent_gets_no_port(world: World, minicloud: Min
     world.boot("compute-4", networks=networks)
 
 
-def test_port_deleted_in_neutron_leaks_its_bandwidth(
-    world: World, ansible: Ansible, placement: Placement
-) -> None:
-    """This is LP 1820588: Nova detaches the port, logs the leak and keeps the allocation."""
-    lookalike, _its_port = boot_with_bandwidth(world, "compute-1")
-    server, port = boot_with_bandwidth(world, "compute-1")
-    held = placement.held(server)
-    world.cloud.neutron("DELETE", f"/ports/{port}")
-    world.wait(
-        "Nova to hear of the deleted port",
-        lambda: f"The bound port {port} is deleted in Neutron" in world.log("compute-1"),
-    )
-    assert placement.held(server) == held and BANDWIDTH in held.values()
-    run = ansible.playbook("detect_orphans")
-    assert run.status == 0, run.output
-    kinds = {entry["consumer"]: entry["kind"] for entry in run.read("findings.json")["findings"]}
-    assert kinds.get(server) == "leaked_child"
-    # Its port explains its bandwidth.
-    assert lookalike not in kinds
-    servers.delete(world.cloud, server)
-    holdings.await_providers(world.cloud, server)
-
-
 def test_retired_host_loses_its_bandwidth_and_gets_it_back_with_its_agents(
     world: World, minicloud: Minicloud, ansible: Ansible, placement: Placement
 ) -> None:

@@ -73,6 +73,10 @@ def parse_port(row: Mapping[str, t.Any]) -> ServerPort:
         providers=providers,
         same_subtree=same_subtree,
         device_profile=row.get("device_profile"),
+        shows_request="resource_request" in row,
+        device_owner=row.get("device_owner"),
+        host=row.get("binding:host_id") or None,
+        has_trunk=bool(row.get("trunk_details")),
     )
 
 

@@ -117,7 +117,7 @@ def choose_hosts_for_server_details(index: ListingsIndex) -> HostChoice:
     if scope.includes_any("wrong_amount"):
         mismatched, agreeing = _compare_figures(index, locations)
         hosts |= mismatched
-    if scope.includes_any("leaked_child"):
+    if scope.includes_any("leaked_child", "leaked_port"):
         hosts |= _list_hosts_with_children(index, locations)
     return HostChoice(tuple(sorted(hosts)), agreeing)
 

@@ -40,6 +40,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
     list_relevant_request_ids,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
+    MAX_PORT_ACTIONS,
+    list_port_actions,
+    may_have_leak,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import (
     ServerView,
     find_deletion,
@@ -188,6 +193,7 @@ class Lookups:
             return []
         migration_evidence = self._collect_migration_allocations(evidence, context)
         evidence = self._add_amount_evidence(evidence, context)
+        evidence = self._add_leak_evidence(evidence, context)
         evidence = self._add_former_tree_evidence(evidence, context)
         evidence = self._add_guest_location_evidence(evidence, migration_evidence, context.index)
         return [evidence, *migration_evidence]
@@ -357,6 +363,20 @@ class Lookups:
             device_profiles=tuple(map(context.device_profiles.get, names)),
             accelerators=self._cyborg.list_accelerator_requests(evidence.uuid),
         )
+
+    def _add_leak_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
+        """Look up what was done to the ports of a server that may have too much of a child.
+
+        This comes after its ports were read: what Nova is doing to one of them was recorded before.
+        """
+        view = _build_view(evidence, context.index)
+        if view is None or evidence.shape == NOT_ASKED or not may_have_leak(view):
+            return evidence
+        actions = self._nova.list_instance_actions(evidence.uuid)
+        port_actions = []
+        for action in list_port_actions(actions.value or ())[:MAX_PORT_ACTIONS]:
+            port_actions.append(self._nova.get_instance_action(evidence.uuid, action.request_id))
+        return d.replace(evidence, actions=actions, port_actions=tuple(port_actions))
 
     def _add_former_tree_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Look up the tree of a server's allocation, if it may be its host's former provider."""

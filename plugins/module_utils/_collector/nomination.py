@@ -30,6 +30,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.shards 
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     group_by_tree,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
+    list_network_amounts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     list_down_cell_hosts,
     list_failed_checks,
@@ -84,7 +87,10 @@ def find_candidates(
         at_home = locations.has_only_own_tree(consumer, allocations) or _has_only_tree_of_node(
             server, allocations, index
         )
-        if not at_home or amounts.names(consumer):
+        has_wrong_amounts = amounts.names(consumer)
+        # What its ports request, only a lookup shows. The user has asked for it of every server.
+        may_have_leak = "leaked_port" in scope.kinds and list_network_amounts(allocations)
+        if not at_home or has_wrong_amounts or may_have_leak:
             candidates.add(consumer)
     return sorted(candidates)
 

@@ -24,6 +24,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.host_devices import (
+    HostDevices,
+    read_host_devices,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
@@ -48,6 +52,8 @@ class Domain:
     """A domain as libvirt describes it.
 
     nova: its metadata of Nova; None for a domain without them, which does not belong to Nova.
+    devices: the devices of the host that it uses; of a domain that is shut off, those that it gets
+        when it starts.
     """
 
     uuid: str
@@ -63,12 +69,13 @@ class Domain:
     tpm: bool
     nova: t.Mapping[str, str | None] | None
     disks: tuple[str, ...]
+    devices: HostDevices
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the domain as the modules return it."""
         fields = {**d.asdict(self), "disks": list(self.disks)}
-        del fields["firmware"]
-        return fields
+        del fields["firmware"], fields["devices"]
+        return {**fields, **self.devices.as_fields()}
 
     def __str__(self) -> str:
         return f"domain {self.name!r} ({self.uuid})"
@@ -278,6 +285,7 @@ def parse_domain(
         tpm=_has_emulated_tpm(root),
         nova=_parse_nova_metadata(root),
         disks=_parse_disk_paths(root),
+        devices=read_host_devices(root),
     )
 
 

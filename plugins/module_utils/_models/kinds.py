@@ -108,6 +108,12 @@ DRIFT_KINDS = (
         needs_every_cell=True,
     ),
     Kind(
+        "leaked_port",
+        "the server has bandwidth that none of its ports requests, left by a deleted or detached "
+        "port (LP 1820588)",
+        OPT_IN,
+    ),
+    Kind(
         "wrong_amount",
         "the amounts of the server's allocation differ from its flavor",
         OPT_IN,
@@ -121,7 +127,7 @@ DRIFT_KINDS = (
     Kind(
         "leaked_child",
         "nothing explains why the server has an allocation on a child provider",
-        REPORT,
+        OPT_IN,
     ),
 )
 # Conditions that are not about one consumer.

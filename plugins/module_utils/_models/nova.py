@@ -64,6 +64,9 @@ RESET_ACTION = "resetState"
 # The instance action that gives another volume to a server, also as its root disk.
 SWAPPING_ACTION = "swap_volume"
 
+# Instance actions that attach or detach a port. While one runs the server has no task.
+PORT_ACTIONS = frozenset({"attach_interface", "detach_interface"})
+
 # The instance action that takes a server back to the source of a resize or cold migration.
 REVERT_ACTION = "revertResize"
 

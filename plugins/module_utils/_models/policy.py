@@ -16,6 +16,9 @@ import typing as t
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._models.guest_devices import (
+        HostGuests,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
         PciAlias,
     )
@@ -39,6 +42,7 @@ class Policy:
     ignore_allocators: the services that allocate nothing on Nova's hosts, as the user has checked.
     exclusion_notes: by name, what to say of an exclusion that has an end or a reason.
     ended_exclusions: the exclusions that have ended, as sentences.
+    guests: what was seen of guests on hosts; evidence that no API can give.
     pci_aliases: by name, the aliases of PCI devices in nova.conf, which no API shows.
     """
 
@@ -52,6 +56,7 @@ class Policy:
     ignore_allocators: frozenset[str] = frozenset()
     exclusion_notes: Mapping[str, str] = d.field(default_factory=dict)
     ended_exclusions: tuple[str, ...] = ()
+    guests: tuple[HostGuests, ...] = ()
     pci_aliases: Mapping[str, PciAlias] = d.field(default_factory=dict)
 
     def explain_exclusion(self, names: Iterable[str]) -> str | None:

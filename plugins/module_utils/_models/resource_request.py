@@ -217,6 +217,9 @@ class ServerPort:
         empty key where the profile has no groups.
     same_subtree: uuids of groups.
     device_profile: the Cyborg device profile of the port.
+    shows_request: whether Neutron's answer has `resource_request` at all.
+    device_owner, host: what Neutron has the port for, and on which host it is bound.
+    has_trunk: whether it is the parent of a trunk.
     """
 
     uuid: str
@@ -225,3 +228,7 @@ class ServerPort:
     providers: t.Mapping[str, str] = d.field(default_factory=dict)
     same_subtree: tuple[str, ...] = ()
     device_profile: str | None = None
+    shows_request: bool = False
+    device_owner: str | None = None
+    host: str | None = None
+    has_trunk: bool = False

@@ -105,6 +105,8 @@ class Evidence:
         was swapped.
     device_profiles, accelerators: of such a server whose flavor or ports name device profiles of
         Cyborg, these profiles, and the devices that Cyborg has for the server.
+    port_actions: of a server with bandwidth that its ports do not explain, the newest actions that
+        attach or detach a port, each read by itself and after the ports.
     former_tree, host_servers, own_usages: of a server whose only allocation is on a root provider
         without a compute node, the allocations on that tree by consumer, the servers of its host,
         and the usages of the root provider of its host.
@@ -128,6 +130,7 @@ class Evidence:
     root_volume: Answer[RootVolume] = NOT_ASKED
     device_profiles: tuple[Answer[DeviceProfile], ...] = ()
     accelerators: Answer[tuple[AcceleratorRequest, ...]] = NOT_ASKED
+    port_actions: tuple[Answer[Action], ...] = ()
     former_tree: Answer[dict[str, Allocations]] = NOT_ASKED
     host_servers: Answer[tuple[str, ...]] = NOT_ASKED
     own_usages: Answer[Resources] = NOT_ASKED

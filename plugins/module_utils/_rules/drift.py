@@ -30,7 +30,6 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.amounts imp
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.corrections import (
     correct_amounts,
-    find_surplus_on_children,
     format_rules,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
@@ -113,7 +112,7 @@ def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
     Change: The amounts become those that Nova would have allocated. What it has too much of a child
     provider stays.
     """
-    if not _is_settled_and_healthy(view):
+    if not is_settled_and_healthy(view):
         return None
     present = view.allocation.resources
     expectation = compare_amounts(view, policy, present)
@@ -125,7 +124,7 @@ def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
     doubt = _find_volume_doubt(view, expectation)
     if doubt:
         return _decide_unknown_amounts(view, policy, d.replace(expectation, why=doubt))
-    reason = f"Server {view.consumer} has {_format_allocations(present, view)} allocated"
+    reason = f"Server {view.consumer} has {format_allocations(present, view)} allocated"
     if expectation.rules:
         reason += f", but needs {format_rules(expectation.rules)}."
     else:
@@ -176,9 +175,9 @@ def _decide_unknown_amounts(
     if wrong_owner(view, policy) is not None:
         return None
     return undecided(
-        f"Server {view.consumer} has {_format_allocations(view.allocation.resources, view)} "
+        f"Server {view.consumer} has {format_allocations(view.allocation.resources, view)} "
         f"allocated, and whether that is right cannot be known, because {expectation.why}.",
-        *_list_amount_evidence(view),
+        *list_amount_evidence(view),
     )
 
 
@@ -202,7 +201,7 @@ def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
     Change: The project and user of the allocation become the server's; the amounts stay.
     """
     server, allocation = view.server, view.allocation
-    if not _is_settled_and_healthy(view) or server is None or not (server.project and server.user):
+    if not is_settled_and_healthy(view) or server is None or not (server.project and server.user):
         return None
     if (allocation.project, allocation.user) == (server.project, server.user):
         return None
@@ -214,35 +213,6 @@ def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
         f"and user {server.user}.",
         *view.server_answers,
         change=build_change(allocation, project=server.project, user=server.user),
-    )
-
-
-def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
-    """Decide whether the server has an unexplained allocation on a child provider of its host.
-
-    Proof: The server is settled on its host and has more of a child provider there than its flavor,
-    image, ports and devices request. All of these could be read.
-
-    Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
-    its migrations name. The server is read from its own cell.
-
-    Change: None. Check on the host whether its guest uses such a device.
-    """
-    if not _is_settled_and_healthy(view):
-        return None
-    present = view.allocation.resources
-    expectation = compare_amounts(view, policy, present)
-    if expectation is None or expectation.matches is not False or expectation.allocations is None:
-        return None
-    surplus = find_surplus_on_children(present, expectation.allocations, find_host_tree(view).value)
-    if not surplus:
-        return None
-    # There is no change: only the host can say whether the guest uses the device.
-    return drifted(
-        f"Server {view.consumer} has {_format_allocations(surplus, view)} of its host "
-        f"{view.node_name}, but nothing in its flavor, image, ports or devices asks for that. "
-        "Check on the host whether its guest uses such a device before you remove anything.",
-        *_list_amount_evidence(view),
     )
 
 
@@ -276,7 +246,8 @@ def choose_owner(view: ConsumerView) -> dict[str, t.Any]:
     return {"project": project or server.project, "user": user or server.user}
 
 
-def _is_settled_and_healthy(view: ConsumerView) -> bool:
+def is_settled_and_healthy(view: ConsumerView) -> bool:
+    """Return whether the server is settled on its host, and has allocations there only."""
     return view.is_settled_in_place and view.healthy
 
 
@@ -317,15 +288,16 @@ def _decide_without_change(reason: str, view: ConsumerView, why: str) -> Decisio
         f"The right allocation cannot be calculated here, because {why}: "
         "use nova-manage placement heal_allocations."
     )
-    return drifted(f"{reason} {advice}", *_list_amount_evidence(view))
+    return drifted(f"{reason} {advice}", *list_amount_evidence(view))
 
 
 def _decide_change(reason: str, view: ConsumerView, allocations: Allocations) -> Decision:
     change = build_change(view.allocation, resources=allocations, **choose_owner(view))
-    return drifted(reason, *_list_amount_evidence(view), change=change)
+    return drifted(reason, *list_amount_evidence(view), change=change)
 
 
-def _list_amount_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
+def list_amount_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
+    """Return the answers that say what the server has, and what it requests."""
     subject = view.subject
     return (
         *view.server_answers,
@@ -344,13 +316,14 @@ def _list_classes(allocations: Allocations) -> set[str]:
     return {cls for amounts in allocations.values() for cls in amounts}
 
 
-def _format_allocations(allocations: Allocations, view: ConsumerView) -> str:
+def format_allocations(allocations: Allocations, view: ConsumerView) -> str:
     """Return the amounts on each provider as text, by the names of the providers."""
     parts = []
     for provider, amounts in allocations.items():
-        parts.append(f"{_format_amounts(amounts)} on {view.index.get_name(provider)}")
+        parts.append(f"{format_amounts(amounts)} on {view.index.get_name(provider)}")
     return "; ".join(sorted(parts))
 
 
-def _format_amounts(resources: Resources) -> str:
+def format_amounts(resources: Resources) -> str:
+    """Return the amounts as text, by resource class."""
     return ", ".join(f"{amount} {cls}" for cls, amount in sorted(resources.items()))

@@ -11,8 +11,8 @@
 `_models.kinds` is the table of kinds, and each kind has one function of its name in this room:
 orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
 `unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
-`former_providers` and `drift`; and what is not about one consumer in `conditions`. `protections`
-says what is never changed. A consumer is judged once, over all its allocations.
+`former_providers`, `drift` and `leaks`; and what is not about one consumer in `conditions`.
+`protections` says what is never changed. A consumer is judged once, over all its allocations.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from ansible_collections.osops.placement.plugins.module_utils._rules import (
     ended_migrations,
     extra_hosts,
     former_providers,
+    leaks,
     unhosted_servers,
     unknown_consumers,
     unreverted_allocations,
@@ -74,6 +75,7 @@ _PROOF_MODULES = (
     unreverted_allocations,
     former_providers,
     drift,
+    leaks,
 )
 
 

@@ -341,7 +341,7 @@ def test_findings_of_more_than_is_named_are_refused(
         ({"findings": "other.json"}, "it has no format"),
         ({"plan": "findings.json"}, "The plan does not have the form that orphan_plan writes"),
         ({"plan": {"compact": True}}, "The compact plan has format None"),
-        ({"findings": "findings.json", "kinds": ["leaked_child"]}, "value of kinds must be one"),
+        ({"findings": "findings.json", "kinds": ["stale_service"]}, "value of kinds must be one"),
         (
             {"findings": "findings.json", "plan": {"format": 1}},
             "findings and plan are both set",

@@ -56,7 +56,17 @@ AT_ONCE = Policy(
 )
 LONG_AGO = "2026-01-01T00:00:00.000000"
 LITTLE = Inventory(total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
-STORIES = ("amount", "owner", "moved", "swapped", "leaked", "conflict", "former", "hostless")
+STORIES = (
+    "amount",
+    "owner",
+    "moved",
+    "swapped",
+    "leaked",
+    "bandwidth",
+    "conflict",
+    "former",
+    "hostless",
+)
 
 many = hypothesis.settings(max_examples=200)
 
@@ -175,11 +185,12 @@ def _drift(world: World, story: str, home: str, other: str) -> None:
         world.hold(world.server(home), home, amounts={**CLAIM, "VCPU": 2})
     elif story == "owner":
         world.server(home, home, user="another")
-    elif story == "leaked" and home in world.providers:
+    elif story in ("leaked", "bandwidth") and home in world.providers:
+        classes = {"leaked": "CUSTOM_VF", "bandwidth": "NET_BW_EGR_KILOBIT_PER_SEC"}
         world.hold(
             world.server(home, home),
-            world.provider(f"leaked-{world.uuid()}", home),
-            amounts={"CUSTOM_VF": 1},
+            world.provider(f"{story}-{world.uuid()}", home),
+            amounts={classes[story]: 1},
         )
     elif home != other and other in world.providers:
         server = world.server(home, other)
