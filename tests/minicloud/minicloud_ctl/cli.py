@@ -11,7 +11,16 @@ import shlex
 import sys
 import time
 
-from minicloud_ctl import api_workers, cells, configs, databases, install, lifecycle, neutron
+from minicloud_ctl import (
+    api_workers,
+    cells,
+    configs,
+    databases,
+    install,
+    lifecycle,
+    nested,
+    neutron,
+)
 from minicloud_ctl import state as states
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
@@ -65,6 +74,11 @@ def parser() -> argparse.ArgumentParser:
         "start", help="start the nova-compute of a host, and create an unknown host"
     )
     command.add_argument("host")
+    command.add_argument(
+        "--nested",
+        action="store_true",
+        help="a new host gets devices, and so a tree of providers",
+    )
     command = commands.add_parser(
         "cell",
         help=(
@@ -177,7 +191,11 @@ def _kill(paths: Paths, arguments: argparse.Namespace) -> int:
 
 
 def _start(paths: Paths, arguments: argparse.Namespace) -> int:
-    lifecycle.start_computes(paths, [arguments.host])
+    driver = ""
+    if arguments.nested:
+        nested.check(paths.release)
+        driver = nested.DRIVER
+    lifecycle.start_computes(paths, [arguments.host], driver=driver)
     return 0
 
 

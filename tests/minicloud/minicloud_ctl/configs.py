@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from minicloud_ctl import files
+from minicloud_ctl import files, nested
 from minicloud_ctl.paths import SOURCE, Paths
 from minicloud_ctl.state import NEUTRON, State
 
@@ -37,7 +37,10 @@ def ini(path: Path, sections: Ini) -> None:
     lines = []
     for section, options in sections.items():
         lines.append(f"[{section}]")
-        lines += [f"{key} = {value}" for key, value in options.items()]
+        for key, value in options.items():
+            # Some options may be given several times.
+            values = value if isinstance(value, list) else [value]
+            lines += [f"{key} = {one}" for one in values]
         lines.append("")
     files.write(path, "\n".join(lines))
 
@@ -251,6 +254,7 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
             "conductor": {"workers": 1},
             "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 2},
             "vnc": {"enabled": "false"},
+            **(nested.of_nova() if paths.release.nested else {}),
         },
     )
     for cell in cells:
@@ -281,8 +285,15 @@ def write_compute(paths: Paths, host: str, nova: str, driver: str = "") -> None:
                 **({"compute_driver": driver} if driver else {}),
             },
             "oslo_concurrency": {"lock_path": paths.compute(host) / "locks"},
+            **(_devices(paths, host) if driver == nested.DRIVER else {}),
         },
     )
+
+
+def _devices(paths: Paths, host: str) -> nested.Sections:
+    folder = nova_folder(paths, "first") / "providers" / host
+    files.write(folder / "provider.yaml", nested.PROVIDERS.format(host=host))
+    return nested.of_host(folder)
 
 
 def cloud_environment(paths: Paths, state: State) -> dict[str, str]:
