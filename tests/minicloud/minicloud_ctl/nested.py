@@ -21,20 +21,19 @@ DRIVER = "minicloud_nested.NestedTree"
 ALIASES = (
     {"name": "accelerator", "resource_class": "CUSTOM_ACCELERATOR", "traits": "CUSTOM_CRYPTO"},
     {"name": "function", "vendor_id": "8086", "product_id": "1520", "device_type": "type-VF"},
-    {"name": "any-accelerator", "resource_class": "CUSTOM_ACCELERATOR"},
+    {"name": "key-store", "resource_class": "CUSTOM_KEY_STORE"},
 )
 FUNCTION_CLASS = "CUSTOM_PCI_8086_1520"
 
-# Only two of the four accelerators have the trait that the first alias requires.
+# One accelerator lacks the trait that the alias requires.
+CRYPTO = tuple(f"0000:81:0{number}.0" for number in range(6))
 DEVICES = (
     *(
         {"address": address, "resource_class": "CUSTOM_ACCELERATOR", "traits": "CUSTOM_CRYPTO"}
-        for address in ("0000:81:00.0", "0000:82:00.0")
+        for address in CRYPTO
     ),
-    *(
-        {"address": address, "resource_class": "CUSTOM_ACCELERATOR"}
-        for address in ("0000:86:00.0", "0000:87:00.0")
-    ),
+    {"address": "0000:82:00.0", "resource_class": "CUSTOM_ACCELERATOR"},
+    {"address": "0000:83:00.0", "resource_class": "CUSTOM_KEY_STORE"},
     {"vendor_id": "8086", "product_id": "1520"},
 )
 

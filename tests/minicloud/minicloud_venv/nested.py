@@ -38,11 +38,12 @@ TRAITS = (
     "COMPUTE_SECURITY_TPM_2_0",
     "COMPUTE_SECURITY_TPM_CRB",
     "COMPUTE_SECURITY_TPM_TIS",
+    "COMPUTE_SECURITY_TPM_SECRET_SECURITY_USER",
     "COMPUTE_SECURITY_UEFI_SECURE_BOOT",
 )
 
 # Accelerators are whole devices, network cards are split into virtual functions.
-ACCELERATORS = ("0000:81:00.0", "0000:82:00.0", "0000:86:00.0", "0000:87:00.0")
+ACCELERATORS = (*(f"0000:81:0{number}.0" for number in range(6)), "0000:82:00.0", "0000:83:00.0")
 NETWORK_CARDS = ("0000:88:00", "0000:89:00")
 VIRTUAL_FUNCTIONS = range(1, 8)
 
@@ -134,10 +135,16 @@ def _numa_topology() -> Any:
         cpu_usage=0,
         memory_usage=0,
         pinned_cpus=set(),
-        siblings=[],
+        siblings=_hyperthreads(),
         mempages=[
             objects.NUMAPagesTopology(size_kb=4, total=MEMORY_MB * 256, used=0, reserved=0)
         ],
         network_metadata=objects.NetworkMetadata(physnets=set(), tunneled=False),
     )
     return objects.NUMATopology(cells=[cell])
+
+
+def _hyperthreads() -> list[set[int]]:
+    """Return the CPUs of each core."""
+    first_threads = [*SHARED_CPUS, *DEDICATED_CPUS][::2]
+    return [{thread, thread + 1} for thread in first_threads]
