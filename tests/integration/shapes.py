@@ -94,11 +94,12 @@ PROCESSORS = (
             hw__emulator_threads_policy="isolate",
         ),
     ),
-    Shape(
-        "mixed", vcpus=4, extra_specs=ask(hw__cpu_policy="mixed", hw__cpu_dedicated_mask="0-1")
-    ),
+    Shape("mixed", vcpus=4, extra_specs=ask(hw__cpu_policy="mixed", hw__cpu_dedicated_mask="0-1")),
     Shape("dedicated by the image", image={"hw_cpu_policy": "dedicated"}),
-    Shape("hyperthreads", extra_specs=ask(resources__PCPU="2", trait__HW_CPU_HYPERTHREADING="required")),
+    Shape(
+        "hyperthreads",
+        extra_specs=ask(resources__PCPU="2", trait__HW_CPU_HYPERTHREADING="required"),
+    ),
 )
 
 DEVICES = (
@@ -132,11 +133,19 @@ DEVICES = (
         "two vGPUs anywhere", extra_specs={**TWO_GPUS, "group_policy": "none"}, only_placement=True
     ),
     Shape("the only PCI device", extra_specs=ask(pci_passthrough__alias="key-store:1")),
-    Shape("PCI device", extra_specs=ask(pci_passthrough__alias="accelerator:1"), only_placement=True),
     Shape(
-        "two PCI devices", extra_specs=ask(pci_passthrough__alias="accelerator:2"), only_placement=True
+        "PCI device", extra_specs=ask(pci_passthrough__alias="accelerator:1"), only_placement=True
     ),
-    Shape("virtual function", extra_specs=ask(pci_passthrough__alias="function:1"), only_placement=True),
+    Shape(
+        "two PCI devices",
+        extra_specs=ask(pci_passthrough__alias="accelerator:2"),
+        only_placement=True,
+    ),
+    Shape(
+        "virtual function",
+        extra_specs=ask(pci_passthrough__alias="function:1"),
+        only_placement=True,
+    ),
     Shape(
         "virtual function and device",
         extra_specs=ask(pci_passthrough__alias="function:1,accelerator:1"),

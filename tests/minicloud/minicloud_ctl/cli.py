@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         choices=states.PARTS,
-        help="add a real part, which stays until 'down --purge'; neutron: instead of the stub",
+        help="add a real service, which stays until 'down --purge'; neutron: instead of the stub",
     )
     command = commands.add_parser("down", help="stop everything")
     command.add_argument(
@@ -148,8 +148,9 @@ def main(argv: list[str]) -> int:
 def _install(paths: Paths, arguments: argparse.Namespace) -> int:
     if not install.install(paths):
         print(f"{paths.venv} is up to date")
-    if states.NEUTRON in arguments.parts and not install.install_neutron(paths):
-        print(f"{paths.neutron} is up to date")
+    for part in arguments.parts:
+        if not install.install_part(paths, part):
+            print(f"{paths.part(part)} is up to date")
     return 0
 
 

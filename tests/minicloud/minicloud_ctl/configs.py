@@ -13,7 +13,7 @@ from pathlib import Path
 
 from minicloud_ctl import files, nested
 from minicloud_ctl.paths import SOURCE, Paths
-from minicloud_ctl.state import NEUTRON, State
+from minicloud_ctl.state import CINDER, NEUTRON, State
 
 REGIONS = {"first": "RegionOne", "second": "RegionTwo"}
 
@@ -52,6 +52,8 @@ def write_all(paths: Paths, state: State) -> None:
     _glance(paths, state)
     if NEUTRON in state.parts:
         _neutron(paths, state)
+    if CINDER in state.parts:
+        _cinder(paths, state)
     for nova, cells in state.novas.items():
         write_nova(paths, state, nova, cells)
     for host, compute in state.computes.items():
@@ -182,7 +184,7 @@ def _neutron(paths: Paths, state: State) -> None:
                 "service_plugins": "router,qos,placement",
                 "transport_url": neutron_transport_url(state),
                 "state_path": paths.service("neutron"),
-                "api_paste_config": paths.neutron / "etc" / "neutron" / "api-paste.ini",
+                "api_paste_config": paths.part(NEUTRON) / "etc" / "neutron" / "api-paste.ini",
                 "agent_down_time": DOWN_SECONDS,
                 # The least: changes are collected for so long before Nova and Placement hear of
                 # them.
@@ -206,6 +208,45 @@ def _neutron(paths: Paths, state: State) -> None:
     # Neutron reads it last, and nothing overwrites it.
     if not (neutron_folder(paths) / "local.conf").exists():
         ini(neutron_folder(paths) / "local.conf", {"DEFAULT": {"debug": "false"}})
+
+
+def cinder_folder(paths: Paths) -> Path:
+    return paths.etc / "cinder"
+
+
+def _cinder(paths: Paths, state: State) -> None:
+    etc = paths.part(CINDER) / "etc" / "cinder"
+    ini(
+        cinder_folder(paths) / "cinder.conf",
+        {
+            "DEFAULT": {
+                "host": "controller",
+                "my_ip": "127.0.0.1",
+                "transport_url": f"loopback://127.0.0.1:{state.ports['broker']}/cinder",
+                "state_path": paths.service("cinder"),
+                "auth_strategy": "keystone",
+                "api_paste_config": etc / "api-paste.ini",
+                "resource_query_filters_file": etc / "resource_filters.json",
+                "rootwrap_config": etc / "rootwrap.conf",
+                "glance_api_servers": state.url("glance"),
+                "enabled_backends": "minicloud",
+                "report_interval": REPORT_SECONDS,
+                "service_down_time": DOWN_SECONDS,
+                "backend_stats_polling_interval": REPORT_SECONDS,
+                "periodic_fuzzy_delay": 0,
+                **{f"quota_{kind}": -1 for kind in ("volumes", "snapshots", "gigabytes")},
+            },
+            "minicloud": {
+                "volume_driver": "minicloud_venv.volumes.EmptyVolumes",
+                "volume_backend_name": "minicloud",
+            },
+            "database": _database(paths, "cinder"),
+            "oslo_concurrency": {"lock_path": paths.service("cinder") / "locks"},
+            "coordination": {"backend_url": f"file://{paths.service('cinder') / 'coordination'}"},
+            "keystone_authtoken": _authtoken(state, "cinder"),
+            "service_user": {"send_service_user_token": "true", **_credentials(state, "cinder")},
+        },
+    )
 
 
 def nova_folder(paths: Paths, nova: str) -> Path:

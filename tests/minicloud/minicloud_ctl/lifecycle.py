@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from minicloud_ctl import (
+    cinder,
     configs,
     databases,
     files,
@@ -26,12 +27,13 @@ from minicloud_ctl import (
     rest,
     services,
 )
+from minicloud_ctl import parts as real_parts
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.services import Service
-from minicloud_ctl.state import NEUTRON, State
+from minicloud_ctl.state import CINDER, NEUTRON, State
 from minicloud_ctl.waiting import wait_for
 
 # Steps of ``up`` that are done once.
@@ -52,11 +54,13 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
     install.install(paths)
     state = states.create(paths)
     _add_first_computes(paths, computes)
-    neutron.prepare(paths, NEUTRON in parts)
+    real_parts.prepare(paths, parts)
     state = states.load(paths)
     configs.write_all(paths, state)
-    for name in ("keystone", "placement", "glance", *state.parts):
+    for name in ("keystone", "placement", "glance"):
         databases.create(paths, name, name)
+    for part in state.parts:
+        databases.create(paths, part, part, part)
     for nova, cells in state.novas.items():
         prepare_nova(paths, state, nova, cells)
 
@@ -65,7 +69,9 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
     apis = [service for service in everything if service.port]
     start(paths, apis)
     await_http(paths, [service for service in apis if service.kind == "keystone"])
-    _once(paths, IDENTITY, lambda: identity.set_up(state))
+    for step in (IDENTITY, *(f"{IDENTITY} of {part}" for part in state.parts)):
+        # What exists already is kept, so a part that is added later only adds its own.
+        _once(paths, step, lambda: identity.set_up(state))
     began = time.time()
     agents = [service for service in everything if service.kind == services.NEUTRON_AGENTS]
     others = [service for service in everything if not service.port and service.wanted]
@@ -80,6 +86,8 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
             if compute["running"] and compute["nova"] == nova
         ]
         await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
+    if CINDER in state.parts:
+        cinder.await_services(paths)
     if NEUTRON in state.parts:
         # Neutron adds the bandwidth to the providers of the hosts. If these are not there yet, it
         # tries again only at the next report.

@@ -59,10 +59,9 @@ class Release:
     def constraints(self) -> Path:
         return self.folder / "constraints.txt"
 
-    @property
-    def neutron(self) -> Path:
-        """The packages of the real Neutron; a release without this file has only the stub."""
-        return self.folder / "neutron.txt"
+    def part(self, name: str) -> Path:
+        """The packages of a real part, such as Neutron; a release may have none."""
+        return self.folder / f"{name}.txt"
 
     def python(self) -> str:
         """Return the interpreter for the virtual environment."""

@@ -11,11 +11,17 @@ from dataclasses import dataclass, field, replace
 
 from minicloud_ctl import configs
 from minicloud_ctl.paths import Paths
-from minicloud_ctl.state import NEUTRON, State
+from minicloud_ctl.state import CINDER, NEUTRON, State
 
 API_THREADS = 8
 NEUTRON_SERVER = "neutron-server"
 NEUTRON_AGENTS = "neutron-agents"
+CINDER_API, CINDER_SCHEDULER, CINDER_VOLUME = "cinder-api", "cinder-scheduler", "cinder-volume"
+# Those of each real part.
+PROCESSES = {
+    NEUTRON: [NEUTRON_SERVER, NEUTRON_AGENTS],
+    CINDER: [CINDER_API, CINDER_SCHEDULER, CINDER_VOLUME],
+}
 # Keeps eventlet out of Nova.
 UNPATCHED = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
 
@@ -44,6 +50,7 @@ def all_services(paths: Paths, state: State) -> list[Service]:
         keystone(paths, state),
         placement(paths, state),
         glance(paths, state),
+        *cinder(paths, state),
     ]
     for nova, cells in state.novas.items():
         found += control_plane(paths, state, nova, cells)
@@ -82,7 +89,7 @@ def neutron(paths: Paths, state: State) -> list[Service]:
     """Return the stub, or the real Neutron on the same port, with the agents of all hosts."""
     if NEUTRON not in state.parts:
         return [neutron_stub(paths, state)]
-    path = {"PYTHONPATH": f"{configs.python_path(paths)}:{paths.neutron}"}
+    path = _path_of(paths, NEUTRON)
     folder = {"OS_NEUTRON_CONFIG_DIR": str(configs.neutron_folder(paths))}
     files = {"OS_NEUTRON_CONFIG_FILES": "neutron.conf;local.conf"}
     server = _api(paths, state, NEUTRON, NEUTRON, {**path, **folder, **files})
@@ -98,6 +105,25 @@ def neutron(paths: Paths, state: State) -> list[Service]:
         replace(server, name=NEUTRON_SERVER),
         Service(NEUTRON_AGENTS, NEUTRON_AGENTS, argv, path),
     ]
+
+
+def cinder(paths: Paths, state: State) -> list[Service]:
+    """Return the API, the scheduler and one host with volumes, where a cloud has Cinder."""
+    if CINDER not in state.parts:
+        return []
+    config = str(configs.cinder_folder(paths) / "cinder.conf")
+    extra = {**_path_of(paths, CINDER), "OS_CINDER_DISABLE_EVENTLET_PATCHING": "1"}
+    api = _api(paths, state, CINDER, CINDER, {**extra, "MINICLOUD_CINDER_CONFIG": config})
+    programs = paths.part(CINDER) / "bin"
+    found = [replace(api, name=CINDER_API)]
+    for name in (CINDER_SCHEDULER, CINDER_VOLUME):
+        argv = [paths.program("python"), str(programs / name), "--config-file", config]
+        found.append(Service(name, name, argv, extra))
+    return found
+
+
+def _path_of(paths: Paths, part: str) -> dict[str, str]:
+    return {"PYTHONPATH": f"{configs.python_path(paths)}:{paths.part(part)}"}
 
 
 def _module(paths: Paths, state: State, name: str, module: str) -> Service:

@@ -136,9 +136,7 @@ def _numa_topology() -> Any:
         memory_usage=0,
         pinned_cpus=set(),
         siblings=_hyperthreads(),
-        mempages=[
-            objects.NUMAPagesTopology(size_kb=4, total=MEMORY_MB * 256, used=0, reserved=0)
-        ],
+        mempages=[objects.NUMAPagesTopology(size_kb=4, total=MEMORY_MB * 256, used=0, reserved=0)],
         network_metadata=objects.NetworkMetadata(physnets=set(), tunneled=False),
     )
     return objects.NUMATopology(cells=[cell])
