@@ -111,6 +111,11 @@ class Cloud:
         headers = {"OpenStack-API-Version": "volume 3.71"}
         return self.session.must("cinder", method, f"/v3{path}", body, headers)
 
+    # Cyborg ---------------------------------------------------------------------------------------
+
+    def cyborg(self, method: str, path: str, body: object = None) -> Any:
+        return self.session.must("cyborg", method, f"/v2{path}", body)
+
     # Created by ``up`` ----------------------------------------------------------------------------
 
     def create_flavors(self) -> None:

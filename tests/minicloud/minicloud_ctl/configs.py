@@ -13,7 +13,7 @@ from pathlib import Path
 
 from minicloud_ctl import files, nested
 from minicloud_ctl.paths import SOURCE, Paths
-from minicloud_ctl.state import CINDER, NEUTRON, State
+from minicloud_ctl.state import CINDER, CYBORG, NEUTRON, State
 
 REGIONS = {"first": "RegionOne", "second": "RegionTwo"}
 
@@ -54,6 +54,8 @@ def write_all(paths: Paths, state: State) -> None:
         _neutron(paths, state)
     if CINDER in state.parts:
         _cinder(paths, state)
+    if CYBORG in state.parts:
+        _cyborg(paths, state)
     for nova, cells in state.novas.items():
         write_nova(paths, state, nova, cells)
     for host, compute in state.computes.items():
@@ -246,6 +248,43 @@ def _cinder(paths: Paths, state: State) -> None:
             "keystone_authtoken": _authtoken(state, "cinder"),
             "service_user": {"send_service_user_token": "true", **_credentials(state, "cinder")},
         },
+    )
+
+
+def cyborg_folder(paths: Paths) -> Path:
+    return paths.etc / "cyborg"
+
+
+def _cyborg(paths: Paths, state: State) -> None:
+    region = {"region_name": REGIONS["first"]}
+    ini(
+        cyborg_folder(paths) / "cyborg.conf",
+        {
+            "DEFAULT": {
+                "host": "controller",
+                "transport_url": f"loopback://127.0.0.1:{state.ports['broker']}/cyborg",
+                "state_path": paths.service("cyborg"),
+                "periodic_interval": REPORT_SECONDS,
+            },
+            "api": {
+                "api_paste_config": paths.part(CYBORG) / "etc" / "cyborg" / "api-paste.ini",
+            },
+            "agent": {"enabled_drivers": "fake_driver"},
+            "database": _database(paths, "cyborg"),
+            "oslo_concurrency": {"lock_path": paths.service("cyborg") / "locks"},
+            "keystone_authtoken": _authtoken(state, "cyborg"),
+            "placement": {**_credentials(state, "placement"), **region},
+            "nova": {**_credentials(state, "nova"), **region},
+        },
+    )
+    for host in state.computes:
+        write_cyborg_agent(paths, host)
+
+
+def write_cyborg_agent(paths: Paths, host: str) -> None:
+    ini(
+        cyborg_folder(paths) / "hosts" / f"{host}.conf",
+        {"DEFAULT": {"host": host}, "agent": {"resource_provider_name": host}},
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from minicloud_ctl.configs import REGIONS
 from minicloud_ctl.rest import Session
-from minicloud_ctl.state import CINDER, State
+from minicloud_ctl.state import CINDER, CYBORG, State
 
 # User: (name of the password, project, roles); scenarios act as admin in the project demo.
 ACCOUNTS = {
@@ -21,6 +21,7 @@ ACCOUNTS = {
     "glance": ("service", "service", ("admin", "service")),
     "neutron": ("service", "service", ("admin", "service")),
     "cinder": ("service", "service", ("admin", "service")),
+    "cyborg": ("service", "service", ("admin", "service")),
     "demo": ("demo", "demo", ("member",)),
     "reader": ("reader", "audit", ("reader",)),
 }
@@ -92,9 +93,12 @@ def _catalogue(session: Session, state: State) -> None:
 
 def _parts(state: State) -> list[tuple[str, str, str]]:
     """Return the type, the name and the URL of each real part that has no stub."""
-    if CINDER not in state.parts:
-        return []
-    return [("volumev3", "cinderv3", state.url(CINDER, "/v3/$(project_id)s"))]
+    found = []
+    if CINDER in state.parts:
+        found.append(("volumev3", "cinderv3", state.url(CINDER, "/v3/$(project_id)s")))
+    if CYBORG in state.parts:
+        found.append(("accelerator", "cyborg", state.url(CYBORG, "/v2")))
+    return found
 
 
 def _list(session: Session, collection: str) -> list[dict]:

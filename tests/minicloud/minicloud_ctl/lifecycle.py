@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from minicloud_ctl import (
     cinder,
     configs,
+    cyborg,
     databases,
     files,
     identity,
@@ -33,7 +34,7 @@ from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.services import Service
-from minicloud_ctl.state import CINDER, NEUTRON, State
+from minicloud_ctl.state import CINDER, CYBORG, NEUTRON, State
 from minicloud_ctl.waiting import wait_for
 
 # Steps of ``up`` that are done once.
@@ -73,7 +74,8 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
         # What exists already is kept, so a part that is added later only adds its own.
         _once(paths, step, lambda: identity.set_up(state))
     began = time.time()
-    agents = [service for service in everything if service.kind == services.NEUTRON_AGENTS]
+    late = (services.NEUTRON_AGENTS, services.CYBORG_AGENT)
+    agents = [service for service in everything if service.kind in late]
     others = [service for service in everything if not service.port and service.wanted]
     fresh = start(paths, [service for service in others if service not in agents])
     await_http(paths, apis)
@@ -91,11 +93,21 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
     if NEUTRON in state.parts:
         # Neutron adds the bandwidth to the providers of the hosts. If these are not there yet, it
         # tries again only at the next report.
-        start(paths, agents)
+        start(paths, [service for service in agents if service.kind == services.NEUTRON_AGENTS])
         running = [host for host, compute in state.computes.items() if compute["running"]]
         neutron.await_agents(paths, running)
         # Its first subnet is given to a living DHCP agent.
         _once(paths, FIRST_NETWORK, lambda: neutron.create_network(cloud))
+    _start_cyborg_agents(paths)
+
+
+def _start_cyborg_agents(paths: Paths) -> None:
+    """Start the agents of Cyborg that do not run, which need the providers of their hosts."""
+    wanted = services.cyborg_agents(paths, states.load(paths))
+    running = [service for service in wanted if service.wanted]
+    if running:
+        start(paths, running)
+        cyborg.await_agents(paths, [service.host for service in running])
 
 
 def _add_first_computes(paths: Paths, number: int) -> None:
@@ -317,6 +329,10 @@ def start_computes(
         await_computes(paths, name, its_hosts, {service.host for service in fresh}, began)
     if NEUTRON in state.parts:
         neutron.await_agents(paths, hosts)
+    if CYBORG in state.parts:
+        for host in hosts:
+            configs.write_cyborg_agent(paths, host)
+        _start_cyborg_agents(paths)
 
 
 def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:

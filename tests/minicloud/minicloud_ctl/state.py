@@ -39,7 +39,8 @@ SERVERS = ("broker", "neutron", "keystone", "placement", "glance", "nova-api", "
 # What "up --with" can add. Without "neutron", a stub answers in its place.
 NEUTRON = "neutron"
 CINDER = "cinder"
-PARTS = (NEUTRON, CINDER)
+CYBORG = "cyborg"
+PARTS = (NEUTRON, CINDER, CYBORG)
 USERS = ("admin", "service", "demo", "reader")
 # Below the range from which the kernel takes the ports of outgoing connections, so that nobody
 # takes ours while a service restarts.
