@@ -8,12 +8,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minicloud_ctl import processes, services
+from minicloud_ctl import configs, processes, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
+from minicloud_ctl.state import CINDER, State
 from minicloud_ctl.waiting import wait_for
+
+
+def write_config(paths: Paths, state: State) -> None:
+    etc = paths.part(CINDER) / "etc" / "cinder"
+    configs.ini(
+        configs.part_folder(paths, CINDER) / "cinder.conf",
+        {
+            "DEFAULT": {
+                "host": "controller",
+                "my_ip": "127.0.0.1",
+                "transport_url": f"loopback://127.0.0.1:{state.ports['broker']}/cinder",
+                "state_path": paths.service("cinder"),
+                "auth_strategy": "keystone",
+                "api_paste_config": etc / "api-paste.ini",
+                "resource_query_filters_file": etc / "resource_filters.json",
+                "rootwrap_config": etc / "rootwrap.conf",
+                "glance_api_servers": state.url("glance"),
+                "enabled_backends": "minicloud",
+                "report_interval": configs.REPORT_SECONDS,
+                "service_down_time": configs.DOWN_SECONDS,
+                "backend_stats_polling_interval": configs.REPORT_SECONDS,
+                "periodic_fuzzy_delay": 0,
+                **{f"quota_{kind}": -1 for kind in ("volumes", "snapshots", "gigabytes")},
+            },
+            "minicloud": {
+                "volume_driver": "minicloud_venv.volumes.EmptyVolumes",
+                "volume_backend_name": "minicloud",
+            },
+            "database": configs.database(paths, "cinder"),
+            "oslo_concurrency": {"lock_path": paths.service("cinder") / "locks"},
+            "coordination": {"backend_url": f"file://{paths.service('cinder') / 'coordination'}"},
+            "keystone_authtoken": configs.authtoken(state, "cinder"),
+            "service_user": {
+                "send_service_user_token": "true",
+                **configs.credentials(state, "cinder"),
+            },
+        },
+    )
 
 
 def await_services(paths: Paths) -> None:

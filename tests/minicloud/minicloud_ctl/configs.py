@@ -13,7 +13,7 @@ from pathlib import Path
 
 from minicloud_ctl import files, nested
 from minicloud_ctl.paths import SOURCE, Paths
-from minicloud_ctl.state import CINDER, CYBORG, NEUTRON, State
+from minicloud_ctl.state import NEUTRON, State
 
 REGIONS = {"first": "RegionOne", "second": "RegionTwo"}
 
@@ -52,10 +52,6 @@ def write_all(paths: Paths, state: State) -> None:
     _glance(paths, state)
     if NEUTRON in state.parts:
         _neutron(paths, state)
-    if CINDER in state.parts:
-        _cinder(paths, state)
-    if CYBORG in state.parts:
-        _cyborg(paths, state)
     for nova, cells in state.novas.items():
         write_nova(paths, state, nova, cells)
     for host, compute in state.computes.items():
@@ -77,12 +73,12 @@ def python_path(paths: Paths) -> str:
     return f"{SOURCE}:{paths.plugins}"
 
 
-def _database(paths: Paths, name: str) -> dict[str, object]:
+def database(paths: Paths, name: str) -> dict[str, object]:
     # Losing the last write in a power failure does not matter here, waiting for the disk does.
     return {"connection": paths.database_url(name), "sqlite_synchronous": "false"}
 
 
-def _credentials(state: State, user: str) -> dict[str, object]:
+def credentials(state: State, user: str) -> dict[str, object]:
     return {
         "auth_type": "password",
         "auth_url": state.url("keystone", "/v3"),
@@ -104,7 +100,7 @@ def _keystone(paths: Paths) -> None:
     ini(
         folder / "keystone.conf",
         {
-            "database": _database(paths, "keystone"),
+            "database": database(paths, "keystone"),
             "token": {"provider": "fernet", "expiration": 86400},
             "fernet_tokens": {"key_repository": keys},
             # The default is a folder of the system; nothing here ever needs a receipt, but Keystone
@@ -122,11 +118,11 @@ def _placement(paths: Paths, state: State) -> None:
     ini(
         paths.etc / "placement" / "placement.conf",
         {
-            "placement_database": _database(paths, "placement"),
+            "placement_database": database(paths, "placement"),
             "api": {"auth_strategy": "keystone"},
             # Otherwise the first host gets every server.
             "placement": {"randomize_allocation_candidates": "true"},
-            "keystone_authtoken": _authtoken(state, "placement"),
+            "keystone_authtoken": authtoken(state, "placement"),
         },
     )
 
@@ -143,7 +139,7 @@ def _glance(paths: Paths, state: State) -> None:
                 "worker_self_reference_url": state.url("glance"),
                 "enabled_import_methods": "[]",
             },
-            "database": _database(paths, "glance"),
+            "database": database(paths, "glance"),
             "glance_store": {"default_backend": "images"},
             "images": {"filesystem_store_datadir": folder / "images"},
             "os_glance_staging_store": {"filesystem_store_datadir": folder / "staging"},
@@ -153,21 +149,26 @@ def _glance(paths: Paths, state: State) -> None:
                 "flavor": "keystone",
                 "config_file": paths.venv / "etc" / "glance" / "glance-api-paste.ini",
             },
-            "keystone_authtoken": _authtoken(state, "glance"),
+            "keystone_authtoken": authtoken(state, "glance"),
         },
     )
 
 
-def _authtoken(state: State, user: str) -> dict[str, object]:
+def authtoken(state: State, user: str) -> dict[str, object]:
     return {
-        **_credentials(state, user),
+        **credentials(state, user),
         "www_authenticate_uri": state.url("keystone", "/v3"),
         "service_token_roles_required": "true",
     }
 
 
+def part_folder(paths: Paths, part: str) -> Path:
+    """The configuration of a real part."""
+    return paths.etc / part
+
+
 def neutron_folder(paths: Paths) -> Path:
-    return paths.etc / "neutron"
+    return part_folder(paths, NEUTRON)
 
 
 def neutron_transport_url(state: State) -> str:
@@ -192,11 +193,11 @@ def _neutron(paths: Paths, state: State) -> None:
                 # them.
                 "send_events_interval": 1,
             },
-            "database": _database(paths, "neutron"),
+            "database": database(paths, "neutron"),
             "oslo_concurrency": {"lock_path": paths.service("neutron") / "locks"},
-            "keystone_authtoken": _authtoken(state, "neutron"),
-            "nova": {**_credentials(state, "nova"), **first},
-            "placement": {**_credentials(state, "placement"), **first},
+            "keystone_authtoken": authtoken(state, "neutron"),
+            "nova": {**credentials(state, "nova"), **first},
+            "placement": {**credentials(state, "placement"), **first},
             "quotas": {f"quota_{kind}": -1 for kind in ("network", "subnet", "port", "router")},
             "ml2": {
                 "type_drivers": "flat,vlan",
@@ -210,82 +211,6 @@ def _neutron(paths: Paths, state: State) -> None:
     # Neutron reads it last, and nothing overwrites it.
     if not (neutron_folder(paths) / "local.conf").exists():
         ini(neutron_folder(paths) / "local.conf", {"DEFAULT": {"debug": "false"}})
-
-
-def cinder_folder(paths: Paths) -> Path:
-    return paths.etc / "cinder"
-
-
-def _cinder(paths: Paths, state: State) -> None:
-    etc = paths.part(CINDER) / "etc" / "cinder"
-    ini(
-        cinder_folder(paths) / "cinder.conf",
-        {
-            "DEFAULT": {
-                "host": "controller",
-                "my_ip": "127.0.0.1",
-                "transport_url": f"loopback://127.0.0.1:{state.ports['broker']}/cinder",
-                "state_path": paths.service("cinder"),
-                "auth_strategy": "keystone",
-                "api_paste_config": etc / "api-paste.ini",
-                "resource_query_filters_file": etc / "resource_filters.json",
-                "rootwrap_config": etc / "rootwrap.conf",
-                "glance_api_servers": state.url("glance"),
-                "enabled_backends": "minicloud",
-                "report_interval": REPORT_SECONDS,
-                "service_down_time": DOWN_SECONDS,
-                "backend_stats_polling_interval": REPORT_SECONDS,
-                "periodic_fuzzy_delay": 0,
-                **{f"quota_{kind}": -1 for kind in ("volumes", "snapshots", "gigabytes")},
-            },
-            "minicloud": {
-                "volume_driver": "minicloud_venv.volumes.EmptyVolumes",
-                "volume_backend_name": "minicloud",
-            },
-            "database": _database(paths, "cinder"),
-            "oslo_concurrency": {"lock_path": paths.service("cinder") / "locks"},
-            "coordination": {"backend_url": f"file://{paths.service('cinder') / 'coordination'}"},
-            "keystone_authtoken": _authtoken(state, "cinder"),
-            "service_user": {"send_service_user_token": "true", **_credentials(state, "cinder")},
-        },
-    )
-
-
-def cyborg_folder(paths: Paths) -> Path:
-    return paths.etc / "cyborg"
-
-
-def _cyborg(paths: Paths, state: State) -> None:
-    region = {"region_name": REGIONS["first"]}
-    ini(
-        cyborg_folder(paths) / "cyborg.conf",
-        {
-            "DEFAULT": {
-                "host": "controller",
-                "transport_url": f"loopback://127.0.0.1:{state.ports['broker']}/cyborg",
-                "state_path": paths.service("cyborg"),
-                "periodic_interval": REPORT_SECONDS,
-            },
-            "api": {
-                "api_paste_config": paths.part(CYBORG) / "etc" / "cyborg" / "api-paste.ini",
-            },
-            "agent": {"enabled_drivers": "fake_driver"},
-            "database": _database(paths, "cyborg"),
-            "oslo_concurrency": {"lock_path": paths.service("cyborg") / "locks"},
-            "keystone_authtoken": _authtoken(state, "cyborg"),
-            "placement": {**_credentials(state, "placement"), **region},
-            "nova": {**_credentials(state, "nova"), **region},
-        },
-    )
-    for host in state.computes:
-        write_cyborg_agent(paths, host)
-
-
-def write_cyborg_agent(paths: Paths, host: str) -> None:
-    ini(
-        cyborg_folder(paths) / "hosts" / f"{host}.conf",
-        {"DEFAULT": {"host": host}, "agent": {"resource_provider_name": host}},
-    )
 
 
 def nova_folder(paths: Paths, nova: str) -> Path:
@@ -318,14 +243,14 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                 # to a minute.
                 "periodic_fuzzy_delay": 0,
             },
-            "api_database": _database(paths, f"{nova}_nova_api"),
-            "database": _database(paths, f"{nova}_cell0"),
+            "api_database": database(paths, f"{nova}_nova_api"),
+            "database": database(paths, f"{nova}_cell0"),
             "oslo_concurrency": {"lock_path": paths.service(f"nova-{nova}") / "locks"},
-            "keystone_authtoken": _authtoken(state, "nova"),
-            "service_user": {"send_service_user_token": "true", **_credentials(state, "nova")},
-            "placement": {**_credentials(state, "placement"), "region_name": region},
+            "keystone_authtoken": authtoken(state, "nova"),
+            "service_user": {"send_service_user_token": "true", **credentials(state, "nova")},
+            "placement": {**credentials(state, "placement"), "region_name": region},
             "neutron": {
-                **_credentials(state, "neutron"),
+                **credentials(state, "neutron"),
                 "endpoint_override": state.url("neutron"),
                 "region_name": region,
             },
@@ -345,7 +270,7 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                     "host": f"{nova}-{cell}",
                     "transport_url": transport_url(state, nova, cell),
                 },
-                "database": _database(paths, f"{nova}_{cell}"),
+                "database": database(paths, f"{nova}_{cell}"),
             },
         )
     # Every service reads this file last, and nothing overwrites it: the place for your own

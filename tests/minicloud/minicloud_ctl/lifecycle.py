@@ -58,6 +58,7 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
     real_parts.prepare(paths, parts)
     state = states.load(paths)
     configs.write_all(paths, state)
+    real_parts.write_configs(paths, state)
     for name in ("keystone", "placement", "glance"):
         databases.create(paths, name, name)
     for part in state.parts:
@@ -331,7 +332,7 @@ def start_computes(
         neutron.await_agents(paths, hosts)
     if CYBORG in state.parts:
         for host in hosts:
-            configs.write_cyborg_agent(paths, host)
+            cyborg.write_agent(paths, host)
         _start_cyborg_agents(paths)
 
 

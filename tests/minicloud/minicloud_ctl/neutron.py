@@ -76,6 +76,13 @@ def create_policy(cloud: Cloud, kilobits: int) -> str:
     return policy["policy"]["id"]
 
 
+def add_packet_rate(cloud: Cloud, policy: str, thousands: int) -> None:
+    """Add a minimum packet rate to a QoS policy, in thousands of packets per second."""
+    rule = {"min_kpps": thousands, "direction": "any"}
+    path = f"/qos/policies/{policy}/minimum_packet_rate_rules"
+    cloud.neutron("POST", path, {"minimum_packet_rate_rule": rule})
+
+
 def create_port(cloud: Cloud, policy: str | None = None) -> str:
     """Create a port of the first network, with a QoS policy or without; returns its uuid."""
     document = {"network_id": find_network(cloud), "qos_policy_id": policy}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from minicloud_ctl import install, processes
+from minicloud_ctl import cinder, cyborg, install, processes
 from minicloud_ctl import state as states
 from minicloud_ctl.paths import Paths
+from minicloud_ctl.state import CINDER, CYBORG, State
 
 
 def prepare(paths: Paths, wanted: Collection[str]) -> None:
@@ -31,3 +32,10 @@ def prepare(paths: Paths, wanted: Collection[str]) -> None:
         missing = tuple(part for part in added if part not in state.ports)
         state.ports.update(states.free_ports(missing, state.ports.values()))
         state.parts += added
+
+
+def write_configs(paths: Paths, state: State) -> None:
+    if CINDER in state.parts:
+        cinder.write_config(paths, state)
+    if CYBORG in state.parts:
+        cyborg.write_config(paths, state)

@@ -115,7 +115,7 @@ def cinder(paths: Paths, state: State) -> list[Service]:
     """Return the API, the scheduler and one host with volumes, where a cloud has Cinder."""
     if CINDER not in state.parts:
         return []
-    config = str(configs.cinder_folder(paths) / "cinder.conf")
+    config = str(configs.part_folder(paths, CINDER) / "cinder.conf")
     extra = {**_path_of(paths, CINDER), "OS_CINDER_DISABLE_EVENTLET_PATCHING": "1"}
     api = _api(paths, state, CINDER, CINDER, {**extra, "MINICLOUD_CINDER_CONFIG": config})
     programs = paths.part(CINDER) / "bin"
@@ -130,7 +130,7 @@ def cyborg(paths: Paths, state: State) -> list[Service]:
     """Return the API and the conductor, where a cloud has Cyborg."""
     if CYBORG not in state.parts:
         return []
-    config = str(configs.cyborg_folder(paths) / "cyborg.conf")
+    config = str(configs.part_folder(paths, CYBORG) / "cyborg.conf")
     path = _path_of(paths, CYBORG)
     api = _api(paths, state, CYBORG, CYBORG, {**path, "MINICLOUD_CYBORG_CONFIG": config})
     return [replace(api, name=CYBORG_API), _cyborg(paths, CYBORG_CONDUCTOR, [config])]
@@ -140,7 +140,7 @@ def cyborg_agents(paths: Paths, state: State) -> list[Service]:
     """Return the agent of each host with devices."""
     if CYBORG not in state.parts:
         return []
-    folder = configs.cyborg_folder(paths)
+    folder = configs.part_folder(paths, CYBORG)
     found = []
     for host, compute in sorted(state.computes.items()):
         if compute.get("driver") != nested.DRIVER:
