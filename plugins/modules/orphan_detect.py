@@ -1126,7 +1126,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         # Exclusions that have ended since were in force when the snapshot was taken.
         policy = parse_policy(options, snapshot.finished_at)
     else:
-        snapshot = _read_cloud(module, connect, scope, full_every)
+        snapshot = _read_cloud(module, connect, scope, policy, full_every)
     # Kept before it is judged, so that a fault of a rule can be examined.
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
@@ -1202,13 +1202,15 @@ def _load_snapshot(options: Mapping[str, t.Any], scope: Scope) -> Snapshot:
     return decode(read_json(options["snapshot_src"]))
 
 
-def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope, full_every: int) -> Snapshot:
+def _read_cloud(
+    module: AnsibleModule, connect: Connect, scope: Scope, policy: Policy, full_every: int
+) -> Snapshot:
     session = connect()
     scope = resolve_projects(session, scope, module.warn)
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
-    collector = IncrementalCollector(session)
+    collector = IncrementalCollector(session, policy.pci_aliases)
     if module.params["mode"] != "incremental":
         return collector.collect(scope)
     try:

@@ -6,24 +6,50 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Reads the services of Cinder.
+"""Reads Cinder: its services, and the volumes that servers boot from.
 
-API reference: https://docs.openstack.org/api-ref/block-storage/v3/#services-os-services
+API reference: https://docs.openstack.org/api-ref/block-storage/v3/
 """
 
 from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.optional import OptionalApi
 from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
     BLOCK_STORAGE_API,
     OtherService,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    RootVolume,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+
+class VolumeReader:
+    """Reads volumes; in a cloud without Cinder, nothing is known about them."""
+
+    def __init__(self, api: Api | None) -> None:
+        self._api = OptionalApi(api)
+
+    def get_root_volume(self, uuid: str) -> Answer[RootVolume]:
+        """Return the volume that a server boots from, with the properties of its image."""
+        return self._api.ask(f"/volumes/{uuid}", _parse_root_volume)
+
+
+def _parse_root_volume(reply: Reply) -> RootVolume | None:
+    row = reply.body["volume"]
+    # A volume that was made of no image has no such key, and neither has one of which Cinder hides
+    # it: only a bootable volume can be booted from.
+    properties = row.get("volume_image_metadata")
+    if properties is None and row.get("bootable") != "true":
+        return None
+    return RootVolume(row["id"], {str(key): str(text) for key, text in (properties or {}).items()})
 
 
 def list_cinder_services(api: Api) -> tuple[OtherService, ...]:

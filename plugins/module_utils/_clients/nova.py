@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_pars
     parse_action,
     parse_actions,
     parse_aggregate,
+    parse_attachments,
     parse_complete_migrations,
     parse_hypervisor,
     parse_migration,
@@ -55,6 +56,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        Attachment,
+    )
 
 
 class NovaReader:
@@ -239,7 +243,8 @@ class NovaReader:
         return self._listings.read(
             Listing(
                 "/servers/detail",
-                self._listing,
+                # With the properties of the images of servers, where Nova offers them.
+                self._shape,
                 "servers",
                 "id",
                 parse_server,
@@ -365,6 +370,12 @@ class NovaReader:
             path,
             self._direct,
             lambda reply: tuple(row["port_id"] for row in reply.body["interfaceAttachments"]),
+        )
+
+    def list_attachments(self, uuid: str) -> Answer[tuple[Attachment, ...]]:
+        """Return the volumes that are attached to a server, with their devices."""
+        return self._api.ask(
+            f"/servers/{uuid}/os-volume_attachments", self._direct, parse_attachments
         )
 
     def find_deleted_server(self, uuid: str, brief: bool = False) -> Answer[tuple[Server, ...]]:

@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Server,
     Service,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    Attachment,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -144,6 +147,7 @@ def parse_server(row: Mapping[str, t.Any]) -> Server:
         ),
         flavor=_parse_flavor(row.get("flavor") or {}),
         image_properties=image.get("properties"),
+        root_device=row.get("OS-EXT-SRV-ATTR:root_device_name"),
     )
 
 
@@ -152,6 +156,13 @@ def _parse_flavor(row: Mapping[str, t.Any]) -> Flavor | None:
         return None
     return Flavor(
         row["vcpus"], row["ram"], row["disk"], row["ephemeral"], row["swap"], row.get("extra_specs")
+    )
+
+
+def parse_attachments(reply: Reply) -> tuple[Attachment, ...]:
+    """Return the attached volumes of a reply."""
+    return tuple(
+        Attachment(row["volumeId"], row.get("device")) for row in reply.body["volumeAttachments"]
     )
 
 

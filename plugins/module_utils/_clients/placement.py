@@ -33,6 +33,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderDetails,
     ProviderSummary,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    HostTree,
+    TreeProvider,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -55,6 +59,9 @@ _NO_TYPE = "unknown"
 # longer, and more would only slow it down.
 _FEW, _MANY = 2, 4
 _SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+
+# A host has a provider for each of its devices and NUMA cells.
+MAX_TREE_PROVIDERS = 200
 
 # The parts of a provider's details: each is a method of the reader, a field of ProviderDetails and
 # a request of its own.
@@ -125,13 +132,65 @@ class PlacementReader:
             provider, "inventories", lambda body: parse_inventories(body["inventories"])
         )
 
-    def query_inventories(self, provider: str) -> Answer[dict[str, Inventory]]:
-        """Return the inventories of `provider` as evidence; any status is an answer."""
-        return self._api.ask(
-            f"/resource_providers/{provider}/inventories",
-            _PROVIDER_MICROVERSION,
-            lambda reply: parse_inventories(reply.body["inventories"]),
-        )
+    def query_host_tree(self, root: str) -> Answer[HostTree]:
+        """Return the tree of a host as evidence, with the providers that share with it.
+
+        A provider shares its inventory with every tree that has a provider in one of its aggregates
+        (placement/objects/research_context.py, anchors_for_sharing_providers).
+
+        The answer has no `value` for a tree that is gone, for one that lost a provider while it was
+        read, and for one of more than `MAX_TREE_PROVIDERS` providers, which would take too long.
+        """
+        path, query = "/resource_providers", {"in_tree": root}
+        reply = self._api.get(path, _PROVIDER_MICROVERSION, **query)
+        answer = self._api.build_answer(path, _PROVIDER_MICROVERSION, query, reply, None)
+        if reply.status != 200:
+            return answer
+        entries = self._api.parse(lambda reply: reply.body["resource_providers"], reply, path)
+        if not entries or len(entries) > MAX_TREE_PROVIDERS:
+            return answer
+        providers = _parse_providers(entries, set())
+        parts = self._read_tree_parts(providers)
+        if parts is None:
+            return answer
+        aggregates: set[str] = set()
+        for part in parts.values():
+            aggregates |= part.aggregates
+        shared = {}
+        for uuid, provider in self.list_sharing_providers(aggregates).items():
+            if uuid not in providers:
+                shared[uuid] = provider
+        if len(shared) > MAX_TREE_PROVIDERS:
+            return answer
+        shared_parts = self._read_tree_parts(shared)
+        if shared_parts is None:
+            return answer
+        parts.update(shared_parts)
+        tree = {}
+        for uuid, provider in {**providers, **shared}.items():
+            tree[uuid] = TreeProvider(
+                uuid=uuid,
+                name=provider.name,
+                parent=provider.parent,
+                sharing=_SHARING_TRAIT in parts[uuid].traits,
+                inventories=parts[uuid].inventories,
+                traits=parts[uuid].traits,
+            )
+        return d.replace(answer, value=HostTree(root, tree))
+
+    def _read_tree_parts(
+        self, providers: Mapping[str, Provider]
+    ) -> dict[str, ProviderDetails] | None:
+        """Return the details of the providers, None where one of them is gone."""
+        details = {}
+        for uuid in providers:
+            parts: dict[str, t.Any] = {}
+            for part in ("inventories", "traits", "aggregates"):
+                parts[part] = self._read_part((uuid, part))
+            if None in parts.values():
+                return None
+            details[uuid] = ProviderDetails(**parts)
+        return details
 
     def query_usages(self, provider: str) -> Answer[Resources]:
         """Return the usages of `provider` as evidence; any status is an answer."""

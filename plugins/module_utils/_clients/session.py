@@ -76,6 +76,7 @@ class Session:
     block_storage: Api | None = None
     # The names of the roles that the token has; none where that is not known.
     roles: frozenset[str] = frozenset()
+    accelerator: Api | None = None
 
     @property
     def cloud(self) -> Cloud:
@@ -149,6 +150,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         user=login.user,
         block_storage=_open_block_storage(connection),
         roles=_read_roles(connection.session),
+        accelerator=_open_accelerator(connection),
     )
 
 
@@ -242,8 +244,8 @@ def _read_roles(session: t.Any) -> frozenset[str]:
 
 
 def _open_block_storage(connection: t.Any) -> Api | None:
-    """Return Cinder, to name its services; None where the catalogue does not have it."""
-    # Only its services are named, so that nothing else fails for want of it.
+    """Return Cinder; None where the catalogue does not have it."""
+    # It only says more about hosts and servers, so that nothing fails for want of it.
     with contextlib.suppress(CloudError), translate_sdk_errors("Cinder"):
         endpoint = connection.endpoint_for("block-storage")
         if endpoint is not None:
@@ -251,6 +253,18 @@ def _open_block_storage(connection: t.Any) -> Api | None:
             adapter = connection.config.get_session_client("block-storage")
             adapter.endpoint_override = endpoint
             return Api("Cinder", adapter, None)
+    return None
+
+
+def _open_accelerator(connection: t.Any) -> Api | None:
+    """Return Cyborg; None where the catalogue does not have it."""
+    with contextlib.suppress(CloudError), translate_sdk_errors("Cyborg"):
+        endpoint = connection.endpoint_for("accelerator")
+        if endpoint is not None:
+            # Only version 2 exists, and catalogues may or may not contain it.
+            adapter = connection.config.get_session_client("accelerator")
+            adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2")
+            return Api("Cyborg", adapter, None)
     return None
 
 

@@ -21,14 +21,13 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._expected.listed import (
+    compare_listed,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     get_compute_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import build_views
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
-    calculate_resources,
-    list_special_specs,
-)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
     list_touched_hosts,
     list_touched_roots,
@@ -47,7 +46,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Provider,
         Resources,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        PciAlias,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
         SnapshotIndex,
     )
@@ -123,13 +125,15 @@ def choose_consumers(
     memory: Memory,
     changes: Changes,
     allocations: Mapping[str, Allocations],
-    shard: Shard | None = None,
+    scope: Scope,
+    pci_aliases: Mapping[str, PciAlias],
 ) -> list[str]:
     """Return the consumers that have to be looked up, sorted.
 
     allocations: all of them by consumer, as `merge_allocations` returns them.
-    shard: the part of the cloud that is read.
+    scope: what is read, and for which kinds. pci_aliases: as in the policy.
     """
+    shard = scope.shard
     chosen = set(memory.watched)
     servers = {server.uuid: server for server in changes.servers}
     for consumer in memory.allocations.keys() | allocations.keys():
@@ -144,7 +148,8 @@ def choose_consumers(
         # Another shard has the host, and this one has nothing of the server.
         if shard and not held and tree and not shard.contains(tree):
             continue
-        if not _is_in_order(server, held, tree, changes.providers):
+        in_order = _is_in_order(server, held, tree, changes.providers)
+        if not in_order or not _has_its_amounts(server, held, scope, pci_aliases):
             chosen.add(server.uuid)
     for migration in changes.migrations:
         held = allocations.get(migration.server, {})
@@ -194,7 +199,7 @@ def _is_in_order(
     tree: str | None,
     providers: Mapping[str, Provider],
 ) -> bool:
-    """Return whether a changed server plainly has what it needs, and nothing else.
+    """Return whether a changed server has its host and nothing else, as far as providers say it.
 
     tree: the root provider of the compute node that the server names, if it is remembered.
     """
@@ -205,29 +210,27 @@ def _is_in_order(
         return not allocations and not server.host
     if tree is None or not allocations:
         return False
-    on_tree: dict[str, int] = {}
-    has_shared_disk = False
-    for uuid, amounts in allocations.items():
+    for uuid in allocations:
         provider = providers.get(uuid)
-        if provider is not None and provider.sharing:
-            has_shared_disk = True
-        # A child provider holds what a flavor does not say plainly.
-        elif uuid != tree:
+        is_sharing = provider is not None and provider.sharing
+        # What is on a child provider, a listing does not explain.
+        if uuid != tree and not is_sharing:
             return False
-        else:
-            on_tree.update(amounts)
-    return _fits_flavor(server, on_tree, has_shared_disk)
+    return True
 
 
-def _fits_flavor(server: Server, amounts: Mapping[str, int], has_shared_disk: bool) -> bool:
-    flavor = server.flavor
-    # Of a flavor with more than plain amounts only a direct lookup tells what it needs.
-    if flavor is None or flavor.extra_specs is None or list_special_specs(flavor.extra_specs):
+def _has_its_amounts(
+    server: Server,
+    allocations: Allocations,
+    scope: Scope,
+    pci_aliases: Mapping[str, PciAlias],
+) -> bool:
+    """Return whether a changed server has the amounts that its flavor and image request."""
+    if not allocations:
+        return True
+    if server.flavor is None:
         return False
-    for volume_backed in (False, True):
-        expected = dict(calculate_resources(flavor, volume_backed))
-        if has_shared_disk:
-            expected.pop("DISK_GB", None)
-        if dict(amounts) == expected:
-            return True
-    return False
+    compared = compare_listed(server, allocations, pci_aliases)
+    if scope.names_amounts and (compared.missing or len(allocations) > 1):
+        return False
+    return compared.fits

@@ -38,12 +38,21 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
+    CyborgReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.block_storage import (
+    VolumeReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import NeutronReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector import compute_nodes
+from ansible_collections.osops.placement.plugins.module_utils._collector.amounts import (
+    AmountNominator,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.evidence import (
     EvidenceReader,
 )
@@ -70,10 +79,13 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        PciAlias,
+    )
 
 # In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
 # to show what such a reading looks like.
@@ -86,11 +98,24 @@ class Collector:
     A detection needs `collect` alone. A run that changes something uses `_collector.renewal`.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(
+        self, session: Session, pci_aliases: Mapping[str, PciAlias] | None = None
+    ) -> None:
+        """Prepare the readers of all services.
+
+        pci_aliases: as in the policy.
+        """
+        self._pci_aliases = pci_aliases or {}
         self._cloud = session.cloud
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
-        self._lookups = Lookups(self._placement, self._nova, NeutronReader(session.network))
+        self._lookups = Lookups(
+            self._placement,
+            self._nova,
+            NeutronReader(session.network),
+            VolumeReader(session.block_storage),
+            CyborgReader(session.accelerator),
+        )
         self._listings = ListingReader(session, self._placement, self._nova)
 
     def collect(self, scope: Scope) -> Snapshot:
@@ -101,15 +126,22 @@ class Collector:
         """
         with_servers = scope.mode == "full" and not scope.is_narrow
         index = ListingsIndex(self._listings.read(scope, with_servers))
-        server_details = self._read_server_details(index)
+        choice = choose_hosts_for_server_details(index)
+        server_details = self._read_server_details(choice.hosts)
         living: Collection[str] = ()
         if index.listings.hypervisors.value is None:
             living = self._nova.list_server_uuids()
-        candidates = find_candidates(index, server_details, living)
+        amounts = AmountNominator(index, server_details, choice, self._pci_aliases)
+        candidates = find_candidates(index, server_details, living, amounts)
         kept = limit_candidates(candidates, index, _MAX_CANDIDATES_WHEN_UNSOUND)
         reader = self._make_evidence_reader(index, index.listings.started_at, scope, fresh=False)
         reader.read_providers()
-        return reader.finish(kept, server_details, left_out=len(candidates) - len(kept))
+        return reader.finish(
+            kept,
+            server_details,
+            left_out=len(candidates) - len(kept),
+            listed_amounts=amounts.summarize(candidates),
+        )
 
     def collect_cloud(self) -> Snapshot:
         """Read the cloud as a whole (steps 1 to 5), without allocations.
@@ -171,11 +203,11 @@ class Collector:
             started_at=started_at,
             scope=scope,
             fresh=fresh,
+            pci_aliases=self._pci_aliases,
         )
 
-    def _read_server_details(self, index: ListingsIndex) -> dict[str, Server]:
+    def _read_server_details(self, hosts: Sequence[str]) -> dict[str, Server]:
         """Return the servers, by uuid, of the hosts where the listings alone do not settle them."""
-        hosts = choose_hosts_for_server_details(index)
         details = {}
         for servers in map_parallel(
             self._nova.list_servers_on_host,

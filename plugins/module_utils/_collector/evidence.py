@@ -23,6 +23,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.host_lo
     HostLookups,
     find_roots_without_node,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
+    HostTrees,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_nodes_for_absence_proof,
 )
@@ -48,7 +51,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.parallel i
     map_parallel,
     run_parallel,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    ListedAmounts,
+    Snapshot,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     list_hosts_to_look_up,
 )
@@ -78,6 +84,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Allocation,
         Allocations,
         ProviderDetails,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        PciAlias,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
@@ -111,7 +120,10 @@ class EvidenceReader:
         started_at: str,
         scope: Scope,
         fresh: bool,
+        pci_aliases: Mapping[str, PciAlias],
     ) -> None:
+        self._pci_aliases = pci_aliases
+        self._host_trees = HostTrees(placement)
         self._placement = placement
         self._nova = nova
         self._lookups = lookups
@@ -139,13 +151,16 @@ class EvidenceReader:
         consumers: Sequence[str],
         server_details: Mapping[str, Server] | None = None,
         left_out: int = 0,
+        listed_amounts: ListedAmounts | None = None,
     ) -> Snapshot:
         """Look up `consumers`, list the services again, and return the finished snapshot.
 
         server_details: as `_collector.shards.find_owning_root` takes them. A shard looks up only
             the consumers that it reports.
         left_out: how many more candidates there would have been.
+        listed_amounts: what the listings say of the amounts of servers.
         """
+        listed_amounts = listed_amounts or ListedAmounts()
         answers = self._read_allocations_of(consumers)
         named = consumers
         if self._scope.shard:
@@ -155,7 +170,7 @@ class EvidenceReader:
         self._hosts.look_up_roots(find_roots_without_node(self._index, allocations))
         # In parallel, because no proof that an allocation is orphaned rests on the inventories.
         (candidates, evidence), details = run_parallel(
-            lambda: self._look_up_consumers(consumers, answers),
+            lambda: self._look_up_consumers(consumers, answers, listed_amounts),
             lambda: self._read_inventories(named),
         )
         return Snapshot(
@@ -163,6 +178,8 @@ class EvidenceReader:
             candidates=candidates,
             evidence=evidence,
             details=details,
+            host_trees=self._host_trees.answers,
+            listed_amounts=listed_amounts,
             left_out=left_out,
             retried=self._placement.retried + self._nova.retried,
             finished_at=get_utc_now(),
@@ -240,7 +257,10 @@ class EvidenceReader:
         return selected
 
     def _look_up_consumers(
-        self, consumers: Sequence[str], allocations: Mapping[str, Answer[Allocation]]
+        self,
+        consumers: Sequence[str],
+        allocations: Mapping[str, Answer[Allocation]],
+        listed_amounts: ListedAmounts,
     ) -> tuple[tuple[str, ...], dict[str, Evidence]]:
         """Look up each of the consumers; those with evidence are the candidates."""
         context = LookupContext(
@@ -250,8 +270,12 @@ class EvidenceReader:
             migrations_of=self._choose_migration_source(len(allocations)),
             at_hosts=MigrationsAtHosts(self._nova),
             former_trees=FormerTrees(self._placement, self._nova),
+            host_trees=self._host_trees,
+            device_profiles=self._lookups.start_device_profiles(),
             nova_roots=find_nova_roots(self._details),
             fresh=self._fresh,
+            listed_amounts=listed_amounts.candidates,
+            pci_aliases=self._pci_aliases,
         )
         candidates = []
         evidence_by_uuid: dict[str, Evidence] = {}

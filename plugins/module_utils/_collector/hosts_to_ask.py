@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.node_usage import (
@@ -45,6 +46,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # have counts as usual.
 _MIN_AGREEING_NODES = 5
 
+# What a host reserves is only known from other hosts.
+_MIN_NODES_TO_COMPARE = 2
+
 
 def choose_nodes_for_server_listing(listings: Listings) -> Collection[str]:
     """Return the compute nodes to be asked for their servers one by one, as roots.
@@ -78,42 +82,69 @@ def _list_allocated_roots(listings: Listings) -> set[str]:
     return roots
 
 
-def choose_hosts_for_server_details(index: ListingsIndex) -> list[str]:
-    """Return the hosts of which the servers are to be read with their flavors, sorted.
+@d.dataclass(frozen=True)
+class HostChoice:
+    """The hosts of which the servers are to be read with their flavors.
+
+    hosts: sorted.
+    agreeing: of the others, the compute nodes whose figures agree with the sums of all allocations.
+    """
+
+    hosts: tuple[str, ...] = ()
+    agreeing: frozenset[str] = frozenset()
+
+
+def choose_hosts_for_server_details(index: ListingsIndex) -> HostChoice:
+    """Return the hosts of which the servers are to be read with their flavors.
 
     These are hosts where a server may have the wrong amounts, or an allocation on a child provider
     that nothing explains, and hosts with several compute nodes, for which the hypervisor listing
-    does not say which server is on which.
+    does not say which server is on which. Where the user names hosts or the kind `wrong_amount`,
+    they are all hosts of the scope.
     """
     scope = index.listings.scope
-    if scope.needs_every_lookup or scope.mode == "triage":
-        return []
     # While a cell is down, Nova lists no figures of compute nodes that could be compared.
-    if not index.listings.every_cell_listed:
-        return []
-    locations = ServerLocations(index)
+    if scope.mode == "triage" or not index.listings.every_cell_listed:
+        return HostChoice()
     covered = {node.host for uuid, node in index.nodes.items() if index.covers(uuid)}
+    if scope.names_amounts or (scope.hosts and scope.includes_any("wrong_amount")):
+        return HostChoice(tuple(sorted(covered)))
+    if scope.needs_every_lookup:
+        return HostChoice()
+    locations = ServerLocations(index)
     hosts = covered & set(locations.shared_hosts)
+    agreeing: frozenset[str] = frozenset()
     if scope.includes_any("wrong_amount"):
-        hosts |= _list_hosts_with_mismatch(index, locations)
+        mismatched, agreeing = _compare_figures(index, locations)
+        hosts |= mismatched
     if scope.includes_any("leaked_child"):
         hosts |= _list_hosts_with_children(index, locations)
-    return sorted(hosts)
+    return HostChoice(tuple(sorted(hosts)), agreeing)
 
 
-def _list_hosts_with_mismatch(index: ListingsIndex, locations: ServerLocations) -> set[str]:
-    """Return the hosts of which more or less is allocated than nova-compute says is used."""
+def _compare_figures(
+    index: ListingsIndex, locations: ServerLocations
+) -> tuple[set[str], frozenset[str]]:
+    """Return the hosts of which more or less is allocated than nova-compute says is used.
+
+    Return also the compute nodes where it is the same.
+    """
     covered = {uuid: node for uuid, node in index.nodes.items() if index.covers(uuid)}
     min_agreeing = 1
     if index.listings.scope.shard:
         min_agreeing = _MIN_AGREEING_NODES
     counted = sum_by_tree(_list_counted_amounts(index, locations), index.providers)
+    mismatched = find_mismatched_nodes(covered, counted, min_agreeing)
     hosts = set()
-    for uuid in find_mismatched_nodes(covered, counted, min_agreeing):
+    for uuid in mismatched:
         # A nova-compute that is down says nothing about what is used now.
         if index.nodes[uuid].state == "up":
             hosts.add(index.nodes[uuid].host)
-    return hosts
+    agreeing = frozenset(covered) - set(mismatched)
+    # A single host agrees with itself, whatever it has.
+    if len(agreeing) < _MIN_NODES_TO_COMPARE:
+        agreeing = frozenset()
+    return hosts, agreeing
 
 
 def _list_counted_amounts(

@@ -19,6 +19,9 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._collector.amounts import (
+    AmountNominator,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.changes import (
     Changes,
     choose_consumers,
@@ -31,6 +34,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.collect
 from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
     list_compute_nodes,
     read_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
+    HostChoice,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
     list_services_with_retry,
@@ -128,7 +134,7 @@ class IncrementalCollector(Collector):
         )
         changes = _build_changes(memory, providers, servers, migrations)
         allocations = self._look_up_remembered(changes, allocations, memory)
-        candidates = choose_consumers(memory, changes, allocations, scope.shard)
+        candidates = choose_consumers(memory, changes, allocations, scope, self._pci_aliases)
         begun = Listings(
             cloud=self._cloud,
             scope=scope,
@@ -266,13 +272,16 @@ class IncrementalCollector(Collector):
     def _finish(
         self, listings: Listings, candidates: Sequence[str], details: Mapping[str, Server]
     ) -> Snapshot:
+        index = ListingsIndex(listings)
         reader = self._make_evidence_reader(
-            ListingsIndex(listings), listings.started_at, listings.scope, fresh=False
+            index, listings.started_at, listings.scope, fresh=False
         )
+        listed = {uuid: row for uuid, row in details.items() if row.host}
+        amounts = AmountNominator(index, listed, HostChoice(), self._pci_aliases)
         reader.read_providers()
         if listings.scope.shard:
             details = {**details, **self._look_up_servers(set(candidates) - set(details))}
-        return reader.finish(candidates, details)
+        return reader.finish(candidates, details, listed_amounts=amounts.summarize(candidates))
 
     def _look_up_servers(self, uuids: Collection[str]) -> dict[str, Server]:
         """Return those of the consumers that are servers: their hosts say which shard has them."""

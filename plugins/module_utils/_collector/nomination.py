@@ -21,10 +21,6 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.server_
 from ansible_collections.osops.placement.plugins.module_utils._collector.shards import (
     is_left_to_other_shard,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
-    calculate_resources,
-    list_special_specs,
-)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     group_by_tree,
 )
@@ -36,6 +32,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._collector.amounts import (
+        AmountNominator,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocations,
@@ -49,6 +48,7 @@ def find_candidates(
     index: ListingsIndex,
     server_details: Mapping[str, Server] | None = None,
     living: Collection[str] = (),
+    amounts: AmountNominator | None = None,
 ) -> list[str]:
     """Return the consumers that the listings do not show to be in order, sorted.
 
@@ -58,6 +58,7 @@ def find_candidates(
         `choose_hosts_for_server_details`.
     living: the servers that Nova lists, where it could not list its compute nodes; those are not
         candidates then.
+    amounts: what names servers whose amounts have to be looked up.
     """
     if not index.nodes:
         return _list_consumers_not_living(index, living)
@@ -79,7 +80,7 @@ def find_candidates(
         at_home = locations.has_only_own_tree(consumer, allocations) or _has_only_tree_of_node(
             server, allocations, index
         )
-        if not at_home or (server is not None and _differs_from_flavor(server, allocations, index)):
+        if not at_home or (amounts is not None and amounts.names(consumer)):
             candidates.add(consumer)
     return sorted(candidates)
 
@@ -143,29 +144,3 @@ def _has_only_tree_of_node(
         return False
     tree = index.find_tree_at(server.host, server.node)
     return tree is not None and set(group_by_tree(allocations, index)) == {tree}
-
-
-def _differs_from_flavor(server: Server, allocations: Allocations, index: ListingsIndex) -> bool:
-    """Return whether a server of a plain flavor holds something else of its host than that flavor.
-
-    That is a child provider, or other amounts.
-    """
-    flavor = server.flavor
-    if flavor is None or list_special_specs(flavor.extra_specs or {}):
-        return False
-    on_host: dict[str, int] = {}
-    for provider, amounts in allocations.items():
-        if index.is_sharing(provider):
-            continue
-        if index.get_root(provider) != provider:
-            return True
-        on_host.update(amounts)
-    has_shared_disk = any(map(index.is_sharing, allocations))
-    # The listing does not say whether the server boots from a volume.
-    for volume_backed in (False, True):
-        expected = dict(calculate_resources(flavor, volume_backed))
-        if has_shared_disk:
-            expected.pop("DISK_GB", None)
-        if on_host == expected:
-            return False
-    return True

@@ -5,16 +5,45 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
 # time. Do not use this from other collections or standalone plugins/modules!
 
-"""Where the resources of a request can be in the tree of a host. Pure."""
+"""Where the resources of a request can be in the tree of a host. Pure.
+
+The rules are those of `GET /allocation_candidates` (placement/objects/allocation_candidate.py),
+except that usages say nothing here: what others have is not what this server has.
+"""
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    make_printable,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._expected.contradictions import (
+    find_contradiction,
+    fit_to_host,
+)
+from ansible_collections.osops.placement.plugins.module_utils._expected.doubts import find_doubt
+from ansible_collections.osops.placement.plugins.module_utils._expected.problems import (
+    build_exact_problem,
+    build_problem,
+    list_unplaceable_classes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._expected.search import (
+    collect_allocations,
+    collect_amounts,
+    find_closest,
+)
 
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._expected.doubts import Doubt
+    from ansible_collections.osops.placement.plugins.module_utils._expected.search import (
+        Amounts,
+        Key,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocations,
     )
@@ -24,6 +53,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
         MissingInput,
         ResourceRequest,
     )
+
+_UNBOUNDED = "it has too many possible placements on its host to try them all"
 
 
 @d.dataclass(frozen=True)
@@ -53,6 +84,103 @@ def compare(
 
     present: all allocations of the server. What of it can be right is kept: the expected
         allocations differ from it as little as possible, and are certain only if no other
-        placement of the requests differs as little or less.
+        placement of the requests differs as little. Where two requests differ as little, the
+        earlier one counts.
+
+    A present allocation is right although the traits or inventories of its provider changed since.
+    The search is bounded; what it does not find in time is not certain.
     """
-    raise NotImplementedError
+    amounts = collect_amounts(present)
+    fitted = [fit_to_host(request, tree) for request in requests]
+    doubts = _collect_doubts(fitted, tree, amounts)
+    if doubts:
+        return _compare_in_doubt(fitted, tree, amounts, doubts)
+    bounded = False
+    for request in fitted:
+        solution = find_closest(build_exact_problem(request, tree, amounts))
+        if solution.placements:
+            return Expectation(True, collect_allocations(amounts), "", request.rules, ())
+        bounded = bounded or not solution.complete
+    why = _UNBOUNDED if bounded else find_contradiction(fitted, tree, amounts)
+    if why:
+        return Expectation(None, None, why, fitted[0].rules, ())
+    return _find_expected(fitted, tree, amounts)
+
+
+def _collect_doubts(
+    requests: Sequence[ResourceRequest], tree: HostTree, present: Amounts
+) -> list[tuple[MissingInput, Doubt]]:
+    """Return what is missing and can change something on this host, each once."""
+    doubts: dict[MissingInput, Doubt] = {}
+    for request in requests:
+        for missing in request.missing:
+            doubt = find_doubt(missing, tree, present)
+            if doubt is not None:
+                doubts[missing] = doubt
+    return list(doubts.items())
+
+
+def _compare_in_doubt(
+    requests: Sequence[ResourceRequest],
+    tree: HostTree,
+    present: Amounts,
+    doubts: Sequence[tuple[MissingInput, Doubt]],
+) -> Expectation:
+    """Compare only those amounts that nothing can change that is missing."""
+    missing = tuple(item for item, _doubt in doubts)
+    why = "; ".join(dict.fromkeys(item.reason for item in missing))
+    for request in requests:
+        ignored = _list_doubted_keys(request, tree, present, [doubt for _item, doubt in doubts])
+        solution = find_closest(build_exact_problem(request, tree, present, ignored))
+        if solution.placements or not solution.complete:
+            return Expectation(None, None, why, request.rules, missing)
+    return Expectation(False, None, why, requests[0].rules, missing)
+
+
+def _list_doubted_keys(
+    request: ResourceRequest, tree: HostTree, present: Amounts, doubts: Sequence[Doubt]
+) -> frozenset[Key]:
+    classes = {cls for _provider, cls in present}
+    for group in request.groups.values():
+        classes |= group.resources.keys()
+    keys = set(present)
+    for provider in tree.providers:
+        keys.update((provider, cls) for cls in classes)
+    return frozenset(key for key in keys if any(doubt.covers(key) for doubt in doubts))
+
+
+def _find_expected(
+    requests: Sequence[ResourceRequest], tree: HostTree, present: Amounts
+) -> Expectation:
+    """Return the only placement that differs least from what is present, if there is one."""
+    best: tuple[int, ResourceRequest, tuple[Amounts, ...]] | None = None
+    lacking: list[str] = []
+    for request in requests:
+        problem = build_problem(request, tree, present)
+        lacking = lacking or list_unplaceable_classes(problem)
+        solution = find_closest(problem)
+        if not solution.complete:
+            return Expectation(False, None, _UNBOUNDED, request.rules, ())
+        if solution.placements and (best is None or solution.differences < best[0]):
+            best = (solution.differences, request, solution.placements)
+    if best is None:
+        what = ", ".join(lacking) if lacking else "all that it requests"
+        why = f"no provider of its host can have {what} as Nova requests it"
+        return Expectation(None, None, why, requests[0].rules, ())
+    _differences, request, placements = best
+    if len(placements) > 1:
+        why = _describe_choice(placements, tree)
+        return Expectation(False, None, why, request.rules, ())
+    return Expectation(False, collect_allocations(placements[0]), "", request.rules, ())
+
+
+def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) -> str:
+    first, second = placements[:2]
+    providers: dict[str, None] = {}
+    classes: dict[str, None] = {}
+    for key in sorted(first.keys() | second.keys()):
+        if first.get(key, 0) != second.get(key, 0):
+            providers[tree.providers[key[0]].name] = None
+            classes[key[1]] = None
+    names = summarize_names(make_printable(name, 100) for name in providers)
+    return f"its {', '.join(classes)} can be of any of these providers: {names}"

@@ -56,13 +56,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
-        Port,
         Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         AllocationCandidates,
         Allocations,
         Resources,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        ServerPort,
     )
 
 
@@ -94,7 +96,7 @@ class HostReading:
     servers: Sequence[DrainServer]
     nodes: Mapping[str, str] = d.field(default_factory=dict)
     allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
-    ports: Mapping[str, Sequence[Port]] = d.field(default_factory=dict)
+    ports: Mapping[str, Sequence[ServerPort]] = d.field(default_factory=dict)
     migrations: Mapping[str, Sequence[Migration]] = d.field(default_factory=dict)
     groups: Sequence[ServerGroup] = ()
     places: Mapping[str, str] = d.field(default_factory=dict)

@@ -65,12 +65,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
-        Port,
         Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         AllocationCandidates,
         Allocations,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        ServerPort,
     )
 
 
@@ -204,7 +206,7 @@ class DrainReader:
         found = self._placement.get_allocations(special)
         return {allocation.consumer: allocation.resources for allocation in found}
 
-    def _read_ports(self, servers: Sequence[DrainServer]) -> dict[str, Sequence[Port]]:
+    def _read_ports(self, servers: Sequence[DrainServer]) -> dict[str, Sequence[ServerPort]]:
         if not self._has_network:
             return {}
         uuids = [server.uuid for server in servers]

@@ -71,7 +71,7 @@ class GuestDetector:
     """Judges guests over one session."""
 
     def __init__(self, session: Session, policy: Policy) -> None:
-        self._reading = Collector(session)
+        self._reading = Collector(session, policy.pci_aliases)
         self._nova = NovaReader(session.compute)
         self._policy = policy
 

@@ -112,7 +112,7 @@ class HostReader:
         kinds: Collection[str],
         part_policy: PartPolicy,
     ) -> None:
-        self._reading = Collector(session)
+        self._reading = Collector(session, policy.pci_aliases)
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
         self._parts = PartReader(session)

@@ -33,7 +33,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
-        Port,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        ServerPort,
     )
 
 # Statuses of which Nova moves no server, with what the operator can do about it.
@@ -77,7 +79,7 @@ def decide_way(
     host_is_up: bool,
     settings: DrainSettings,
     migrations: Sequence[Migration] = (),
-    ports: Sequence[Port] = (),
+    ports: Sequence[ServerPort] = (),
 ) -> Way:
     """Return how a server leaves `host`.
 
@@ -173,7 +175,7 @@ def _decide_for_running_server(
     return Way(STAYS, f"{obstacle}, so it cannot move live", "have its owner shut it off")
 
 
-def _find_warnings(server: DrainServer, ports: Sequence[Port]) -> t.Iterator[str]:
+def _find_warnings(server: DrainServer, ports: Sequence[ServerPort]) -> t.Iterator[str]:
     if server.locked:
         # Nova's check of the lock lets administrators pass (nova/compute/api.py,
         # check_instance_lock).

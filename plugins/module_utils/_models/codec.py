@@ -101,7 +101,8 @@ def _decode_dataclass(base: type, arguments: tuple[t.Any, ...], value: t.Any) ->
     fields = {}
     for field in d.fields(base):
         # An older file of this format lacks what was added since, which has a default.
-        if field.name not in value and field.default is not d.MISSING:
+        has_default = field.default is not d.MISSING or field.default_factory is not d.MISSING
+        if field.name not in value and has_default:
             continue
         kind = _resolve_type_variables(hints[field.name], bindings)
         fields[field.name] = _decode_value(kind, value[field.name])

@@ -84,6 +84,8 @@ class ServerDocument(t.TypedDict):
     flavor: FlavorDocument | None
     # None before compute microversion 2.98.
     image_properties: dict[str, str] | None
+    # The name of its root disk, such as `/dev/vda`. Files of version 1.0 do not have it.
+    root_device: t.NotRequired[str | None]
 
 
 class MigrationDocument(t.TypedDict):

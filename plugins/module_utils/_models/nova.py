@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What Nova and Neutron say: services, compute nodes, servers, migrations and instance actions.
+"""What Nova says: services, compute nodes, servers, migrations and instance actions.
 
 The words are their own. The classes are frozen, and made of JSON's types.
 """
@@ -60,6 +60,9 @@ UNSHELVE_ACTION = "unshelve"
 # The instance action that sets the state of a server by hand, and hides the task of an action that
 # may still wait for its host.
 RESET_ACTION = "resetState"
+
+# The instance action that gives another volume to a server, also as its root disk.
+SWAPPING_ACTION = "swap_volume"
 
 # The instance action that takes a server back to the source of a resize or cold migration.
 REVERT_ACTION = "revertResize"
@@ -190,26 +193,6 @@ class Flavor:
 
 
 @d.dataclass(frozen=True)
-class Port:
-    """A Neutron port of a server.
-
-    asks_placement: whether it requests resources; None where these credentials may not see that.
-    """
-
-    uuid: str
-    vnic_type: str | None
-    asks_placement: bool | None
-
-    @property
-    def plain(self) -> bool:
-        """Whether the port is known to need neither resources of Placement nor a device.
-
-        The answer is False when that is unknown.
-        """
-        return self.asks_placement is False and self.vnic_type in (None, "normal")
-
-
-@d.dataclass(frozen=True)
 class Server:
     """A server (`GET /servers/{id}`).
 
@@ -217,6 +200,7 @@ class Server:
         nothing about the task or the host.
     flavor: None before compute microversion 2.47.
     image_properties: None before compute microversion 2.98, and for a server without an image.
+    root_device: the name of its root disk, such as `/dev/vda`.
     """
 
     uuid: str
@@ -236,6 +220,7 @@ class Server:
     volumes: tuple[str, ...] = ()
     flavor: Flavor | None = None
     image_properties: t.Mapping[str, str] | None = None
+    root_device: str | None = None
 
 
 @d.dataclass(frozen=True)

@@ -16,6 +16,10 @@ import typing as t
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        PciAlias,
+    )
+
 # The types of services that allocate from Placement themselves, and what each is called here:
 # Zun (by either name; also on Nova's own providers and without a consumer type), Cyborg and Blazar.
 ALLOCATORS: Mapping[str, str] = {
@@ -35,6 +39,7 @@ class Policy:
     ignore_allocators: the services that allocate nothing on Nova's hosts, as the user has checked.
     exclusion_notes: by name, what to say of an exclusion that has an end or a reason.
     ended_exclusions: the exclusions that have ended, as sentences.
+    pci_aliases: by name, the aliases of PCI devices in nova.conf, which no API shows.
     """
 
     min_age: int = 3600
@@ -47,6 +52,7 @@ class Policy:
     ignore_allocators: frozenset[str] = frozenset()
     exclusion_notes: Mapping[str, str] = d.field(default_factory=dict)
     ended_exclusions: tuple[str, ...] = ()
+    pci_aliases: Mapping[str, PciAlias] = d.field(default_factory=dict)
 
     def explain_exclusion(self, names: Iterable[str]) -> str | None:
         """Return a sentence about one of these providers or hosts that is excluded.

@@ -32,6 +32,8 @@ class RequestGroup:
     required, forbidden: traits. Of the group without a suffix, Placement looks for required traits
         in the whole tree.
     provider: the provider that has the resources, where an answer names it; else None.
+    pci: whether it is a device of a PCI alias, which is in Placement only where Nova is configured
+        so.
     """
 
     name: str
@@ -39,6 +41,7 @@ class RequestGroup:
     required: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
     provider: str | None = None
+    pci: bool = False
 
 
 @d.dataclass(frozen=True)
@@ -62,10 +65,12 @@ class MissingInput:
     name: `flavor`, `image`, `volume`, `ports`, `pci_alias`, `device_profile`, `accelerators` or
         `tree`: the summary counts servers by it.
     reason: what is missing and why, as a part of a sentence.
+    classes: of which resource classes it could change the amounts; None where only the host shows.
     """
 
     name: str
     reason: str
+    classes: frozenset[str] | None = None
 
 
 @d.dataclass(frozen=True)
@@ -125,6 +130,17 @@ class AcceleratorRequest:
     device_profile: str
     group: int
     provider: str | None
+
+
+@d.dataclass(frozen=True)
+class DeviceProfile:
+    """A device profile of Cyborg (`GET /v2/device_profiles?name=…`).
+
+    groups: its request groups, as Cyborg returns them.
+    """
+
+    name: str
+    groups: tuple[t.Mapping[str, str], ...]
 
 
 @d.dataclass(frozen=True)

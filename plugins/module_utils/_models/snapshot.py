@@ -26,17 +26,23 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Aggregate,
     Hypervisor,
     Migration,
-    Port,
     Server,
     Service,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Allocation,
     Allocations,
-    Inventory,
     Provider,
     ProviderDetails,
     Resources,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    AcceleratorRequest,
+    Attachment,
+    DeviceProfile,
+    HostTree,
+    RootVolume,
+    ServerPort,
 )
 
 # The classes below cannot be built by an older one.
@@ -92,9 +98,13 @@ class Evidence:
     host_migrations: `GET /os-migrations?host=…` for each host with an allocation of the consumer,
         because the listing of all migrations may leave some out; several times each, so that more
         than one API worker has answered.
-    shape, interfaces, ports, stock: of a server whose allocation may have to be written again, the
-        properties of its image, its ports as Nova and as Neutron know them, and the inventories of
-        the root provider of its host.
+    shape, interfaces, server_ports: of a server whose amounts have to be known, the properties of
+        its image, and its ports as Nova and as Neutron know them.
+    attachments, root_volume: of such a server with volumes, the volumes as Nova has attached them,
+        and the one that it boots from. Nova's own listing of actions then shows whether a volume
+        was swapped.
+    device_profiles, accelerators: of such a server whose flavor or ports name device profiles of
+        Cyborg, these profiles, and the devices that Cyborg has for the server.
     former_tree, host_servers, own_usages: of a server whose only allocation is on a root provider
         without a compute node, the allocations on that tree by consumer, the servers of its host,
         and the usages of the root provider of its host.
@@ -113,8 +123,11 @@ class Evidence:
     host_migrations: tuple[Answer[tuple[Migration, ...]], ...] = ()
     shape: Answer[Server] = NOT_ASKED
     interfaces: Answer[tuple[str, ...]] = NOT_ASKED
-    ports: Answer[tuple[Port, ...]] = NOT_ASKED
-    stock: Answer[dict[str, Inventory]] = NOT_ASKED
+    server_ports: Answer[tuple[ServerPort, ...]] = NOT_ASKED
+    attachments: Answer[tuple[Attachment, ...]] = NOT_ASKED
+    root_volume: Answer[RootVolume] = NOT_ASKED
+    device_profiles: tuple[Answer[DeviceProfile], ...] = ()
+    accelerators: Answer[tuple[AcceleratorRequest, ...]] = NOT_ASKED
     former_tree: Answer[dict[str, Allocations]] = NOT_ASKED
     host_servers: Answer[tuple[str, ...]] = NOT_ASKED
     own_usages: Answer[Resources] = NOT_ASKED
@@ -187,6 +200,11 @@ class Scope:
     def needs_every_lookup(self) -> bool:
         """Whether each consumer is looked up, even when the listings show it to be in order."""
         return self.is_narrow or "wrong_owner" in self.kinds
+
+    @property
+    def names_amounts(self) -> bool:
+        """Whether the user asks for the amounts of every server in scope."""
+        return "wrong_amount" in self.kinds
 
     def includes_any(self, *kinds: str) -> bool:
         """Return whether findings of at least one of these kinds are reported."""
@@ -274,6 +292,24 @@ class Listings:
         return self.hypervisors.request not in (LISTED_BY_SERVERS, READ_ONE_BY_ONE)
 
 
+@d.dataclass(frozen=True)
+class ListedAmounts:
+    """How many servers have the right amounts by the listings alone; the candidates left out.
+
+    by_server: those whose own allocation is what their flavor and image request.
+    by_host: those on hosts whose figures agree with the sums of all their allocations.
+    unchecked: how many others there are, by what is missing (`MissingInput.name`), or
+        `not_compared` for servers that this reading did not compare.
+    candidates: by uuid, what is missing to know the amounts of a candidate; empty if they are as
+        its flavor and image request.
+    """
+
+    by_server: int = 0
+    by_host: int = 0
+    unchecked: t.Mapping[str, int] = d.field(default_factory=dict)
+    candidates: t.Mapping[str, str] = d.field(default_factory=dict)
+
+
 @d.dataclass(frozen=True, kw_only=True)
 class Snapshot(Listings):
     """One finished reading of Placement and then of Nova: everything that the rules may use.
@@ -286,6 +322,8 @@ class Snapshot(Listings):
     evidence: by uuid, for the candidates, for the servers of candidates that are migrations and for
         the migrations of candidates that are servers.
     details: by uuid, for those providers of which they were read.
+    host_trees: by root, the trees of the hosts of servers whose amounts have to be known.
+    listed_amounts: what the listings alone say of the amounts of servers.
     left_out: how many more candidates there would have been, had the reading been sound.
     retried: how many requests were repeated because their answer was broken.
     finished_at: the time after the last request.
@@ -294,6 +332,8 @@ class Snapshot(Listings):
     candidates: tuple[str, ...]
     evidence: t.Mapping[str, Evidence]
     details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
+    host_trees: t.Mapping[str, Answer[HostTree]] = d.field(default_factory=dict)
+    listed_amounts: ListedAmounts = ListedAmounts()
     left_out: int = 0
     retried: int = 0
     finished_at: str

@@ -15,21 +15,37 @@ who can correct it.
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.change import build_change
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import drifted
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    drifted,
+    undecided,
+)
+from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import (
+    compare_amounts,
+    find_host_tree,
+    fits_all_that_is_known,
+)
+from ansible_collections.osops.placement.plugins.module_utils._rules.corrections import (
+    correct_amounts,
+    find_surplus_on_children,
+    format_rules,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
     format_providers,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
-    calculate_plain_resources,
-    may_explain_children,
-)
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._expected.placing import (
+        Expectation,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Resources,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
@@ -37,104 +53,133 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ConsumerView,
     )
 
+# The classes that a server has or has not by the properties of its image alone.
+_IMAGE_CLASSES = frozenset({"PCPU", "MEM_ENCRYPTION_CONTEXT"})
+
 
 def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the server has allocations only on hosts where it is not.
 
     Proof: The server is settled on its host and has no allocation there, but has allocations on
-    other hosts. No evacuation or live migration to one of these hosts failed. Its flavor, image and
-    ports say everything that it needs.
+    other hosts. No evacuation or live migration to one of these hosts failed. Its flavor, image,
+    ports and devices, and the providers of its host, leave exactly one allocation that Nova would
+    have made.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.
 
-    Change: What its flavor requires is allocated on its host, and its other allocations are
-    removed.
+    Change: That allocation is made on its host, and its allocations on other hosts are removed.
     """
     if not is_settled_without_own_tree(view) or not view.trees:
         return None
-    resources, why = calculate_plain_resources(view)
-    doubt = _explain_uncertain_misplacement(view)
-    if doubt:
-        resources, why = None, doubt
-    return _decide_rewrite(
+    reason = (
         f"Server {view.consumer} is settled on {view.node_name}, but has allocations only on "
-        f"{format_providers(view)}.",
-        view,
-        resources,
-        why,
+        f"{format_providers(view)}."
     )
-
-
-def _explain_uncertain_misplacement(view: ConsumerView) -> str | None:
-    """Return why the server's allocations on other hosts may not be replaced; None if they may."""
     failed = view.find_failed_move_to([root for root in view.trees if root])
     if failed:
-        return describe_failed_move(failed)
-    # A flavor does not say what to allocate on a child or on a sharing provider.
-    if set(view.allocation.resources) != set(view.trees):
-        return "it also has allocations on child providers or sharing providers"
-    return None
+        return _decide_without_change(reason, view, describe_failed_move(failed))
+    return _decide_new_allocation(reason, view, policy)
 
 
 def missing_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the server has no allocation at all.
 
-    Proof: The server is settled on its host and has no allocation. Its flavor, image and ports say
-    everything that it needs.
+    Proof: The server is settled on its host and has no allocation. Its flavor, image, ports and
+    devices, and the providers of its host, leave exactly one allocation that Nova would have made.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.
 
-    Change: What its flavor requires is allocated on its host.
+    Change: That allocation is made on its host.
     """
     if not is_settled_without_own_tree(view) or view.allocation.resources:
         return None
-    resources, why = calculate_plain_resources(view)
-    return _decide_rewrite(
-        f"Server {view.consumer} is settled on {view.node_name}, but has no allocation.",
-        view,
-        resources,
-        why,
-    )
+    reason = f"Server {view.consumer} is settled on {view.node_name}, but has no allocation."
+    return _decide_new_allocation(reason, view, policy)
 
 
 def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
-    """Decide whether the amounts of the server's allocation differ from its flavor.
+    """Decide whether the server has other amounts than Nova would have allocated for it.
 
-    Proof: The server is settled on its host and has an allocation only on the root provider of that
-    host. The amounts differ from those that its flavor, image and ports require. No resize to this
+    Proof: The server is settled on its host and has an allocation there and on no other host. It
+    differs from everything that Nova would have allocated for its flavor, image, ports and devices
+    on the providers of its host, and exactly one such allocation is next to it. No resize to this
     host failed.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.
 
-    Change: The amounts become those that its flavor requires.
+    Change: The amounts become those that Nova would have allocated. What it has too much of a child
+    provider stays.
     """
-    own, allocated = view.own_tree, view.allocation.resources
-    if not _is_settled_and_healthy(view) or own is None or set(allocated) != {own}:
+    if not _is_settled_and_healthy(view):
         return None
-    resources, why = calculate_plain_resources(view)
-    # Without certain resources this is not a finding: the present amounts may be right.
-    if resources is None or resources == allocated[own]:
+    present = view.allocation.resources
+    expectation = compare_amounts(view, policy, present)
+    # What the listings show to be in order was not looked up.
+    if expectation is None or expectation.matches:
         return None
+    if expectation.matches is None:
+        return _decide_unknown_amounts(view, policy, expectation)
+    doubt = _find_volume_doubt(view, expectation)
+    if doubt:
+        return _decide_unknown_amounts(view, policy, d.replace(expectation, why=doubt))
+    reason = f"Server {view.consumer} has {_format_allocations(present, view)} allocated"
+    if expectation.rules:
+        reason += f", but needs {format_rules(expectation.rules)}."
+    else:
+        reason += ", which Nova would not allocate for it."
     failed = _find_failed_resize_to_host(view)
     if failed:
         why = (
             f"resize {failed.uuid} failed after the server had reached this host, "
             "and its guest may have the new size"
         )
-        return _decide_rewrite(
-            f"The amounts of the allocation of server {view.consumer} differ from its flavor.",
-            view,
-            None,
-            why,
-        )
-    reason = (
-        f"Server {view.consumer} has {_format_amounts(allocated[own])} allocated on "
-        f"{view.node_name}, but its flavor requires {_format_amounts(resources)}."
+        return _decide_without_change(reason, view, why)
+    if expectation.allocations is None:
+        return _decide_without_change(reason, view, expectation.why)
+    correction = correct_amounts(present, expectation.allocations, find_host_tree(view).value)
+    if correction.why:
+        return _decide_without_change(reason, view, correction.why)
+    # A surplus on child providers alone is a finding of its own.
+    if correction.allocations == present:
+        return None
+    return _decide_change(reason, view, correction.allocations)
+
+
+def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> str:
+    """Return why the image properties of a volume may not be those of the server; empty if not.
+
+    Nova keeps those that the volume had when the server was created, and shows them to nobody.
+    """
+    shape = view.subject.shape.value
+    if shape is None or shape.image:
+        return ""
+    expected = {rule.resource_class for rule in expectation.rules}
+    present = _list_classes(view.allocation.resources)
+    if (expected ^ present).isdisjoint(_IMAGE_CLASSES):
+        return ""
+    return "the image properties of its volume may have changed since it was created"
+
+
+def _decide_unknown_amounts(
+    view: ConsumerView, policy: Policy, expectation: Expectation
+) -> Decision | None:
+    """Decide about amounts of which it cannot be known whether they are right.
+
+    It is not a finding where they are right as far as that could be read.
+    """
+    if fits_all_that_is_known(view, policy, view.allocation.resources):
+        return None
+    # That the owner is wrong is certain.
+    if wrong_owner(view, policy) is not None:
+        return None
+    return undecided(
+        f"Server {view.consumer} has {_format_allocations(view.allocation.resources, view)} "
+        f"allocated, and whether that is right cannot be known, because {expectation.why}.",
+        *_list_amount_evidence(view),
     )
-    return _decide_rewrite(reason, view, resources, "")
 
 
 def _find_failed_resize_to_host(view: ConsumerView) -> Migration | None:
@@ -175,29 +220,31 @@ def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
 def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the server has an unexplained allocation on a child provider of its host.
 
-    Proof: The server is settled on its host and has an allocation on a child provider there, but
-    nothing in its flavor, image or ports asks for such a resource.
+    Proof: The server is settled on its host and has more of a child provider there than its flavor,
+    image, ports and devices request. All of these could be read.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The server is read from its own cell.
 
     Change: None. Check on the host whether its guest uses such a device.
     """
-    own = view.own_tree
-    if not _is_settled_and_healthy(view) or own is None or view.server is None:
+    if not _is_settled_and_healthy(view):
         return None
-    if may_explain_children(view.server, view):
+    present = view.allocation.resources
+    expectation = compare_amounts(view, policy, present)
+    if expectation is None or expectation.matches is not False or expectation.allocations is None:
         return None
-    children = view.trees[own] - {own}
-    if not children:
+    surplus = find_surplus_on_children(
+        present, expectation.allocations, find_host_tree(view).value
+    )
+    if not surplus:
         return None
-    names = ", ".join(sorted(map(view.index.get_name, children)))
     # There is no change: only the host can say whether the guest uses the device.
     return drifted(
-        f"Server {view.consumer} has an allocation on {names} of its host {view.node_name}, "
-        "but nothing in its flavor, image or ports asks for one. Check on the host whether its "
-        "guest uses such a device before you remove anything.",
-        *_list_flavor_evidence(view),
+        f"Server {view.consumer} has {_format_allocations(surplus, view)} of its host "
+        f"{view.node_name}, but nothing in its flavor, image, ports or devices asks for that. "
+        "Check on the host whether its guest uses such a device before you remove anything.",
+        *_list_amount_evidence(view),
     )
 
 
@@ -235,32 +282,76 @@ def _is_settled_and_healthy(view: ConsumerView) -> bool:
     return view.is_settled_in_place and view.healthy
 
 
-def _decide_rewrite(
-    reason: str, view: ConsumerView, resources: Resources | None, why: str
-) -> Decision:
-    """Decide that the server should have `resources` on its host, without a change if None.
+def _decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> Decision:
+    """Decide that a server without an allocation on its host should have one there."""
+    # What it has of providers that share with its host may be right.
+    kept = {}
+    for provider, amounts in view.allocation.resources.items():
+        if view.index.is_sharing(provider):
+            kept[provider] = amounts
+    expectation = compare_amounts(view, policy, kept)
+    if expectation is None:
+        return _decide_without_change(reason, view, "what it needs was not looked up")
+    if expectation.rules and expectation.allocations is not None:
+        reason += f" It needs {format_rules(expectation.rules)}."
+    allocations = expectation.allocations
+    if allocations is None:
+        return _decide_without_change(reason, view, expectation.why)
+    # What it was given elsewhere says what it needed there.
+    strange = sorted(_list_classes(view.allocation.resources) - _list_classes(allocations))
+    if strange:
+        why = f"it has {', '.join(strange)}, which it would not get on its host"
+        return _decide_without_change(reason, view, why)
+    for provider in kept:
+        if provider not in allocations:
+            name = view.index.get_name(provider)
+            why = f"it has an allocation on {name}, which hosts share, and does not need it"
+            return _decide_without_change(reason, view, why)
+    return _decide_change(reason, view, allocations)
 
-    why: why the resources could not be calculated, as a part of a sentence.
+
+def _decide_without_change(reason: str, view: ConsumerView, why: str) -> Decision:
+    """Decide that an allocation is wrong, where the right one is not certain.
+
+    why: why it is not, as a part of a sentence.
     """
-    own, evidence = view.own_tree, _list_flavor_evidence(view)
-    if resources is None or own is None:
-        advice = (
-            f"The right allocation cannot be calculated here, because {why}: "
-            "use nova-manage placement heal_allocations."
-        )
-        return drifted(f"{reason} {advice}", *evidence)
-    change = build_change(view.allocation, resources={own: resources}, **choose_owner(view))
-    return drifted(reason, *evidence, change=change)
+    advice = (
+        f"The right allocation cannot be calculated here, because {why}: "
+        "use nova-manage placement heal_allocations."
+    )
+    return drifted(f"{reason} {advice}", *_list_amount_evidence(view))
 
 
-def _list_flavor_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
+def _decide_change(reason: str, view: ConsumerView, allocations: Allocations) -> Decision:
+    change = build_change(view.allocation, resources=allocations, **choose_owner(view))
+    return drifted(reason, *_list_amount_evidence(view), change=change)
+
+
+def _list_amount_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
+    subject = view.subject
     return (
         *view.server_answers,
-        view.subject.shape,
-        view.subject.interfaces,
-        view.subject.ports,
-        view.subject.stock,
+        subject.shape,
+        subject.attachments,
+        subject.root_volume,
+        subject.interfaces,
+        subject.server_ports,
+        *subject.device_profiles,
+        subject.accelerators,
+        find_host_tree(view),
     )
+
+
+def _list_classes(allocations: Allocations) -> set[str]:
+    return {cls for amounts in allocations.values() for cls in amounts}
+
+
+def _format_allocations(allocations: Allocations, view: ConsumerView) -> str:
+    """Return the amounts on each provider as text, by the names of the providers."""
+    parts = []
+    for provider, amounts in allocations.items():
+        parts.append(f"{_format_amounts(amounts)} on {view.index.get_name(provider)}")
+    return "; ".join(sorted(parts))
 
 
 def _format_amounts(resources: Resources) -> str:

@@ -27,6 +27,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     drifted,
     undecided,
 )
+from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import (
+    find_host_tree,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.drift import (
     choose_owner,
     describe_failed_move,
@@ -244,10 +247,11 @@ def _find_shortage(view: ConsumerView, former: str) -> str:
 
     It has to take the allocations of all servers, not only that of this one.
     """
-    stock, used = view.subject.stock.value, view.subject.own_usages.value
+    host_tree, used = find_host_tree(view).value, view.subject.own_usages.value
     tree = view.subject.former_tree.value
-    if stock is None or used is None or tree is None:
+    if host_tree is None or used is None or tree is None:
         return "the inventory or the usage of the compute node's provider could not be read"
+    stock = host_tree.providers[host_tree.root].inventories
     for cls, amount in sorted(view.allocation.resources[former].items()):
         inventory = stock.get(cls)
         # nova-compute writes the inventory only after it has created the provider.
@@ -281,6 +285,6 @@ def _list_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
         *view.server_answers,
         subject.former_tree,
         subject.host_servers,
-        subject.stock,
+        find_host_tree(view),
         subject.own_usages,
     )

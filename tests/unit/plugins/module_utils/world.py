@@ -23,7 +23,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Flavor,
     Hypervisor,
     Migration,
-    Port,
     Server,
     Service,
 )
@@ -32,6 +31,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Inventory,
     Provider,
     ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    Attachment,
+    HostTree,
+    RootVolume,
+    ServerPort,
+    TreeProvider,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     Answer,
@@ -82,7 +88,9 @@ class World:
         self.allocations: dict[str, Allocation] = {}
         self.actions: dict[str, tuple[Action, ...]] = {}
         self.services: list[Service] = []
-        self.ports: dict[str, tuple[Port, ...]] = {}
+        self.ports: dict[str, tuple[ServerPort, ...]] = {}
+        self.volume_properties: dict[str, dict[str, str]] = {}
+        self.traits: dict[str, frozenset[str]] = {}
         self.stock: dict[str, dict[str, Inventory]] = {}
         self.statuses: dict[tuple[str, str], int] = {}
         # Hosts of a cell that the listings omit.
@@ -129,6 +137,7 @@ class World:
             image="image",
             flavor=FLAVOR,
             image_properties={},
+            root_device="/dev/vda",
         )
         self.servers[uuid] = d.replace(server, **fields)
         self.hold(uuid, *holds)
@@ -349,6 +358,10 @@ class World:
             ),
             evidence={uuid: self._evidence(uuid) for uuid in subjects},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
+            host_trees={
+                root: self._answer("host_tree", root, 200, self.host_tree(root))
+                for root in self.nodes
+            },
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={
                 root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"}))
@@ -442,10 +455,8 @@ class World:
             asked["interfaces"] = self._answer(
                 "interfaces", uuid, 200, tuple(port.uuid for port in ports)
             )
-            asked["ports"] = self._answer("ports", uuid, 200, ports)
-            asked["stock"] = self._answer(
-                "stock", uuid, 200, self.stock.get(root or "", dict.fromkeys(CLAIM, PLENTY))
-            )
+            asked["server_ports"] = self._answer("server_ports", uuid, 200, ports)
+            asked.update(self._volumes(uuid, server))
             asked.update(self._former_tree(uuid, server, root))
         if server:
             asked["actions"] = self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
@@ -487,6 +498,47 @@ class World:
                     for host in self._hosts_behind(uuid)
                 )
         return Evidence(uuid, allocation, **asked)
+
+    def _volumes(self, uuid: str, server: Server) -> dict[str, t.Any]:
+        """Return what is asked of Nova and Cinder about the volumes; the first is the root disk."""
+        if not server.volumes:
+            return {}
+        devices = ["/dev/vda", "/dev/vdb", "/dev/vdc"]
+        if server.image:
+            devices = devices[1:]
+        attachments = tuple(
+            Attachment(volume, device)
+            for volume, device in zip(server.volumes, devices, strict=False)
+        )
+        root = server.volumes[0]
+        properties = self.volume_properties.get(root, {})
+        return {
+            "attachments": self._answer("attachments", uuid, 200, attachments),
+            "root_volume": self._answer("root_volume", uuid, 200, RootVolume(root, properties)),
+        }
+
+    def host_tree(self, root: str) -> HostTree:
+        """The tree of a host, with all sharing providers, and with what `stock` says of each."""
+        providers = {}
+        for uuid, provider in self.providers.items():
+            if provider.root != root and not provider.sharing:
+                continue
+            classes = dict.fromkeys(CLAIM, PLENTY) if uuid == root else self._held_of(uuid)
+            providers[uuid] = TreeProvider(
+                uuid=uuid,
+                name=provider.name,
+                parent=provider.parent,
+                sharing=provider.sharing,
+                inventories=self.stock.get(uuid, classes),
+                traits=self.traits.get(uuid, frozenset()),
+            )
+        return HostTree(root, providers)
+
+    def _held_of(self, provider: str) -> dict[str, Inventory]:
+        classes: set[str] = set()
+        for allocation in self.allocations.values():
+            classes |= set(allocation.resources.get(provider, ()))
+        return dict.fromkeys(sorted(classes), PLENTY)
 
     def _former_tree(self, uuid: str, server: Server, own: str | None) -> dict[str, t.Any]:
         """Return what is asked if the only allocation is on a tree without a compute node."""

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Reads what Cyborg has for servers: device profiles and accelerator requests.
+
+API reference: https://docs.openstack.org/api-ref/accelerator/
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import threading
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.optional import OptionalApi
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    AcceleratorRequest,
+    DeviceProfile,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+
+class CyborgReader:
+    """Reads Cyborg; in a cloud without Cyborg, nothing is known about device profiles."""
+
+    def __init__(self, api: Api | None) -> None:
+        self._api = OptionalApi(api)
+
+    def get_device_profile(self, name: str) -> Answer[DeviceProfile]:
+        """Return the device profile with a name; no `value` unless there is exactly one.
+
+        Nova refuses a profile of which there are several (nova/accelerator/cyborg.py).
+        """
+        return self._api.ask(
+            "/v2/device_profiles", lambda reply: _parse_profile(reply, name), name=name
+        )
+
+    def list_accelerator_requests(self, server: str) -> Answer[tuple[AcceleratorRequest, ...]]:
+        """Return the accelerator requests of a server."""
+        return self._api.ask("/v2/accelerator_requests", _parse_requests, instance=server)
+
+
+class DeviceProfiles:
+    """The device profiles of one reading, each asked for once for all servers that name it."""
+
+    def __init__(self, cyborg: CyborgReader) -> None:
+        self._cyborg = cyborg
+        self._lock = threading.Lock()
+        self._answers: dict[str, Answer[DeviceProfile]] = {}
+
+    def get(self, name: str) -> Answer[DeviceProfile]:
+        """Return the answer about one profile."""
+        with self._lock:
+            if name not in self._answers:
+                answer = self._cyborg.get_device_profile(name)
+                if answer.request:
+                    # The name says which of several profiles could not be read.
+                    answer = d.replace(answer, request=f"GET /v2/device_profiles?name={name}")
+                self._answers[name] = answer
+            return self._answers[name]
+
+
+def _parse_profile(reply: Reply, name: str) -> DeviceProfile | None:
+    # An older Cyborg ignores the filter.
+    named = [row for row in reply.body["device_profiles"] if row["name"] == name]
+    if len(named) != 1:
+        return None
+    groups: list[Mapping[str, str]] = []
+    for group in named[0]["groups"]:
+        groups.append({str(key): str(value) for key, value in group.items()})
+    return DeviceProfile(name, tuple(groups))
+
+
+def _parse_requests(reply: Reply) -> tuple[AcceleratorRequest, ...]:
+    requests = []
+    for row in reply.body["arqs"]:
+        requests.append(
+            AcceleratorRequest(
+                uuid=row["uuid"],
+                device_profile=row["device_profile_name"],
+                group=int(row["device_profile_group_id"]),
+                provider=row.get("device_rp_uuid"),
+            )
+        )
+    return tuple(requests)

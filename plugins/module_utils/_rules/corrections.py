@@ -1,0 +1,89 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""How amounts become what they should be, and what is never taken from a live server. Pure."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Resources,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        AmountRule,
+        HostTree,
+    )
+
+
+@d.dataclass(frozen=True)
+class Correction:
+    """What a server should have, or why that may not be written.
+
+    why: a part of a sentence; empty where `allocations` may be written.
+    """
+
+    allocations: Allocations
+    why: str = ""
+
+
+def correct_amounts(
+    present: Allocations, expected: Allocations, tree: HostTree | None
+) -> Correction:
+    """Return what a server should have after a correction of what is `present`.
+
+    A surplus on a child provider stays, because its guest may use the device.
+    """
+    surplus = find_surplus_on_children(present, expected, tree)
+    if surplus and find_surplus_on_children(expected, present, tree):
+        # Its guest may use the device that it has, in place of the one that it should have.
+        return Correction(present, "it has other devices of its host than it should have")
+    for provider in present:
+        if tree is not None and tree.providers[provider].sharing and provider not in expected:
+            name = tree.providers[provider].name
+            return Correction(
+                present, f"it has an allocation on {name}, which hosts share, and does not need it"
+            )
+    corrected: dict[str, dict[str, int]] = {}
+    for provider, amounts in (*expected.items(), *surplus.items()):
+        corrected.setdefault(provider, {})
+        for cls, amount in amounts.items():
+            corrected[provider][cls] = corrected[provider].get(cls, 0) + amount
+    # A type checker does not take one mapping for the other.
+    return Correction(dict(corrected))
+
+
+def find_surplus_on_children(
+    present: Allocations, expected: Allocations, tree: HostTree | None
+) -> dict[str, Resources]:
+    """Return what is `present` beyond what is `expected` on the child providers of a host."""
+    surplus: dict[str, Resources] = {}
+    for provider, amounts in present.items():
+        if tree is None or provider == tree.root or tree.providers[provider].sharing:
+            continue
+        wanted = expected.get(provider, {})
+        more = {}
+        for cls, amount in amounts.items():
+            if amount > wanted.get(cls, 0):
+                more[cls] = amount - wanted.get(cls, 0)
+        if more:
+            surplus[provider] = more
+    return surplus
+
+
+def format_rules(rules: Iterable[AmountRule]) -> str:
+    """Return the amounts of a request as text, each with where it comes from."""
+    sums: dict[tuple[str, str], int] = {}
+    for rule in rules:
+        key = (rule.resource_class, rule.source)
+        sums[key] = sums.get(key, 0) + rule.amount
+    return ", ".join(f"{amount} {cls} ({source})" for (cls, source), amount in sums.items())
