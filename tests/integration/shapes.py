@@ -15,6 +15,9 @@ if t.TYPE_CHECKING:
 # The host with devices, and the one whose disk is a pool that it shares with others.
 NESTED, POOLED = "nested-1", "pooled-1"
 
+# The names of damages (`damages.py`) after which a server has lost what it had of a child provider.
+LOST = ("child lost", "all lost", "moved")
+
 UEFI = {"hw_firmware_type": "uefi", "hw_machine_type": "q35"}
 
 
@@ -24,10 +27,11 @@ class Shape:
 
     disk, ephemeral: in GB. swap: in MB. volume: the image properties of the volume that the server
     boots from; None for a server that boots from an image. bandwidth: in kbit/s, of each port.
-    packets: in packets per second, of each port as well.
+    packets: in thousands a second, of each port as well.
 
-    only_placement: whether the tree has more than one place for what the server has lost, so that
-    nothing but Placement knew which it was.
+    profile: the request groups of its Cyborg device profile.
+    uncertain: the damages after which several allocations would be as right, so that nothing but
+    Placement knew which it was.
     """
 
     name: str
@@ -42,7 +46,8 @@ class Shape:
     host: str = NESTED
     bandwidth: tuple[int, ...] = ()
     packets: int = 0
-    only_placement: bool = False
+    profile: tuple[Mapping[str, str], ...] = ()
+    uncertain: tuple[str, ...] = ()
 
 
 def ask(**extra_specs: str) -> dict[str, str]:
@@ -111,7 +116,7 @@ DEVICES = (
     Shape("memory encryption of the image", image={**UEFI, "hw_mem_encryption": "true"}),
     Shape("persistent memory", extra_specs=ask(hw__pmem="4GB,4GB")),
     Shape("two persistent memories", extra_specs=ask(hw__pmem="4GB,16GB")),
-    Shape("vGPU", extra_specs=ask(resources__VGPU="1"), only_placement=True),
+    Shape("vGPU", extra_specs=ask(resources__VGPU="1"), uncertain=LOST),
     Shape(
         "vGPU with a trait",
         extra_specs=ask(resources1__VGPU="1", trait1__CUSTOM_GPU_FAST="required"),
@@ -127,29 +132,25 @@ DEVICES = (
     Shape(
         "unequal vGPUs apart",
         extra_specs={**TWO_GPUS, "group_policy": "isolate"},
-        only_placement=True,
+        uncertain=LOST,
     ),
-    Shape(
-        "two vGPUs anywhere", extra_specs={**TWO_GPUS, "group_policy": "none"}, only_placement=True
-    ),
+    Shape("two vGPUs anywhere", extra_specs={**TWO_GPUS, "group_policy": "none"}, uncertain=LOST),
     Shape("the only PCI device", extra_specs=ask(pci_passthrough__alias="key-store:1")),
-    Shape(
-        "PCI device", extra_specs=ask(pci_passthrough__alias="accelerator:1"), only_placement=True
-    ),
+    Shape("PCI device", extra_specs=ask(pci_passthrough__alias="accelerator:1"), uncertain=LOST),
     Shape(
         "two PCI devices",
         extra_specs=ask(pci_passthrough__alias="accelerator:2"),
-        only_placement=True,
+        uncertain=LOST,
     ),
     Shape(
         "virtual function",
         extra_specs=ask(pci_passthrough__alias="function:1"),
-        only_placement=True,
+        uncertain=LOST,
     ),
     Shape(
         "virtual function and device",
         extra_specs=ask(pci_passthrough__alias="function:1,accelerator:1"),
-        only_placement=True,
+        uncertain=LOST,
     ),
 )
 
@@ -175,7 +176,7 @@ VOLUMES = (
 PORTS = (
     Shape("bandwidth", bandwidth=(1000,)),
     Shape("two ports with bandwidth", bandwidth=(1000, 2000)),
-    Shape("bandwidth and packets", bandwidth=(1000,), packets=500),
+    Shape("bandwidth and packets", bandwidth=(1000,), packets=5),
     Shape(
         "bandwidth and vGPU",
         bandwidth=(1000,),
@@ -183,4 +184,10 @@ PORTS = (
     ),
 )
 
-SHAPES = (*PLAIN, *PROCESSORS, *DEVICES, *POOL)
+FPGA = {"resources:FPGA": "1", "trait:CUSTOM_FAKE_DEVICE": "required"}
+PROFILES = (
+    Shape("accelerator", profile=(FPGA,)),
+    Shape("two accelerators", profile=(FPGA, FPGA)),
+)
+
+SHAPES = (*PLAIN, *PROCESSORS, *DEVICES, *POOL, *VOLUMES, *PORTS, *PROFILES)

@@ -20,18 +20,18 @@ from nova.virt import fake
 # Nova looks for drivers below nova.virt only.
 NAME = "minicloud_nested"
 
-SHARED_CPUS = range(32)
-DEDICATED_CPUS = range(32, 64)
+SHARED_CPUS = range(64)
+DEDICATED_CPUS = range(64, 128)
 MEMORY_MB = 262144
 LOCAL_GB = 4000
 
 # What is below the root: the end of the provider's name, its resources and its traits.
 CHILDREN = (
-    ("pci_0000_84_00_0", {"VGPU": 8}, ()),
-    ("pci_0000_85_00_0", {"VGPU": 8}, ()),
-    ("amd_sev", {"MEM_ENCRYPTION_CONTEXT": 16}, ("HW_CPU_X86_AMD_SEV",)),
+    ("pci_0000_84_00_0", {"VGPU": 32}, ()),
+    ("pci_0000_85_00_0", {"VGPU": 32}, ()),
+    ("amd_sev", {"MEM_ENCRYPTION_CONTEXT": 32}, ("HW_CPU_X86_AMD_SEV",)),
 )
-PERSISTENT_MEMORY = {"CUSTOM_PMEM_NAMESPACE_4GB": 8, "CUSTOM_PMEM_NAMESPACE_16GB": 4}
+PERSISTENT_MEMORY = {"CUSTOM_PMEM_NAMESPACE_4GB": 16, "CUSTOM_PMEM_NAMESPACE_16GB": 8}
 TRAITS = (
     "HW_CPU_HYPERTHREADING",
     "HW_CPU_X86_AVX2",
