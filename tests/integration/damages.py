@@ -33,8 +33,8 @@ def halve(held: Allocations, root: str, _other: str) -> Allocations | None:
 
 
 def lose_child(held: Allocations, root: str, _other: str) -> Allocations | None:
-    """Return everything but what one other provider has; None where there is none."""
-    others = sorted(set(held) - {root})
+    """Return everything but the least that another provider has; None where there is none."""
+    others = sorted(set(held) - {root}, key=lambda provider: sum(held[provider].values()))
     if not others:
         return None
     return {provider: amounts for provider, amounts in held.items() if provider != others[0]}

@@ -33,7 +33,8 @@ def start_hosts(world: World, placement: Placement) -> None:
     """
     local = configs.nova_folder(world.paths, "first") / "local.conf"
     configs.ini(local, {"DEFAULT": {"update_resources_interval": -1}})
-    lifecycle.start_computes(world.paths, [NESTED, POOLED], driver=nested.DRIVER)
+    lifecycle.start_computes(world.paths, [NESTED], driver=nested.DRIVER)
+    lifecycle.start_computes(world.paths, [POOLED], driver=nested.POOLED_DRIVER)
     aggregate = str(uuid.uuid4())
     traits = ["MISC_SHARES_VIA_AGGREGATE"]
     placement.create_provider(
@@ -43,8 +44,6 @@ def start_hosts(world: World, placement: Placement) -> None:
     generation = placement.get(path)["generation"]
     body = {"resource_provider_generation": generation, "aggregates": [aggregate]}
     placement.change("PUT", f"{path}/aggregates", body)
-    # It looks for pools when it starts.
-    world.restart(POOLED)
 
 
 def boot_all(world: World, shapes: Iterable[Shape]) -> dict[str, str]:

@@ -132,7 +132,7 @@ DEVICES = (
     Shape(
         "unequal vGPUs apart",
         extra_specs={**TWO_GPUS, "group_policy": "isolate"},
-        uncertain=LOST,
+        uncertain=("all lost", "moved"),
     ),
     Shape("two vGPUs anywhere", extra_specs={**TWO_GPUS, "group_policy": "none"}, uncertain=LOST),
     Shape("the only PCI device", extra_specs=ask(pci_passthrough__alias="key-store:1")),

@@ -99,6 +99,8 @@ def damage(
         "cleanup_orphans",
         variables={
             "orphan_cleanup_consumers": sorted(damaged.values()),
+            # Only then ports and devices are read of servers whose sums look right.
+            "orphan_cleanup_kinds": [*KINDS, "leaked_child"],
             "orphan_cleanup_remediate_kinds": KINDS,
             **ALIASES,
         },

@@ -79,6 +79,11 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="a new host gets devices, and so a tree of providers",
     )
+    command.add_argument(
+        "--without-disk",
+        action="store_true",
+        help="such a host has no disk of its own; another provider shares one with it",
+    )
     command = commands.add_parser(
         "cell",
         help=(
@@ -195,7 +200,7 @@ def _start(paths: Paths, arguments: argparse.Namespace) -> int:
     driver = ""
     if arguments.nested:
         nested.check(paths.release)
-        driver = nested.DRIVER
+        driver = nested.POOLED_DRIVER if arguments.without_disk else nested.DRIVER
     lifecycle.start_computes(paths, [arguments.host], driver=driver)
     return 0
 

@@ -290,7 +290,7 @@ def write_compute(paths: Paths, host: str, nova: str, driver: str = "") -> None:
                 **({"compute_driver": driver} if driver else {}),
             },
             "oslo_concurrency": {"lock_path": paths.compute(host) / "locks"},
-            **(_devices(paths, host) if driver == nested.DRIVER else {}),
+            **(_devices(paths, host) if driver in nested.DRIVERS else {}),
         },
     )
 

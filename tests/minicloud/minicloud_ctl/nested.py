@@ -15,6 +15,9 @@ from minicloud_ctl import releases
 from minicloud_ctl.errors import MinicloudError
 
 DRIVER = "minicloud_nested.NestedTree"
+# The same without a disk of its own.
+POOLED_DRIVER = "minicloud_nested.PooledDisk"
+DRIVERS = (DRIVER, POOLED_DRIVER)
 
 # What flavors may ask for with `pci_passthrough:alias`. The second leaves the resource class to
 # Nova, which makes it of the two identifiers.

@@ -143,7 +143,7 @@ def cyborg_agents(paths: Paths, state: State) -> list[Service]:
     folder = configs.part_folder(paths, CYBORG)
     found = []
     for host, compute in sorted(state.computes.items()):
-        if compute.get("driver") != nested.DRIVER:
+        if compute.get("driver") not in nested.DRIVERS:
             continue
         files = [str(folder / "cyborg.conf"), str(folder / "hosts" / f"{host}.conf")]
         agent = _cyborg(paths, CYBORG_AGENT, files)

@@ -49,14 +49,12 @@ VIRTUAL_FUNCTIONS = range(1, 8)
 
 
 class NestedTree(getattr(fake, "FakeDriverWithoutFakeNodes", fake.FakeDriver)):
-    """A host with two GPUs, PCI devices, dedicated CPUs, persistent memory and AMD SEV.
-
-    Its disk is not reported where a provider of the tree's aggregates shares one.
-    """
+    """A host with two GPUs, PCI devices, dedicated CPUs, persistent memory and AMD SEV."""
 
     vcpus = len(SHARED_CPUS)
     memory_mb = MEMORY_MB
     local_gb = LOCAL_GB
+    has_disk = True
     capabilities = {**fake.FakeDriver.capabilities, "supports_pcpus": True, "supports_vtpm": True}
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
@@ -74,7 +72,7 @@ class NestedTree(getattr(fake, "FakeDriverWithoutFakeNodes", fake.FakeDriver)):
         inventory["PCPU"] = whole(len(DEDICATED_CPUS))
         for name, total in PERSISTENT_MEMORY.items():
             inventory[name] = whole(total)
-        if provider_tree.has_sharing_provider("DISK_GB"):
+        if not self.has_disk:
             del inventory["DISK_GB"]
         provider_tree.update_inventory(nodename, inventory)
         provider_tree.add_traits(nodename, *TRAITS)
@@ -85,6 +83,15 @@ class NestedTree(getattr(fake, "FakeDriverWithoutFakeNodes", fake.FakeDriver)):
             amounts = {name: whole(total) for name, total in resources.items()}
             provider_tree.update_inventory(child, amounts)
             provider_tree.add_traits(child, "OWNER_NOVA", *traits)
+
+
+class PooledDisk(NestedTree):
+    """The same without a disk of its own: another provider shares one with it.
+
+    libvirt reports the disk twice then (LP 1784020); other drivers do not.
+    """
+
+    has_disk = False
 
 
 def whole(total: int) -> dict[str, Any]:
