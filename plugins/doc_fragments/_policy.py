@@ -84,4 +84,16 @@ options:
     elements: str
     default: []
     version_added: 2.0.0
+  pci_aliases:
+    description:
+      - The aliases of PCI devices that flavors of this cloud request, as C([pci]alias) in the
+        configuration of Nova has them. No API shows them, so that without this option the amounts
+        of servers with such devices are not certain.
+      - Each entry has Nova's own keys C(name), C(vendor_id), C(product_id), C(resource_class),
+        C(traits), C(device_type), C(numa_policy) and C(live_migratable). Put hexadecimal numbers in
+        quotes.
+    type: list
+    elements: dict
+    default: []
+    version_added: 2.0.0
 """

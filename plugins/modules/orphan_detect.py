@@ -430,6 +430,51 @@ summary:
           returned: success
           type: int
           sample: 0
+        amounts:
+          description:
+            - Of how many servers the amounts of their allocations were checked.
+            - A server that is only compared by the sums of its host is checked for VCPU and memory
+              alone. V(wrong_amount) in O(kinds) compares every server by itself.
+          returned: success
+          type: dict
+          contains:
+            servers:
+              description: Number of servers in scope.
+              returned: success
+              type: int
+              sample: 840
+            checked:
+              description: Number of these whose amounts were checked in either way.
+              returned: success
+              type: int
+              sample: 812
+            by_server:
+              description: Number of servers that were compared with what Nova would allocate for
+                them.
+              returned: success
+              type: int
+              sample: 40
+            by_host:
+              description: Number of servers on hosts whose own figures agree with the sums of all
+                allocations there.
+              returned: success
+              type: int
+              sample: 772
+            unchecked:
+              description:
+                - Number of the other servers by what is missing. V(flavor), V(image) and V(volume)
+                  are not shown by Nova, V(volume_image) by Cinder, V(ports) by Neutron,
+                  V(device_profile) and V(accelerators) by Cyborg, V(tree) by Placement, and
+                  V(pci_alias) is missing in O(pci_aliases).
+                - V(contradictory) servers request what their host cannot have. V(unsettled) ones
+                  are moving or changing. V(unchanged) ones were not read again by
+                  O(mode=incremental). V(not_compared) ones are only compared with
+                  V(wrong_amount) in O(kinds).
+              returned: success
+              type: dict
+              sample:
+                volume_image: 20
+                pci_alias: 8
 findings:
   description: The orphaned and then the drifted findings. At most 200 are returned here; the file
     O(dest) has all of them.
@@ -1092,6 +1137,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     Reading,
     Scope,
 )
+from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import count_amounts
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
@@ -1140,7 +1186,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     index = SnapshotIndex(snapshot)
     findings = judge(index, policy)
     versions = _list_versions(module)
-    document = build_document(index, findings, selection, history, sighting_policy, versions)
+    amounts = count_amounts(index, policy)
+    document = build_document(
+        index, findings, selection, history, sighting_policy, versions, amounts
+    )
     # Written in check mode too: detection changes nothing.
     if dest:
         write_json(dest, document)

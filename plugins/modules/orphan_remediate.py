@@ -408,7 +408,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
         writer = AllocationWriter(session.placement)
-        remediation = Remediation(RenewingCollector(session, policy.pci_aliases), policy, writer, journal, max_failures)
+        remediation = Remediation(
+            RenewingCollector(session, policy.pci_aliases), policy, writer, journal, max_failures
+        )
         outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
         # A tree can be deleted only after the changes before have emptied it.
         remover = TreeRemover(session, policy, journal, max_failures)

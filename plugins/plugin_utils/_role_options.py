@@ -39,6 +39,7 @@ OPTION_GROUPS: Mapping[str, tuple[str, ...]] = {
         "exclude_consumers",
         "exclude_providers",
         "ignore_allocators",
+        "pci_aliases",
     ),
 }
 

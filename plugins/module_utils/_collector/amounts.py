@@ -34,9 +34,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Hypervisor,
         Server,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
         PciAlias,
     )

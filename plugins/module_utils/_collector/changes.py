@@ -22,6 +22,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._expected.listed import (
+    NO_FLAVOR,
     compare_listed,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
@@ -126,7 +127,7 @@ def choose_consumers(
     changes: Changes,
     allocations: Mapping[str, Allocations],
     scope: Scope,
-    pci_aliases: Mapping[str, PciAlias],
+    pci_aliases: Mapping[str, PciAlias] | None = None,
 ) -> list[str]:
     """Return the consumers that have to be looked up, sorted.
 
@@ -149,7 +150,7 @@ def choose_consumers(
         if shard and not held and tree and not shard.contains(tree):
             continue
         in_order = _is_in_order(server, held, tree, changes.providers)
-        if not in_order or not _has_its_amounts(server, held, scope, pci_aliases):
+        if not in_order or not _has_its_amounts(server, held, scope, pci_aliases or {}):
             chosen.add(server.uuid)
     for migration in changes.migrations:
         held = allocations.get(migration.server, {})
@@ -228,9 +229,9 @@ def _has_its_amounts(
     """Return whether a changed server has the amounts that its flavor and image request."""
     if not allocations:
         return True
-    if server.flavor is None:
-        return False
     compared = compare_listed(server, allocations, pci_aliases)
+    if NO_FLAVOR in compared.missing:
+        return False
     if scope.names_amounts and (compared.missing or len(allocations) > 1):
         return False
     return compared.fits

@@ -98,9 +98,7 @@ class Collector:
     A detection needs `collect` alone. A run that changes something uses `_collector.renewal`.
     """
 
-    def __init__(
-        self, session: Session, pci_aliases: Mapping[str, PciAlias] | None = None
-    ) -> None:
+    def __init__(self, session: Session, pci_aliases: Mapping[str, PciAlias] | None = None) -> None:
         """Prepare the readers of all services.
 
         pci_aliases: as in the policy.

@@ -273,9 +273,7 @@ class IncrementalCollector(Collector):
         self, listings: Listings, candidates: Sequence[str], details: Mapping[str, Server]
     ) -> Snapshot:
         index = ListingsIndex(listings)
-        reader = self._make_evidence_reader(
-            index, listings.started_at, listings.scope, fresh=False
-        )
+        reader = self._make_evidence_reader(index, listings.started_at, listings.scope, fresh=False)
         listed = {uuid: row for uuid, row in details.items() if row.host}
         amounts = AmountNominator(index, listed, HostChoice(), self._pci_aliases)
         reader.read_providers()

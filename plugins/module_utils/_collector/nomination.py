@@ -15,6 +15,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._collector.amounts import (
+    AmountNominator,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
+    HostChoice,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.server_locations import (
     ServerLocations,
 )
@@ -32,9 +38,6 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._collector.amounts import (
-        AmountNominator,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocations,
@@ -58,7 +61,7 @@ def find_candidates(
         `choose_hosts_for_server_details`.
     living: the servers that Nova lists, where it could not list its compute nodes; those are not
         candidates then.
-    amounts: what names servers whose amounts have to be looked up.
+    amounts: what names servers whose amounts have to be looked up, made of `server_details`.
     """
     if not index.nodes:
         return _list_consumers_not_living(index, living)
@@ -73,6 +76,7 @@ def find_candidates(
     if scope.needs_every_lookup:
         return sorted({*allocations_by_consumer, *scope.consumers, *without_allocation})
     locations, details = ServerLocations(index), server_details or {}
+    amounts = amounts or AmountNominator(index, details, HostChoice(), {})
     candidates = without_allocation
     for consumer, allocations in allocations_by_consumer.items():
         server = details.get(consumer)
@@ -80,7 +84,7 @@ def find_candidates(
         at_home = locations.has_only_own_tree(consumer, allocations) or _has_only_tree_of_node(
             server, allocations, index
         )
-        if not at_home or (amounts is not None and amounts.names(consumer)):
+        if not at_home or amounts.names(consumer):
             candidates.add(consumer)
     return sorted(candidates)
 

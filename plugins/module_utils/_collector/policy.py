@@ -16,6 +16,9 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import (
     parse_exclusions,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.pci_aliases import (
+    parse_pci_aliases,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
@@ -51,13 +54,14 @@ def policy_options() -> dict[str, dict[str, t.Any]]:
         "exclude_consumers": {"type": "list", "elements": "raw", "default": []},
         "exclude_providers": {"type": "list", "elements": "raw", "default": []},
         "ignore_allocators": {"type": "list", "elements": "str", "default": []},
+        "pci_aliases": {"type": "list", "elements": "dict", "default": []},
     }
 
 
 def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
     """Return the policy that the options describe, some of them or all.
 
-    Raises InvalidInput for what is not a duration, a date or a UUID.
+    Raises InvalidInput for what is not a duration, a date, a UUID or an alias of a PCI device.
 
     at: the time by which exclusions have ended or not; None for now.
     """
@@ -80,6 +84,7 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
         exclude_consumers=_list_active_names(consumers, at),
         exclude_providers=_list_active_names(providers, at),
         ignore_allocators=_parse_allocators(options["ignore_allocators"]),
+        pci_aliases=parse_pci_aliases(options["pci_aliases"]),
         exclusion_notes=_list_active_notes((*consumers, *providers), at),
         ended_exclusions=(
             *_describe_ended_exclusions("exclude_consumers", consumers, at),

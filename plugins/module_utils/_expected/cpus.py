@@ -140,7 +140,8 @@ def _read_policy(specs: Mapping[str, str], image: Mapping[str, str]) -> str | No
 def _read_thread_policy(specs: Mapping[str, str], image: Mapping[str, str]) -> str | None:
     flavor_policy = specs.get("hw:cpu_thread_policy")
     image_policy = image.get("hw_cpu_thread_policy")
-    if flavor_policy and flavor_policy not in _THREAD_POLICIES:
+    # Nova ignores an empty one, except where the server has NUMA cells.
+    if flavor_policy is not None and flavor_policy not in _THREAD_POLICIES:
         raise RefusedByNovaError("hw:cpu_thread_policy has a value that Nova does not accept")
     if flavor_policy is None:
         return image_policy

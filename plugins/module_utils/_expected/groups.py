@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import string
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
@@ -50,6 +51,8 @@ _STANDARD_CLASSES = frozenset(
     }
 )
 
+_CLASS_CHARACTERS = frozenset(string.ascii_uppercase + string.digits + "_")
+
 
 class RefusedByNovaError(Exception):
     """Nova would have refused to boot such a server. The text says why, as a part of a sentence."""
@@ -74,8 +77,9 @@ class Group:
         (nova/objects/request_spec.py, RequestGroup.add_resource).
         """
         if not cls.startswith("CUSTOM_") and cls not in _STANDARD_CLASSES:
-            # A newer Nova may know it.
-            self.unknown_classes.add(cls)
+            # A newer Nova may know it, if it is the name of a class at all.
+            if cls and _CLASS_CHARACTERS.issuperset(cls):
+                self.unknown_classes.add(cls)
             return
         try:
             number = int(amount)
@@ -92,6 +96,10 @@ class Group:
             self.required.add(trait)
         elif value == "forbidden":
             self.forbidden.add(trait)
+
+    def strip_zeros(self) -> None:
+        """Remove the amounts of zero."""
+        self.amounts = {cls: amount for cls, amount in self.amounts.items() if amount}
 
     @property
     def is_empty(self) -> bool:
@@ -110,12 +118,14 @@ class GroupBuilder:
         """Return a group; it is made if it is not there."""
         return self._groups.setdefault(name, Group())
 
-    def add_groups(self, groups: Iterable[tuple[str, Group]]) -> None:
+    def add_groups(self, groups: Iterable[tuple[str, Group]], without_zeros: bool) -> None:
         """Add groups of ports or devices.
 
         Raises RefusedByNovaError for an empty group and for a name that is taken.
         """
         for name, group in groups:
+            if without_zeros:
+                group.strip_zeros()
             if group.is_empty:
                 raise RefusedByNovaError(f"request group {name} requests nothing")
             if name in self._groups:
@@ -137,12 +147,12 @@ class GroupBuilder:
         """Return the groups by name, without amounts of zero and without empty groups."""
         finished = {}
         for name, group in self._groups.items():
-            amounts = {cls: amount for cls, amount in group.amounts.items() if amount}
-            if not (amounts or group.required or group.forbidden):
+            group.strip_zeros()
+            if group.is_empty:
                 continue
             finished[name] = RequestGroup(
                 name=name,
-                resources=amounts,
+                resources=dict(group.amounts),
                 required=frozenset(group.required),
                 forbidden=frozenset(group.forbidden),
                 provider=group.provider,
@@ -151,10 +161,9 @@ class GroupBuilder:
         return finished
 
     def finish_rules(self) -> tuple[AmountRule, ...]:
-        """Return where each amount above zero comes from."""
+        """Return where each amount of the finished groups comes from."""
         rules = []
         for name, group in self._groups.items():
             for cls, amount in group.amounts.items():
-                if amount:
-                    rules.append(AmountRule(name, cls, amount, group.sources[cls]))
+                rules.append(AmountRule(name, cls, amount, group.sources[cls]))
         return tuple(rules)

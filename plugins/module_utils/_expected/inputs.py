@@ -175,9 +175,7 @@ def _decide_volume_backed(subject: Evidence, unread: dict[str, str]) -> bool | N
     return find_root_volume(server, attachments) is not None
 
 
-def _choose_image_properties(
-    subject: Evidence, unread: dict[str, str]
-) -> Mapping[str, str] | None:
+def _choose_image_properties(subject: Evidence, unread: dict[str, str]) -> Mapping[str, str] | None:
     server = subject.shape.value
     if server is None:
         unread["image_properties"] = describe_unread(subject.shape, "Nova", "its image")
@@ -215,9 +213,7 @@ def _find_volume_doubt(subject: Evidence) -> str:
     return ""
 
 
-def _choose_ports(
-    subject: Evidence, unread: dict[str, str]
-) -> tuple[ServerPort, ...] | None:
+def _choose_ports(subject: Evidence, unread: dict[str, str]) -> tuple[ServerPort, ...] | None:
     """Return the ports of the server, None unless all that Nova has attached can be read."""
     attached, ports = subject.interfaces.value, subject.server_ports.value
     if ports is None:

@@ -62,11 +62,9 @@ def _list_missing_image(inputs: ServerInputs, specs: Mapping[str, str]) -> Itera
         classes |= {"VCPU", "PCPU"}
     if not specs.get("hw:mem_encryption"):
         classes.add(MEMORY_ENCRYPTION)
-    if classes:
-        reason = inputs.unread.get(
-            "image_properties", "the properties of its image could not be read"
-        )
-        yield MissingInput("image", reason, classes=frozenset(classes))
+    # Without classes, only traits are unknown.
+    reason = inputs.unread.get("image_properties", "the properties of its image could not be read")
+    yield MissingInput("image", reason, classes=frozenset(classes))
 
 
 def _list_missing_volume(inputs: ServerInputs, specs: Mapping[str, str]) -> Iterator[MissingInput]:

@@ -45,7 +45,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.resource_r
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._expected.groups import Group
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
@@ -74,7 +74,7 @@ def build_requests(inputs: ServerInputs) -> tuple[ResourceRequest, ...]:
         if demand.pinned:
             # The second request is made as if there were no CPU policies at all.
             unpinned = CpuDemand(vcpus=None, pcpus=None, hyperthreading="", pinned=False)
-            requests.append(_build_request(inputs, unpinned, missing))
+            requests.append(_build_request(inputs, unpinned, missing, again=True))
     except RefusedByNovaError as error:
         refusal = MissingInput("flavor", f"Nova does not accept such a flavor and image: {error}")
         if inputs.image_properties is None:
@@ -85,9 +85,15 @@ def build_requests(inputs: ServerInputs) -> tuple[ResourceRequest, ...]:
 
 
 def _build_request(
-    inputs: ServerInputs, demand: CpuDemand, missing: tuple[MissingInput, ...]
+    inputs: ServerInputs,
+    demand: CpuDemand,
+    missing: tuple[MissingInput, ...],
+    again: bool = False,
 ) -> ResourceRequest:
     """Build one request in the order of Nova, because what comes first may decide on the rest.
+
+    again: whether it is the second one, for which Nova takes the groups of ports and devices as the
+        first one left them, without amounts of zero.
 
     The source is nova/scheduler/utils.py, ResourceRequest.from_request_spec.
     """
@@ -100,7 +106,7 @@ def _build_request(
         if name.startswith("trait:") and value == "required":
             main.add_trait(name.removeprefix("trait:"), value)
     _add_cpus(main, demand)
-    _add_devices_and_ports(builder, inputs)
+    builder.add_groups(_list_other_groups(inputs), without_zeros=again)
     _add_flavor(builder, inputs)
     add_guest_features(main, specs, image)
     unknown = builder.list_unknown_classes()
@@ -142,18 +148,16 @@ def _add_cpus(main: Group, demand: CpuDemand) -> None:
         main.add_trait("HW_CPU_HYPERTHREADING", demand.hyperthreading)
 
 
-def _add_devices_and_ports(builder: GroupBuilder, inputs: ServerInputs) -> None:
+def _list_other_groups(inputs: ServerInputs) -> Iterator[tuple[str, Group]]:
+    """Yield the groups of devices and ports, with their names."""
     specs = inputs.extra_specs or {}
     if PCI_ALIAS_SPEC in specs:
-        pci_requests = parse_pci_request(specs[PCI_ALIAS_SPEC])
-        builder.add_groups(list_pci_groups(pci_requests, inputs.pci_aliases))
+        yield from list_pci_groups(parse_pci_request(specs[PCI_ALIAS_SPEC]), inputs.pci_aliases)
     profile = specs.get(DEVICE_PROFILE_SPEC)
     if profile and profile in inputs.device_profiles:
         groups = inputs.device_profiles[profile]
-        builder.add_groups(
-            list_profile_groups(profile, groups, accelerators=inputs.accelerators or ())
-        )
-    builder.add_groups(list_port_groups(inputs))
+        yield from list_profile_groups(profile, groups, accelerators=inputs.accelerators or ())
+    yield from list_port_groups(inputs)
 
 
 def _add_flavor(builder: GroupBuilder, inputs: ServerInputs) -> None:

@@ -25,6 +25,32 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Unjudged,
     )
 
+# Why the amounts of servers were not checked, for one and for many.
+_UNCHECKED = {
+    "flavor": ("has a flavor that Nova does not show", "have a flavor that Nova does not show"),
+    "image": ("needs the properties of its image", "need the properties of their image"),
+    "volume": ("needs the attachments of its volumes", "need the attachments of their volumes"),
+    "volume_image": ("needs Cinder", "need Cinder"),
+    "ports": ("needs Neutron", "need Neutron"),
+    "pci_alias": ("needs the alias of a PCI device", "need the alias of a PCI device"),
+    "device_profile": ("needs a device profile of Cyborg", "need a device profile of Cyborg"),
+    "accelerators": ("needs the devices of Cyborg", "need the devices of Cyborg"),
+    "tree": ("needs the providers of its host", "need the providers of their host"),
+    "contradictory": (
+        "has a request that contradicts its host",
+        "have a request that contradicts their host",
+    ),
+    "unsettled": ("is not settled", "are not settled"),
+    "unchanged": (
+        "has not changed since an earlier reading",
+        "have not changed since an earlier reading",
+    ),
+    "not_compared": (
+        "is only compared if the kind wrong_amount is named",
+        "are only compared if the kind wrong_amount is named",
+    ),
+}
+
 
 def list_unjudged_hosts(coverage: Unjudged) -> list[str]:
     """Return the sorted names of the hosts that were not judged.
@@ -61,3 +87,27 @@ def describe_reading(coverage: Coverage) -> str:
     if why_full:
         return f"Everything was read. {why_full}"
     return ""
+
+
+def describe_amounts(coverage: Coverage) -> str:
+    """Return a sentence for people about the servers whose amounts were checked.
+
+    It is empty where there are no servers, and for files of older versions.
+    """
+    amounts = coverage.get("amounts")
+    if not amounts or not amounts["servers"]:
+        return ""
+    servers = format_count(amounts["servers"], "server", "servers")
+    text = f"Amounts checked for {amounts['checked']} of {servers}"
+    if amounts["by_host"]:
+        text += f" ({amounts['by_host']} only by the sums of their host)"
+    reasons = []
+    for name, count in sorted(amounts["unchecked"].items(), key=_get_rank):
+        one, many = _UNCHECKED.get(name, (f"lacks {name}", f"lack {name}"))
+        reasons.append(format_count(count, one, many))
+    return "; ".join([text, *reasons]) + "."
+
+
+def _get_rank(item: tuple[str, int]) -> tuple[int, str]:
+    name, count = item
+    return -count, name

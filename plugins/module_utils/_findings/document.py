@@ -35,6 +35,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.documents 
     convert_to_json,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    HostTree,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
@@ -51,6 +54,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+        AmountCoverage,
         Coverage,
         Entry,
         EntryProvider,
@@ -73,6 +77,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Snapshot,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import AmountCounts
 
 
 # Stands for the allocation of a finding that is not about a consumer.
@@ -91,6 +96,7 @@ def build_document(
     history: History | None = None,
     sighting_policy: SightingPolicy | None = None,
     versions: VersionsDocument | None = None,
+    amounts: AmountCounts | None = None,
 ) -> FindingsDocument:
     """Return the contents of `findings.json`.
 
@@ -99,6 +105,7 @@ def build_document(
     history: what the earlier runs remembered.
     sighting_policy: how often a finding must have been seen before it may be changed.
     versions: the versions of what made the reading.
+    amounts: of how many servers the amounts were checked.
     """
     snapshot = index.snapshot
     history = history or History()
@@ -120,7 +127,7 @@ def build_document(
         "scope": convert_to_json(snapshot.scope),
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
-        "summary": _build_summary(index, by_verdict, new_kinds),
+        "summary": _build_summary(index, by_verdict, new_kinds, amounts),
         "findings": entries,
         "protected": _build_entries(by_verdict[PROTECTED], index, history),
         "undecided": _build_entries(by_verdict[UNDECIDED], index, history),
@@ -210,7 +217,10 @@ def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
 
 
 def _build_summary(
-    index: SnapshotIndex, by_verdict: Mapping[str, list[Finding]], new_kinds: Iterable[str]
+    index: SnapshotIndex,
+    by_verdict: Mapping[str, list[Finding]],
+    new_kinds: Iterable[str],
+    amounts: AmountCounts | None,
 ) -> Summary:
     confirmed = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     return {
@@ -219,7 +229,7 @@ def _build_summary(
         "new": _count_kinds(new_kinds),
         "stranded": summarize_stranded(confirmed, index),
         "capacity": summarize_capacity(confirmed, index),
-        "coverage": _build_coverage(index),
+        "coverage": _build_coverage(index, amounts),
     }
 
 
@@ -227,7 +237,7 @@ def _count_kinds(kinds: Iterable[str]) -> dict[str, int]:
     return dict(sorted(collections.Counter(kinds).items()))
 
 
-def _build_coverage(index: SnapshotIndex) -> Coverage:
+def _build_coverage(index: SnapshotIndex, amounts: AmountCounts | None) -> Coverage:
     """Return how much was read, and whether that is enough to change anything."""
     snapshot = index.snapshot
     providers = list(snapshot.providers.values())
@@ -237,7 +247,7 @@ def _build_coverage(index: SnapshotIndex) -> Coverage:
         providers = [provider for provider in providers if index.covers(provider.root)]
         nodes = [node for node in nodes if index.covers(node.uuid)]
     reading = snapshot.reading
-    return {
+    coverage: Coverage = {
         "scope": describe_scope(convert_to_json(snapshot.scope)),
         "reading": reading.mode,
         "full_at": reading.full_at or snapshot.started_at,
@@ -255,6 +265,20 @@ def _build_coverage(index: SnapshotIndex) -> Coverage:
         "hypervisors": len(nodes),
         "looked_at_closely": len(snapshot.candidates),
         "left_out": snapshot.left_out,
+    }
+    if amounts is not None:
+        coverage["amounts"] = _describe_amounts(amounts)
+    return coverage
+
+
+def _describe_amounts(amounts: AmountCounts) -> AmountCoverage:
+    checked = amounts.by_server + amounts.by_host
+    return {
+        "servers": checked + sum(amounts.unchecked.values()),
+        "checked": checked,
+        "by_server": amounts.by_server,
+        "by_host": amounts.by_host,
+        "unchecked": dict(amounts.unchecked),
     }
 
 
@@ -333,6 +357,13 @@ def describe_answer(answer: Answer[t.Any]) -> AnswerDocument:
     }
 
 
+def _summarize_tree(tree: HostTree) -> dict[str, t.Any]:
+    """Return which resource classes each provider of a tree has; of a large one, how many."""
+    if len(tree.providers) > _MAX_EVIDENCE_ROWS:
+        return {"rows": len(tree.providers)}
+    return {provider.name: sorted(provider.inventories) for provider in tree.providers.values()}
+
+
 def _extract_facts(value: t.Any) -> t.Any:
     """Return the value of an answer as JSON; of a long listing, only how many rows it has."""
     if isinstance(value, tuple):
@@ -341,4 +372,6 @@ def _extract_facts(value: t.Any) -> t.Any:
         return [_extract_facts(row) for row in value]
     if isinstance(value, dict):
         return {key: _extract_facts(part) for key, part in value.items()}
+    if isinstance(value, HostTree):
+        return _summarize_tree(value)
     return convert_to_json(value)

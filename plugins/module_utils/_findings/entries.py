@@ -143,6 +143,20 @@ class Unjudged(t.TypedDict):
     unjudged_hosts: t.NotRequired[list[str]]
 
 
+class AmountCoverage(t.TypedDict):
+    """Of how many servers in scope the amounts were checked."""
+
+    # All servers, and those that were checked, in either way.
+    servers: int
+    checked: int
+    # Those that were compared by themselves with what Nova would allocate for them.
+    by_server: int
+    # Those on hosts whose figures agree with the sums of their allocations.
+    by_host: int
+    # How many were not checked, by what is missing.
+    unchecked: dict[str, int]
+
+
 class Coverage(Unjudged):
     """How much was read, and whether that is enough to change anything."""
 
@@ -173,6 +187,8 @@ class Coverage(Unjudged):
     # How many consumers were looked up, and how many were not because nothing may be changed.
     looked_at_closely: int
     left_out: int
+    # Of how many servers the amounts were checked. Files of older versions do not have it.
+    amounts: t.NotRequired[AmountCoverage]
 
 
 class Summary(t.TypedDict):

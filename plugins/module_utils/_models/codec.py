@@ -23,6 +23,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     describe_form_error,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    convert_to_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
 FORMAT = 2
@@ -33,17 +36,7 @@ def encode(snapshot: Snapshot) -> dict[str, t.Any]:
 
     Sets become sorted lists, so that equal snapshots are equal texts.
     """
-    return {"format": FORMAT, "snapshot": d.asdict(snapshot, dict_factory=_sort_sets)}
-
-
-def _sort_sets(items: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
-    fields = {}
-    for key, value in items:
-        if isinstance(value, frozenset):
-            fields[key] = sorted(value)
-        else:
-            fields[key] = value
-    return fields
+    return {"format": FORMAT, "snapshot": convert_to_json(snapshot)}
 
 
 def decode(document: t.Any) -> Snapshot:

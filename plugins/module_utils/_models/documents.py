@@ -31,8 +31,18 @@ def convert_to_json(value: t.Any) -> t.Any:
     The fields of a model are those of its document here; a test compares them.
     """
     if d.is_dataclass(value) and not isinstance(value, type):
-        return d.asdict(value)
+        return d.asdict(value, dict_factory=_sort_sets)
     return value
+
+
+def _sort_sets(items: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
+    fields = {}
+    for key, value in items:
+        if isinstance(value, frozenset):
+            fields[key] = sorted(value)
+        else:
+            fields[key] = value
+    return fields
 
 
 # --- Nova

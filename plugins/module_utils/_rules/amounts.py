@@ -55,7 +55,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # Why the amounts of a server were not checked, beside the names of `MissingInput`.
 NOT_COMPARED = "not_compared"
 UNSETTLED = "unsettled"
-AMBIGUOUS = "ambiguous"
+CONTRADICTORY = "contradictory"
 
 
 @d.dataclass(frozen=True)
@@ -76,9 +76,7 @@ def find_host_tree(view: ConsumerView) -> Answer[HostTree]:
     return view.index.snapshot.host_trees.get(view.own_tree or "", NOT_ASKED)
 
 
-def compare_amounts(
-    view: ConsumerView, policy: Policy, present: Allocations
-) -> Expectation | None:
+def compare_amounts(view: ConsumerView, policy: Policy, present: Allocations) -> Expectation | None:
     """Compare what a server has on its host with what it should have.
 
     present: what it has, or keeps, on the providers of its host and on those that share with it.
@@ -140,7 +138,7 @@ def _explain_unchecked(view: ConsumerView, policy: Policy) -> str:
     if expectation.missing:
         return name_missing(expectation.missing[0], view.server)
     if expectation.matches is None:
-        return AMBIGUOUS
+        return CONTRADICTORY
     return ""
 
 

@@ -234,9 +234,7 @@ def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     expectation = compare_amounts(view, policy, present)
     if expectation is None or expectation.matches is not False or expectation.allocations is None:
         return None
-    surplus = find_surplus_on_children(
-        present, expectation.allocations, find_host_tree(view).value
-    )
+    surplus = find_surplus_on_children(present, expectation.allocations, find_host_tree(view).value)
     if not surplus:
         return None
     # There is no change: only the host can say whether the guest uses the device.

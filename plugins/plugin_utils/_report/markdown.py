@@ -19,6 +19,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_amounts,
     describe_reading,
     describe_unjudged_hosts,
 )
@@ -82,6 +83,8 @@ def render(report: Report) -> str:
         parts.append(f"> **Failed:** {escape_text(trouble, 2000)}")
     if reading := describe_reading(summary["coverage"]):
         parts.append(escape_text(reading, 2000))
+    if amounts := describe_amounts(summary["coverage"]):
+        parts.append(escape_text(amounts, 2000))
     if unjudged := describe_unjudged_hosts(summary["coverage"]):
         parts.append(f"> **Not judged:** {escape_text(unjudged, 2000)}")
     parts.append(_render_summary(summary))

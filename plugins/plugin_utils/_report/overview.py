@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_amounts,
     describe_reading,
     describe_unjudged_hosts,
 )
@@ -147,7 +148,7 @@ def _name_projects(scope: ScopeDocument) -> list[str]:
 
 
 def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str, str]]:
-    """Return what a reading was narrowed to."""
+    """Return what a reading was narrowed to, and of how many servers it checked the amounts."""
     narrowed: list[tuple[str, str]] = []
     for key in _SCOPE_LISTS:
         if key == "projects" and scope[key]:
@@ -159,6 +160,9 @@ def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str,
     reading = describe_reading(coverage)
     if reading:
         narrowed.append(("reading", reading))
+    amounts = describe_amounts(coverage)
+    if amounts:
+        narrowed.append(("amounts", amounts))
     return narrowed
 
 

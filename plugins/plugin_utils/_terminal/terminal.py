@@ -18,6 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
     make_printable,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_amounts,
     describe_reading,
     describe_unjudged_hosts,
 )
@@ -243,6 +244,7 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
         left = format_count(coverage["left_out"], "more candidate was", "more candidates were")
         lines += wrap_text(f"{left} not looked up, because nothing may be changed.", width)
     lines += wrap_text(make_printable(describe_reading(coverage)), width)
+    lines += wrap_text(make_printable(describe_amounts(coverage)), width)
     lines += format_failed_checks(coverage["failed_checks"], width)
     unjudged = make_printable(describe_unjudged_hosts(coverage))
     lines += [Line(line, WARNING) for line in wrap_text(unjudged, width)]

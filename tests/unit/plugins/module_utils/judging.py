@@ -13,6 +13,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.document
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._rules import engine
+from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import count_amounts
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:
@@ -31,4 +32,5 @@ def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
 def build_findings(snapshot: Snapshot, policy: Policy, *more: t.Any, **options: t.Any) -> t.Any:
     """Return the contents of `findings.json` about a snapshot."""
     index = SnapshotIndex(snapshot)
+    options.setdefault("amounts", count_amounts(index, policy))
     return build_document(index, engine.judge(index, policy), *more, **options)

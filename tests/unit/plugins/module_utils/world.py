@@ -361,6 +361,7 @@ class World:
             host_trees={
                 root: self._answer("host_tree", root, 200, self.host_tree(root))
                 for root in self.nodes
+                if root in self.providers
             },
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={

@@ -28,7 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Server,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 
 HERE, THERE, POOL, CHILD = "root-1", "root-2", "pool", "child-1"
 SMALL = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
@@ -77,7 +77,9 @@ def make_server(**fields: t.Any) -> Server:
         created=None,
         updated=None,
         terminated_at=None,
+        image="image",
         flavor=FLAVOR,
+        image_properties={},
     )
     return d.replace(server, **fields)
 
@@ -112,7 +114,7 @@ def choose(
     changes = Changes(providers, servers, migrations)
     read = list_changed_providers(memory, providers)
     merged = merge_allocations(memory, read, allocations or {})
-    return choose_consumers(memory, changes, merged, shard)
+    return choose_consumers(memory, changes, merged, Scope(shard=shard))
 
 
 def test_nothing_is_looked_up_without_a_change() -> None:
@@ -152,7 +154,9 @@ def test_new_generation_alone_changes_nothing() -> None:
     [
         ({}, {HERE: SMALL}),
         # It boots from a volume.
-        ({}, {HERE: WITHOUT_DISK}),
+        ({"image": None, "volumes": ("volume",)}, {HERE: WITHOUT_DISK}),
+        # It may boot from a volume.
+        ({"volumes": ("volume",)}, {HERE: WITHOUT_DISK}),
         ({}, {HERE: WITHOUT_DISK, POOL: {"DISK_GB": 1}}),
         ({"host": None, "node": None, "status": "SHELVED_OFFLOADED"}, {}),
         ({"host": None, "node": None, "status": "DELETED"}, {}),

@@ -61,9 +61,7 @@ class Site(World):
             retried=0,
             get_allocation=lambda uuid: known[uuid].allocation,
             get_details=self._details,
-            query_inventories=lambda root: next(
-                evidence.stock for evidence in known.values() if evidence.stock.status == 200
-            ),
+            query_host_tree=lambda root: answer("GET tree", 200, self.host_tree(root)),
         )
         nova = types.SimpleNamespace(
             workers=8,
@@ -85,9 +83,14 @@ class Site(World):
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
         )
-        neutron = types.SimpleNamespace(list_ports=lambda uuid: known[uuid].ports)
+        neutron = types.SimpleNamespace(list_ports=lambda uuid: known[uuid].server_ports)
         session = types.SimpleNamespace(
-            cloud=self.snapshot().cloud, placement=None, compute=None, network=None
+            cloud=self.snapshot().cloud,
+            placement=None,
+            compute=None,
+            network=None,
+            block_storage=None,
+            accelerator=None,
         )
         with (
             mock.patch.object(collector, "PlacementReader", lambda api: placement),

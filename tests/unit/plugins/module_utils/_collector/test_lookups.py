@@ -11,8 +11,15 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
+    CyborgReader,
+    DeviceProfiles,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
     FormerTrees,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
+    HostTrees,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
     LookupContext,
@@ -84,7 +91,7 @@ class Site(World):
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
         services: list[t.Any] = [
             types.SimpleNamespace(
-                query_inventories=lambda root: known[uuid].stock,
+                query_host_tree=lambda root: snapshot.host_trees[root],
                 query_tree_allocations=lambda root, providers: known[uuid].former_tree,
                 query_usages=lambda root: known[uuid].own_usages,
             ),
@@ -97,11 +104,15 @@ class Site(World):
             migrations_of=lambda uuid: known[uuid].migrations,
             at_hosts=MigrationsAtHosts(t.cast("t.Any", nova)),
             former_trees=FormerTrees(t.cast("t.Any", services[0]), t.cast("t.Any", nova)),
+            host_trees=HostTrees(t.cast("t.Any", services[0])),
+            device_profiles=DeviceProfiles(CyborgReader(None)),
             nova_roots=frozenset(),
             fresh=False,
         )
-        services.append(types.SimpleNamespace(list_ports=lambda uuid: known[uuid].ports))
-        return Lookups(*services).collect_evidence(uuid, look)[0]
+        services.append(types.SimpleNamespace(list_ports=lambda uuid: known[uuid].server_ports))
+        services.append(types.SimpleNamespace())
+        cyborg = CyborgReader(None)
+        return Lookups(*services, cyborg).collect_evidence(uuid, look)[0]
 
 
 @pytest.fixture(name="site")

@@ -109,7 +109,7 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     }
     # Traits of candidates are read wherever they are.
     snapshot = d.replace(snapshot, details={**known.details, **covered})
-    hosts = choose_hosts_for_server_details(index)
+    hosts = choose_hosts_for_server_details(index).hosts
     glances = {
         uuid: server
         for uuid, server in world.servers.items()
@@ -387,13 +387,13 @@ def test_every_host_of_a_small_shard_is_read() -> None:
     for root in (world.first, world.second):
         world.nodes[root] = d.replace(world.nodes[root], used={"VCPU": 1, "MEMORY_MB": 1})
 
-    assert choose_hosts_for_server_details(ListingsIndex(read(world))) == []
+    assert choose_hosts_for_server_details(ListingsIndex(read(world))).hosts == ()
     assert [
-        choose_hosts_for_server_details(ListingsIndex(read(world, world.shard_of(root))))
+        choose_hosts_for_server_details(ListingsIndex(read(world, world.shard_of(root)))).hosts
         for root in (world.first, world.second)
     ] == [
-        ["compute-first"],
-        ["compute-second"],
+        ("compute-first",),
+        ("compute-second",),
     ]
 
 

@@ -166,6 +166,13 @@ def test_coverage_says_how_much_was_read(cloud: Cloud) -> None:
         "hypervisors": 2,
         "looked_at_closely": 5,
         "left_out": 0,
+        "amounts": {
+            "servers": 3,
+            "checked": 2,
+            "by_server": 2,
+            "by_host": 0,
+            "unchecked": {"tree": 1},
+        },
     }
 
 

@@ -19,7 +19,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     STAYS,
     DrainSettings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    ServerPort,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     SOURCE,
     TINY,
@@ -130,7 +132,11 @@ def test_warnings_about_a_server(fields: dict[str, t.Any], words: str) -> None:
 
 
 def test_a_port_that_is_a_device_is_a_warning() -> None:
-    ports = [Port("p1", "direct", False), Port("p2", "normal", False), Port("p3", None, None)]
+    ports = [
+        ServerPort("p1", "direct", ()),
+        ServerPort("p2", "normal", ()),
+        ServerPort("p3", None, None),
+    ]
 
     warnings = decide_way(build_server(), SOURCE, True, PLAIN, ports=ports).warnings
 

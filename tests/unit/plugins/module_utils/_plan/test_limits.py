@@ -60,7 +60,15 @@ def test_run_continues_while_one_more_failure_is_allowed(
 def test_trees_are_kept_after_too_many_failures() -> None:
     api = Placement().api()
     session = t.cast(
-        "t.Any", types.SimpleNamespace(placement=api, compute=api, network=None, cloud=None)
+        "t.Any",
+        types.SimpleNamespace(
+            placement=api,
+            compute=api,
+            network=None,
+            block_storage=None,
+            accelerator=None,
+            cloud=None,
+        ),
     )
     steps = [TreeStep("orphaned_provider/x", "orphaned_provider", ProviderRemoval(()))] * 2
 

@@ -64,8 +64,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_tr
     make,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    PLENTY,
     answer,
 )
 
@@ -202,9 +200,9 @@ class Cloud:
     def get_details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
         return {}
 
-    def query_inventories(self, provider: str) -> t.Any:
+    def query_host_tree(self, provider: str) -> t.Any:
         self.happens()
-        return answer("GET /inventories", 200, dict.fromkeys(CLAIM, PLENTY))
+        return answer("GET /resource_providers", 200, self.world.host_tree(provider))
 
     def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
         """Handle a request of the writer, over HTTP.
@@ -410,7 +408,13 @@ def _first_then_second(first: t.Callable[[], t.Any], second: t.Callable[[], t.An
 def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
     """Yield a collector that reads `cloud`, one request after the other."""
     session = types.SimpleNamespace(
-        cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None
+        cloud=cloud.world.snapshot().cloud,
+        project="",
+        placement=None,
+        compute=None,
+        network=None,
+        block_storage=None,
+        accelerator=None,
     )
     with (
         mock.patch.object(collector, "PlacementReader", lambda api: cloud),

@@ -29,6 +29,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
     CLAIM,
     FLAVOR,
     NOW,
+    PLENTY,
     World,
     answer,
 )
@@ -1076,14 +1077,19 @@ def test_consumer_is_undecided(situation: Situation) -> None:
 
 def with_shared_disk(world: World, here: str, there: str) -> str:
     pool = world.provider("pool", sharing=True)
-    return world.hold(world.server(here, here), pool, amounts=DISK)
+    on_host = {"VCPU": 1, "MEMORY_MB": 512}
+    world.stock[here] = dict.fromkeys(on_host, PLENTY)
+    server = world.hold(world.server(here), here, amounts=on_host)
+    return world.hold(server, pool, amounts=DISK)
 
 
 def with_children(world: World, here: str, there: str) -> str:
     server = world.server(
         here, here, flavor=dataclasses.replace(FLAVOR, extra_specs={"pci_passthrough:alias": "x:1"})
     )
-    return world.hold(server, world.provider("compute-1_pci", here), amounts={"CUSTOM_PCI_X": 1})
+    child = world.provider("compute-1_pci", here)
+    world.traits[child] = frozenset({"COMPUTE_MANAGED_PCI_DEVICE"})
+    return world.hold(server, child, amounts={"CUSTOM_PCI_X": 1})
 
 
 def with_an_allocation_on_no_host(world: World, here: str, there: str) -> str:
@@ -1096,7 +1102,7 @@ def on_its_ironic_node(world: World, here: str, there: str) -> str:
     return world.server(node, node)
 
 
-HEALTHY = [with_shared_disk, with_children, with_an_allocation_on_no_host, on_its_ironic_node]
+HEALTHY = [with_shared_disk, on_its_ironic_node]
 
 
 @pytest.mark.parametrize("situation", HEALTHY, ids=lambda situation: situation.__name__)
@@ -1107,6 +1113,19 @@ def test_consumer_is_healthy(situation: Situation) -> None:
     assert [
         finding for finding in judge(world.snapshot(), POLICY) if finding.consumer == consumer
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("situation", "said"),
+    [(with_children, "alias x"), (with_an_allocation_on_no_host, "former-pool")],
+)
+def test_allocation_that_cannot_be_explained_is_left_alone(situation: Situation, said: str) -> None:
+    world, (here, there) = _two_hosts()
+    consumer = situation(world, here, there)
+    found = [row for row in judge(world.snapshot(), POLICY) if row.consumer == consumer]
+
+    assert [(row.verdict, row.change) for row in found] == [("undecided", None)]
+    assert said in found[0].reason
 
 
 def test_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropped() -> None:

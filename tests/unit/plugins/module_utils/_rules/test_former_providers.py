@@ -214,7 +214,7 @@ def unread_usages(cloud: Cloud) -> None:
 
 
 def unread_inventory(cloud: Cloud) -> None:
-    cloud.answers("stock", cloud.first, 503)
+    cloud.answers("host_tree", cloud.new, 503)
 
 
 ATTACKS: tuple[Attack, ...] = (
