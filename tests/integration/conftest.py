@@ -62,8 +62,9 @@ def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[
     """
     alone = _needs_own_cloud(request.module)
     parts = getattr(request.module, "REAL_PARTS", ())
-    if "neutron" in parts and not releases.choose().neutron.exists():
-        pytest.skip("the minicloud has no real Neutron for this release")
+    for part in parts:
+        if not releases.choose().part(part).exists():
+            pytest.skip(f"the minicloud has no real {part.capitalize()} for this release")
     if alone:
         own_cloud.forget()
     own_cloud.run("up", *(f"--with={part}" for part in parts))

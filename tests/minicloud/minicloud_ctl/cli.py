@@ -11,7 +11,16 @@ import shlex
 import sys
 import time
 
-from minicloud_ctl import api_workers, cells, configs, databases, install, lifecycle, neutron
+from minicloud_ctl import (
+    api_workers,
+    cells,
+    configs,
+    databases,
+    install,
+    lifecycle,
+    nested,
+    neutron,
+)
 from minicloud_ctl import state as states
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
@@ -49,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         choices=states.PARTS,
-        help="add a real part, which stays until 'down --purge'; neutron: instead of the stub",
+        help="add a real service, which stays until 'down --purge'; neutron: instead of the stub",
     )
     command = commands.add_parser("down", help="stop everything")
     command.add_argument(
@@ -65,6 +74,16 @@ def parser() -> argparse.ArgumentParser:
         "start", help="start the nova-compute of a host, and create an unknown host"
     )
     command.add_argument("host")
+    command.add_argument(
+        "--nested",
+        action="store_true",
+        help="a new host gets devices, and so a tree of providers",
+    )
+    command.add_argument(
+        "--without-disk",
+        action="store_true",
+        help="such a host has no disk of its own; another provider shares one with it",
+    )
     command = commands.add_parser(
         "cell",
         help=(
@@ -134,8 +153,9 @@ def main(argv: list[str]) -> int:
 def _install(paths: Paths, arguments: argparse.Namespace) -> int:
     if not install.install(paths):
         print(f"{paths.venv} is up to date")
-    if states.NEUTRON in arguments.parts and not install.install_neutron(paths):
-        print(f"{paths.neutron} is up to date")
+    for part in arguments.parts:
+        if not install.install_part(paths, part):
+            print(f"{paths.part(part)} is up to date")
     return 0
 
 
@@ -177,7 +197,11 @@ def _kill(paths: Paths, arguments: argparse.Namespace) -> int:
 
 
 def _start(paths: Paths, arguments: argparse.Namespace) -> int:
-    lifecycle.start_computes(paths, [arguments.host])
+    driver = ""
+    if arguments.nested:
+        nested.check(paths.release)
+        driver = nested.POOLED_DRIVER if arguments.without_disk else nested.DRIVER
+    lifecycle.start_computes(paths, [arguments.host], driver=driver)
     return 0
 
 

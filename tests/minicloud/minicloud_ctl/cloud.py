@@ -105,6 +105,17 @@ class Cloud:
     def neutron(self, method: str, path: str, body: object = None) -> Any:
         return self.session.must("neutron", method, f"/v2.0{path}", body)
 
+    # Cinder ---------------------------------------------------------------------------------------
+
+    def cinder(self, method: str, path: str, body: object = None) -> Any:
+        headers = {"OpenStack-API-Version": "volume 3.71"}
+        return self.session.must("cinder", method, f"/v3{path}", body, headers)
+
+    # Cyborg ---------------------------------------------------------------------------------------
+
+    def cyborg(self, method: str, path: str, body: object = None) -> Any:
+        return self.session.must("cyborg", method, f"/v2{path}", body)
+
     # Created by ``up`` ----------------------------------------------------------------------------
 
     def create_flavors(self) -> None:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from minicloud_ctl import files
+from minicloud_ctl import files, nested
 from minicloud_ctl.paths import SOURCE, Paths
 from minicloud_ctl.state import NEUTRON, State
 
@@ -37,7 +37,10 @@ def ini(path: Path, sections: Ini) -> None:
     lines = []
     for section, options in sections.items():
         lines.append(f"[{section}]")
-        lines += [f"{key} = {value}" for key, value in options.items()]
+        for key, value in options.items():
+            # Some options may be given several times.
+            values = value if isinstance(value, list) else [value]
+            lines += [f"{key} = {one}" for one in values]
         lines.append("")
     files.write(path, "\n".join(lines))
 
@@ -70,12 +73,12 @@ def python_path(paths: Paths) -> str:
     return f"{SOURCE}:{paths.plugins}"
 
 
-def _database(paths: Paths, name: str) -> dict[str, object]:
+def database(paths: Paths, name: str) -> dict[str, object]:
     # Losing the last write in a power failure does not matter here, waiting for the disk does.
     return {"connection": paths.database_url(name), "sqlite_synchronous": "false"}
 
 
-def _credentials(state: State, user: str) -> dict[str, object]:
+def credentials(state: State, user: str) -> dict[str, object]:
     return {
         "auth_type": "password",
         "auth_url": state.url("keystone", "/v3"),
@@ -97,7 +100,7 @@ def _keystone(paths: Paths) -> None:
     ini(
         folder / "keystone.conf",
         {
-            "database": _database(paths, "keystone"),
+            "database": database(paths, "keystone"),
             "token": {"provider": "fernet", "expiration": 86400},
             "fernet_tokens": {"key_repository": keys},
             # The default is a folder of the system; nothing here ever needs a receipt, but Keystone
@@ -115,11 +118,11 @@ def _placement(paths: Paths, state: State) -> None:
     ini(
         paths.etc / "placement" / "placement.conf",
         {
-            "placement_database": _database(paths, "placement"),
+            "placement_database": database(paths, "placement"),
             "api": {"auth_strategy": "keystone"},
             # Otherwise the first host gets every server.
             "placement": {"randomize_allocation_candidates": "true"},
-            "keystone_authtoken": _authtoken(state, "placement"),
+            "keystone_authtoken": authtoken(state, "placement"),
         },
     )
 
@@ -136,7 +139,7 @@ def _glance(paths: Paths, state: State) -> None:
                 "worker_self_reference_url": state.url("glance"),
                 "enabled_import_methods": "[]",
             },
-            "database": _database(paths, "glance"),
+            "database": database(paths, "glance"),
             "glance_store": {"default_backend": "images"},
             "images": {"filesystem_store_datadir": folder / "images"},
             "os_glance_staging_store": {"filesystem_store_datadir": folder / "staging"},
@@ -146,21 +149,26 @@ def _glance(paths: Paths, state: State) -> None:
                 "flavor": "keystone",
                 "config_file": paths.venv / "etc" / "glance" / "glance-api-paste.ini",
             },
-            "keystone_authtoken": _authtoken(state, "glance"),
+            "keystone_authtoken": authtoken(state, "glance"),
         },
     )
 
 
-def _authtoken(state: State, user: str) -> dict[str, object]:
+def authtoken(state: State, user: str) -> dict[str, object]:
     return {
-        **_credentials(state, user),
+        **credentials(state, user),
         "www_authenticate_uri": state.url("keystone", "/v3"),
         "service_token_roles_required": "true",
     }
 
 
+def part_folder(paths: Paths, part: str) -> Path:
+    """The configuration of a real part."""
+    return paths.etc / part
+
+
 def neutron_folder(paths: Paths) -> Path:
-    return paths.etc / "neutron"
+    return part_folder(paths, NEUTRON)
 
 
 def neutron_transport_url(state: State) -> str:
@@ -179,17 +187,17 @@ def _neutron(paths: Paths, state: State) -> None:
                 "service_plugins": "router,qos,placement",
                 "transport_url": neutron_transport_url(state),
                 "state_path": paths.service("neutron"),
-                "api_paste_config": paths.neutron / "etc" / "neutron" / "api-paste.ini",
+                "api_paste_config": paths.part(NEUTRON) / "etc" / "neutron" / "api-paste.ini",
                 "agent_down_time": DOWN_SECONDS,
                 # The least: changes are collected for so long before Nova and Placement hear of
                 # them.
                 "send_events_interval": 1,
             },
-            "database": _database(paths, "neutron"),
+            "database": database(paths, "neutron"),
             "oslo_concurrency": {"lock_path": paths.service("neutron") / "locks"},
-            "keystone_authtoken": _authtoken(state, "neutron"),
-            "nova": {**_credentials(state, "nova"), **first},
-            "placement": {**_credentials(state, "placement"), **first},
+            "keystone_authtoken": authtoken(state, "neutron"),
+            "nova": {**credentials(state, "nova"), **first},
+            "placement": {**credentials(state, "placement"), **first},
             "quotas": {f"quota_{kind}": -1 for kind in ("network", "subnet", "port", "router")},
             "ml2": {
                 "type_drivers": "flat,vlan",
@@ -235,14 +243,14 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                 # to a minute.
                 "periodic_fuzzy_delay": 0,
             },
-            "api_database": _database(paths, f"{nova}_nova_api"),
-            "database": _database(paths, f"{nova}_cell0"),
+            "api_database": database(paths, f"{nova}_nova_api"),
+            "database": database(paths, f"{nova}_cell0"),
             "oslo_concurrency": {"lock_path": paths.service(f"nova-{nova}") / "locks"},
-            "keystone_authtoken": _authtoken(state, "nova"),
-            "service_user": {"send_service_user_token": "true", **_credentials(state, "nova")},
-            "placement": {**_credentials(state, "placement"), "region_name": region},
+            "keystone_authtoken": authtoken(state, "nova"),
+            "service_user": {"send_service_user_token": "true", **credentials(state, "nova")},
+            "placement": {**credentials(state, "placement"), "region_name": region},
             "neutron": {
-                **_credentials(state, "neutron"),
+                **credentials(state, "neutron"),
                 "endpoint_override": state.url("neutron"),
                 "region_name": region,
             },
@@ -251,6 +259,7 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
             "conductor": {"workers": 1},
             "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 2},
             "vnc": {"enabled": "false"},
+            **(nested.of_nova() if paths.release.nested else {}),
         },
     )
     for cell in cells:
@@ -261,7 +270,7 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                     "host": f"{nova}-{cell}",
                     "transport_url": transport_url(state, nova, cell),
                 },
-                "database": _database(paths, f"{nova}_{cell}"),
+                "database": database(paths, f"{nova}_{cell}"),
             },
         )
     # Every service reads this file last, and nothing overwrites it: the place for your own
@@ -281,8 +290,15 @@ def write_compute(paths: Paths, host: str, nova: str, driver: str = "") -> None:
                 **({"compute_driver": driver} if driver else {}),
             },
             "oslo_concurrency": {"lock_path": paths.compute(host) / "locks"},
+            **(_devices(paths, host) if driver in nested.DRIVERS else {}),
         },
     )
+
+
+def _devices(paths: Paths, host: str) -> nested.Sections:
+    folder = nova_folder(paths, "first") / "providers" / host
+    files.write(folder / "provider.yaml", nested.PROVIDERS.format(host=host))
+    return nested.of_host(folder)
 
 
 def cloud_environment(paths: Paths, state: State) -> dict[str, str]:

@@ -22,8 +22,10 @@ from minicloud_ctl.paths import Paths
 CELL0 = "00000000-0000-0000-0000-000000000000"
 
 
-def create(paths: Paths, name: str, template: str) -> None:
+def create(paths: Paths, name: str, template: str, part: str = "") -> None:
     """Copy a migrated, empty database under a new name, once.
+
+    part: the real part that it belongs to, if any.
 
     WAL mode is a property of the file and stays.
     """
@@ -32,7 +34,7 @@ def create(paths: Paths, name: str, template: str) -> None:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_suffix(".new")
-    shutil.copyfile(paths.template(template), fresh)
+    shutil.copyfile(paths.template(template, part), fresh)
     fresh.chmod(0o600)
     with contextlib.closing(sqlite3.connect(fresh)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from minicloud_ctl.configs import REGIONS
 from minicloud_ctl.rest import Session
-from minicloud_ctl.state import State
+from minicloud_ctl.state import CINDER, CYBORG, State
 
 # User: (name of the password, project, roles); scenarios act as admin in the project demo.
 ACCOUNTS = {
@@ -20,6 +20,8 @@ ACCOUNTS = {
     "placement": ("service", "service", ("admin", "service")),
     "glance": ("service", "service", ("admin", "service")),
     "neutron": ("service", "service", ("admin", "service")),
+    "cinder": ("service", "service", ("admin", "service")),
+    "cyborg": ("service", "service", ("admin", "service")),
     "demo": ("demo", "demo", ("member",)),
     "reader": ("reader", "audit", ("reader",)),
 }
@@ -71,6 +73,7 @@ def _catalogue(session: Session, state: State) -> None:
             ("image", "glance", state.url("glance")),
             ("network", "neutron", state.url("neutron")),
             ("compute", "nova", state.url(api, "/v2.1")),
+            *_parts(state),
         ):
             if kind not in services:
                 services[kind] = _create(session, "service", {"type": kind, "name": name})
@@ -86,6 +89,16 @@ def _catalogue(session: Session, state: State) -> None:
                             "url": url,
                         },
                     )
+
+
+def _parts(state: State) -> list[tuple[str, str, str]]:
+    """Return the type, the name and the URL of each real part that has no stub."""
+    found = []
+    if CINDER in state.parts:
+        found.append(("volumev3", "cinderv3", state.url(CINDER, "/v3/$(project_id)s")))
+    if CYBORG in state.parts:
+        found.append(("accelerator", "cyborg", state.url(CYBORG, "/v2")))
+    return found
 
 
 def _list(session: Session, collection: str) -> list[dict]:

@@ -23,7 +23,6 @@ from minicloud_ctl import configs, debian, files, processes, services
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 from minicloud_ctl.releases import Release
-from minicloud_ctl.state import NEUTRON
 
 # Template database: configuration section, and the commands that bring an empty file to the newest
 # schema.
@@ -72,31 +71,32 @@ def install(paths: Paths) -> bool:
     return True
 
 
-def install_neutron(paths: Paths) -> bool:
-    """Create the folder of Neutron's packages; return False when it already exists.
+def install_part(paths: Paths, part: str) -> bool:
+    """Create the folder of a part's packages; return False when it already exists.
 
     Its dependencies are those of the environment, which stays unchanged, plus the few in the file.
     """
-    requirements = paths.release.neutron
+    requirements = paths.release.part(part)
     if not requirements.exists():
         raise MinicloudError(
-            f"The minicloud has no real Neutron for release {paths.release.name}, only the stub."
+            f"The minicloud has no real {part.capitalize()} for release {paths.release.name}."
         )
+    folder = paths.part(part)
     wanted = hashlib.sha256(
         f"{fingerprint(paths.release)}\n".encode() + requirements.read_bytes()
     ).hexdigest()
-    stamp = paths.neutron / "minicloud-installed"
-    waiting = f"waiting: somebody else is installing into {paths.neutron}"
-    with files.locked(paths.neutron_lock, waiting):
+    stamp = folder / "minicloud-installed"
+    waiting = f"waiting: somebody else is installing into {folder}"
+    with files.locked(paths.part_lock(part), waiting):
         if stamp.exists() and stamp.read_text(encoding="ascii").strip() == wanted:
             return False
-        _refuse_while_it_runs(paths, [services.NEUTRON_SERVER, services.NEUTRON_AGENTS])
+        _refuse_while_it_runs(paths, services.PROCESSES[part])
         began = time.monotonic()
-        print(f"installing into {paths.neutron} (once; log: {paths.install_log})", flush=True)
-        shutil.rmtree(paths.neutron, ignore_errors=True)
+        print(f"installing into {folder} (once; log: {paths.install_log})", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
         pip = [paths.program("python"), "-m", "pip", "install", "--quiet", "--no-deps"]
-        _run(paths.install_log, [*pip, "--target", str(paths.neutron), "-r", str(requirements)])
-        _make_neutron_template(paths)
+        _run(paths.install_log, [*pip, "--target", str(folder), "-r", str(requirements)])
+        _make_part_template(paths, part)
         files.write(stamp, wanted + "\n", 0o644)
         print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
     return True
@@ -110,12 +110,12 @@ def _refuse_while_it_runs(paths: Paths, names: list[str]) -> None:
         )
 
 
-def _make_neutron_template(paths: Paths) -> None:
-    template = paths.template(NEUTRON)
+def _make_part_template(paths: Paths, part: str) -> None:
+    template = paths.template(part, part)
     template.parent.mkdir(parents=True, exist_ok=True)
-    schema = [paths.program("python"), "-m", "minicloud_venv.neutron_schema"]
-    path = f"{configs.python_path(paths)}:{paths.neutron}"
-    _run(paths.install_log, [*schema, f"sqlite:///{template}"], environment={"PYTHONPATH": path})
+    argv = [paths.program("python"), "-m", f"minicloud_venv.{part}_schema", f"sqlite:///{template}"]
+    path = f"{configs.python_path(paths)}:{paths.part(part)}"
+    _run(paths.install_log, argv, environment={"PYTHONPATH": path})
 
 
 def _make(paths: Paths) -> None:

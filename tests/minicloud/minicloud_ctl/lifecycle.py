@@ -16,7 +16,9 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from minicloud_ctl import (
+    cinder,
     configs,
+    cyborg,
     databases,
     files,
     identity,
@@ -26,12 +28,13 @@ from minicloud_ctl import (
     rest,
     services,
 )
+from minicloud_ctl import parts as real_parts
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.services import Service
-from minicloud_ctl.state import NEUTRON, State
+from minicloud_ctl.state import CINDER, CYBORG, NEUTRON, State
 from minicloud_ctl.waiting import wait_for
 
 # Steps of ``up`` that are done once.
@@ -52,11 +55,14 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
     install.install(paths)
     state = states.create(paths)
     _add_first_computes(paths, computes)
-    neutron.prepare(paths, NEUTRON in parts)
+    real_parts.prepare(paths, parts)
     state = states.load(paths)
     configs.write_all(paths, state)
-    for name in ("keystone", "placement", "glance", *state.parts):
+    real_parts.write_configs(paths, state)
+    for name in ("keystone", "placement", "glance"):
         databases.create(paths, name, name)
+    for part in state.parts:
+        databases.create(paths, part, part, part)
     for nova, cells in state.novas.items():
         prepare_nova(paths, state, nova, cells)
 
@@ -65,9 +71,12 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
     apis = [service for service in everything if service.port]
     start(paths, apis)
     await_http(paths, [service for service in apis if service.kind == "keystone"])
-    _once(paths, IDENTITY, lambda: identity.set_up(state))
+    for step in (IDENTITY, *(f"{IDENTITY} of {part}" for part in state.parts)):
+        # What exists already is kept, so a part that is added later only adds its own.
+        _once(paths, step, lambda: identity.set_up(state))
     began = time.time()
-    agents = [service for service in everything if service.kind == services.NEUTRON_AGENTS]
+    late = (services.NEUTRON_AGENTS, services.CYBORG_AGENT)
+    agents = [service for service in everything if service.kind in late]
     others = [service for service in everything if not service.port and service.wanted]
     fresh = start(paths, [service for service in others if service not in agents])
     await_http(paths, apis)
@@ -80,14 +89,26 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
             if compute["running"] and compute["nova"] == nova
         ]
         await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
+    if CINDER in state.parts:
+        cinder.await_services(paths)
     if NEUTRON in state.parts:
         # Neutron adds the bandwidth to the providers of the hosts. If these are not there yet, it
         # tries again only at the next report.
-        start(paths, agents)
+        start(paths, [service for service in agents if service.kind == services.NEUTRON_AGENTS])
         running = [host for host, compute in state.computes.items() if compute["running"]]
         neutron.await_agents(paths, running)
         # Its first subnet is given to a living DHCP agent.
         _once(paths, FIRST_NETWORK, lambda: neutron.create_network(cloud))
+    _start_cyborg_agents(paths)
+
+
+def _start_cyborg_agents(paths: Paths) -> None:
+    """Start the agents of Cyborg that do not run, which need the providers of their hosts."""
+    wanted = services.cyborg_agents(paths, states.load(paths))
+    running = [service for service in wanted if service.wanted]
+    if running:
+        start(paths, running)
+        cyborg.await_agents(paths, [service.host for service in running])
 
 
 def _add_first_computes(paths: Paths, number: int) -> None:
@@ -309,6 +330,10 @@ def start_computes(
         await_computes(paths, name, its_hosts, {service.host for service in fresh}, began)
     if NEUTRON in state.parts:
         neutron.await_agents(paths, hosts)
+    if CYBORG in state.parts:
+        for host in hosts:
+            cyborg.write_agent(paths, host)
+        _start_cyborg_agents(paths)
 
 
 def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:

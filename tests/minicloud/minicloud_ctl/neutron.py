@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from minicloud_ctl import install, processes, services
+from minicloud_ctl import processes, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
@@ -25,21 +25,6 @@ NETWORK = "minicloud"
 PHYSICAL_NETWORK = "physnet0"
 BRIDGE = "br-physnet0"
 CIDR = "10.77.0.0/16"
-
-
-def prepare(paths: Paths, wanted: bool) -> None:
-    """Install the real Neutron if this cloud has it, or gets it now.
-
-    A running cloud that gets it ends first: Nova asks only once in ten minutes what its Neutron can
-    do.
-    """
-    added = NEUTRON in states.load(paths).parts
-    if added or wanted:
-        install.install_neutron(paths)
-    if wanted and not added:
-        processes.stop(paths, processes.names(paths))
-        with states.changing(paths) as state:
-            state.parts.append(NEUTRON)
 
 
 def await_agents(paths: Paths, hosts: Collection[str]) -> None:
@@ -89,6 +74,13 @@ def create_policy(cloud: Cloud, kilobits: int) -> str:
         rule = {"min_kbps": kilobits, "direction": direction}
         cloud.neutron("POST", path, {"minimum_bandwidth_rule": rule})
     return policy["policy"]["id"]
+
+
+def add_packet_rate(cloud: Cloud, policy: str, thousands: int) -> None:
+    """Add a minimum packet rate to a QoS policy, in thousands of packets per second."""
+    rule = {"min_kpps": thousands, "direction": "any"}
+    path = f"/qos/policies/{policy}/minimum_packet_rate_rules"
+    cloud.neutron("POST", path, {"minimum_packet_rate_rule": rule})
 
 
 def create_port(cloud: Cloud, policy: str | None = None) -> str:

@@ -112,17 +112,15 @@ class Paths:
     def install_log(self) -> Path:
         return self.home / "install.log"
 
-    @property
-    def neutron(self) -> Path:
-        """The folder of the real Neutron's packages, beside the virtual environment.
+    def part(self, name: str) -> Path:
+        """The folder of a real part's packages, beside the virtual environment.
 
         Its processes find it through PYTHONPATH; no other process has it there.
         """
-        return self.venv.with_name(f"{self.venv.name}-neutron")
+        return self.venv.with_name(f"{self.venv.name}-{name}")
 
-    @property
-    def neutron_lock(self) -> Path:
-        return self.neutron.with_name(f".{self.neutron.name}.lock")
+    def part_lock(self, name: str) -> Path:
+        return self.venv.with_name(f".{self.venv.name}-{name}.lock")
 
     @property
     def install_lock(self) -> Path:
@@ -141,8 +139,8 @@ class Paths:
         """
         return self.venv / "minicloud-databases"
 
-    def template(self, name: str) -> Path:
-        folder = self.neutron / "minicloud-databases" if name == "neutron" else self.templates
+    def template(self, name: str, part: str = "") -> Path:
+        folder = self.part(part) / "minicloud-databases" if part else self.templates
         return folder / f"{name}.db"
 
     def compute(self, host: str) -> Path:

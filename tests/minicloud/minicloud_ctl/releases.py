@@ -29,7 +29,7 @@ class Release:
     ``compute`` and ``placement`` are the newest microversions that scenarios and tests use.
     ``green``: Nova's services need eventlet.
     ``debian``: it is made of packages, not of wheels. ``title``: its usual name, where that differs
-    from its name.
+    from its name. ``nested``: its hosts can have devices (``minicloud_ctl.nested``).
     """
 
     name: str
@@ -40,6 +40,7 @@ class Release:
     compute_driver: str = "fake.FakeDriverWithoutFakeNodes"
     debian: bool = False
     title: str = ""
+    nested: bool = False
 
     @property
     def folder(self) -> Path:
@@ -58,10 +59,9 @@ class Release:
     def constraints(self) -> Path:
         return self.folder / "constraints.txt"
 
-    @property
-    def neutron(self) -> Path:
-        """The packages of the real Neutron; a release without this file has only the stub."""
-        return self.folder / "neutron.txt"
+    def part(self, name: str) -> Path:
+        """The packages of a real part, such as Neutron; a release may have none."""
+        return self.folder / f"{name}.txt"
 
     def python(self) -> str:
         """Return the interpreter for the virtual environment."""
@@ -78,7 +78,7 @@ class Release:
         return done.stdout.strip()
 
 
-NEWEST = Release("2026.2")
+NEWEST = Release("2026.2", nested=True)
 RELEASES = {
     release.name: release
     for release in (

@@ -9,13 +9,22 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 
-from minicloud_ctl import configs
+from minicloud_ctl import configs, nested
 from minicloud_ctl.paths import Paths
-from minicloud_ctl.state import NEUTRON, State
+from minicloud_ctl.state import CINDER, CYBORG, NEUTRON, State
 
 API_THREADS = 8
 NEUTRON_SERVER = "neutron-server"
 NEUTRON_AGENTS = "neutron-agents"
+CINDER_API, CINDER_SCHEDULER, CINDER_VOLUME = "cinder-api", "cinder-scheduler", "cinder-volume"
+CYBORG_API, CYBORG_CONDUCTOR, CYBORG_AGENT = "cyborg-api", "cyborg-conductor", "cyborg-agent"
+# Those of each real part.
+PROCESSES = {
+    NEUTRON: [NEUTRON_SERVER, NEUTRON_AGENTS],
+    CINDER: [CINDER_API, CINDER_SCHEDULER, CINDER_VOLUME],
+    # Its agents run on a part of the hosts only.
+    CYBORG: [CYBORG_API, CYBORG_CONDUCTOR],
+}
 # Keeps eventlet out of Nova.
 UNPATCHED = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
 
@@ -44,12 +53,14 @@ def all_services(paths: Paths, state: State) -> list[Service]:
         keystone(paths, state),
         placement(paths, state),
         glance(paths, state),
+        *cinder(paths, state),
+        *cyborg(paths, state),
     ]
     for nova, cells in state.novas.items():
         found += control_plane(paths, state, nova, cells)
     found += [nova_api_worker(paths, state, name) for name in state.workers]
     found += [compute(paths, host, **settings) for host, settings in sorted(state.computes.items())]
-    return found
+    return [*found, *cyborg_agents(paths, state)]
 
 
 def environment(paths: Paths, extra: dict[str, str]) -> dict[str, str]:
@@ -82,7 +93,7 @@ def neutron(paths: Paths, state: State) -> list[Service]:
     """Return the stub, or the real Neutron on the same port, with the agents of all hosts."""
     if NEUTRON not in state.parts:
         return [neutron_stub(paths, state)]
-    path = {"PYTHONPATH": f"{configs.python_path(paths)}:{paths.neutron}"}
+    path = _path_of(paths, NEUTRON)
     folder = {"OS_NEUTRON_CONFIG_DIR": str(configs.neutron_folder(paths))}
     files = {"OS_NEUTRON_CONFIG_FILES": "neutron.conf;local.conf"}
     server = _api(paths, state, NEUTRON, NEUTRON, {**path, **folder, **files})
@@ -98,6 +109,58 @@ def neutron(paths: Paths, state: State) -> list[Service]:
         replace(server, name=NEUTRON_SERVER),
         Service(NEUTRON_AGENTS, NEUTRON_AGENTS, argv, path),
     ]
+
+
+def cinder(paths: Paths, state: State) -> list[Service]:
+    """Return the API, the scheduler and one host with volumes, where a cloud has Cinder."""
+    if CINDER not in state.parts:
+        return []
+    config = str(configs.part_folder(paths, CINDER) / "cinder.conf")
+    extra = {**_path_of(paths, CINDER), "OS_CINDER_DISABLE_EVENTLET_PATCHING": "1"}
+    api = _api(paths, state, CINDER, CINDER, {**extra, "MINICLOUD_CINDER_CONFIG": config})
+    programs = paths.part(CINDER) / "bin"
+    found = [replace(api, name=CINDER_API)]
+    for name in (CINDER_SCHEDULER, CINDER_VOLUME):
+        argv = [paths.program("python"), str(programs / name), "--config-file", config]
+        found.append(Service(name, name, argv, extra))
+    return found
+
+
+def cyborg(paths: Paths, state: State) -> list[Service]:
+    """Return the API and the conductor, where a cloud has Cyborg."""
+    if CYBORG not in state.parts:
+        return []
+    config = str(configs.part_folder(paths, CYBORG) / "cyborg.conf")
+    path = _path_of(paths, CYBORG)
+    api = _api(paths, state, CYBORG, CYBORG, {**path, "MINICLOUD_CYBORG_CONFIG": config})
+    return [replace(api, name=CYBORG_API), _cyborg(paths, CYBORG_CONDUCTOR, [config])]
+
+
+def cyborg_agents(paths: Paths, state: State) -> list[Service]:
+    """Return the agent of each host with devices."""
+    if CYBORG not in state.parts:
+        return []
+    folder = configs.part_folder(paths, CYBORG)
+    found = []
+    for host, compute in sorted(state.computes.items()):
+        if compute.get("driver") not in nested.DRIVERS:
+            continue
+        files = [str(folder / "cyborg.conf"), str(folder / "hosts" / f"{host}.conf")]
+        agent = _cyborg(paths, CYBORG_AGENT, files)
+        name = f"{CYBORG_AGENT}-{host}"
+        found.append(replace(agent, name=name, host=host, wanted=compute["running"]))
+    return found
+
+
+def _cyborg(paths: Paths, name: str, files: list[str]) -> Service:
+    argv = [paths.program("python"), str(paths.part(CYBORG) / "bin" / name)]
+    for file in files:
+        argv += ["--config-file", file]
+    return Service(name, name, argv, _path_of(paths, CYBORG))
+
+
+def _path_of(paths: Paths, part: str) -> dict[str, str]:
+    return {"PYTHONPATH": f"{configs.python_path(paths)}:{paths.part(part)}"}
 
 
 def _module(paths: Paths, state: State, name: str, module: str) -> Service:

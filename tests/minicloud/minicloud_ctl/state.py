@@ -38,7 +38,9 @@ from minicloud_ctl.paths import Paths
 SERVERS = ("broker", "neutron", "keystone", "placement", "glance", "nova-api", "second-nova-api")
 # What "up --with" can add. Without "neutron", a stub answers in its place.
 NEUTRON = "neutron"
-PARTS = (NEUTRON,)
+CINDER = "cinder"
+CYBORG = "cyborg"
+PARTS = (NEUTRON, CINDER, CYBORG)
 USERS = ("admin", "service", "demo", "reader")
 # Below the range from which the kernel takes the ports of outgoing connections, so that nobody
 # takes ours while a service restarts.

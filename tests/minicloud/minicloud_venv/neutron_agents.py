@@ -40,6 +40,9 @@ PHYSICAL_NETWORK = "physnet0"
 BRIDGE = "br-physnet0"
 # 10 Gbit/s in each direction.
 KILOBITS = 10000000
+# Thousands of packets per second.
+PACKETS = 10_000
+INVENTORY = {"allocation_ratio": 1.0, "min_unit": 1, "step_size": 1, "reserved": 0}
 # Nobody waits longer for an answer: the next round reports again.
 TIMEOUT = 10
 # Neutron's own, not oslo.messaging's default.
@@ -66,12 +69,10 @@ def describe_switch(host: str) -> Report:
             "extensions": ["qos"],
             # Neutron creates providers in Placement from these.
             "resource_provider_bandwidths": {BRIDGE: {"egress": KILOBITS, "ingress": KILOBITS}},
-            "resource_provider_inventory_defaults": {
-                "allocation_ratio": 1.0,
-                "min_unit": 1,
-                "step_size": 1,
-                "reserved": 0,
-            },
+            "resource_provider_packet_processing_without_direction": {host: {"any": PACKETS}},
+            "resource_provider_packet_processing_with_direction": {},
+            "resource_provider_packet_processing_inventory_defaults": INVENTORY,
+            "resource_provider_inventory_defaults": INVENTORY,
             "resource_provider_hypervisors": {BRIDGE: host},
         },
     }

@@ -33,6 +33,8 @@ APPLICATIONS = {
     "placement": ("placement.wsgi.api", "placement-api"),
     "glance": ("glance.wsgi.api", "glance-wsgi-api"),
     "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
+    "cinder": ("minicloud_venv.cinder_api", "cinder-api"),
+    "cyborg": ("minicloud_venv.cyborg_api", "cyborg-wsgi-api"),
     "neutron": ("minicloud_venv.neutron_server", "neutron-api"),
 }
 

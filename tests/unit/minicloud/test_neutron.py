@@ -62,7 +62,7 @@ def test_real_neutron_has_the_port_of_the_stub(paths: Paths) -> None:
     with_neutron = [
         known.name
         for known in others
-        if str(paths.neutron) in known.environment.get("PYTHONPATH", "")
+        if str(paths.part("neutron")) in known.environment.get("PYTHONPATH", "")
     ]
     assert with_neutron == ["neutron-agents"]
 
@@ -139,34 +139,38 @@ def calls(paths: Paths) -> Path:
 
 def test_neutron_is_installed_once_beside_the_environment(paths: Paths, calls: Path) -> None:
     before = sorted(paths.venv.rglob("*"))
-    assert install.install_neutron(paths)
-    assert not install.install_neutron(paths)
+    assert install.install_part(paths, "neutron")
+    assert not install.install_part(paths, "neutron")
     assert calls.read_text().split() == ["pip", "minicloud_venv.neutron_schema"]
     assert sorted(paths.venv.rglob("*")) == before
-    assert paths.neutron.parent == paths.venv.parent
+    assert paths.part("neutron").parent == paths.venv.parent
 
 
 def test_neutron_is_installed_again_when_its_requirements_differ(paths: Paths, calls: Path) -> None:
-    install.install_neutron(paths)
-    (paths.neutron / "minicloud-installed").write_text("another\n")
-    (paths.neutron / "old").touch()
-    assert install.install_neutron(paths)
-    assert not (paths.neutron / "old").exists()
+    install.install_part(paths, "neutron")
+    (paths.part("neutron") / "minicloud-installed").write_text("another\n")
+    (paths.part("neutron") / "old").touch()
+    assert install.install_part(paths, "neutron")
+    assert not (paths.part("neutron") / "old").exists()
 
 
 def test_release_without_neutron_is_refused(paths: Paths) -> None:
     old = d.replace(paths, release=releases.RELEASES["train"])
     with pytest.raises(MinicloudError, match="no real Neutron for release train"):
-        install.install_neutron(old)
+        install.install_part(old, "neutron")
 
 
-def test_neutron_needs_few_packages_besides_those_of_its_release() -> None:
+def test_part_needs_few_packages_besides_those_of_its_release() -> None:
     """pip installs them without their dependencies, so none may replace one of the environment."""
-    offered = [release for release in releases.RELEASES.values() if release.neutron.exists()]
-    assert offered
-    for release in offered:
-        pinned = list_names(release.constraints) | list_names(release.requirements)
-        assert not pinned & list_names(release.neutron)
+    checked = 0
+    for release in releases.RELEASES.values():
+        for file in map(release.part, states.PARTS):
+            if not file.exists():
+                continue
+            pinned = list_names(release.constraints) | list_names(release.requirements)
+            assert not pinned & list_names(file)
+            checked += 1
+    assert checked
 
 
 def list_names(file: Path) -> set[str]:

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers of every shape have what we expect; damage is found, and undone where that is certain."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+from minicloud_ctl import holdings, nested
+
+from ansible_collections.osops.placement.tests.integration.damages import DAMAGES
+from ansible_collections.osops.placement.tests.integration.shaped_servers import (
+    boot_all,
+    start_hosts,
+)
+from ansible_collections.osops.placement.tests.integration.shapes import SHAPES
+from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.shapes import Shape
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+REAL_PARTS = ("neutron", "cinder", "cyborg")
+pytestmark = pytest.mark.long
+
+OWNER = "other owner"
+KINDS = ["wrong_amount", "missing_allocation", "misplaced_allocation", "wrong_owner"]
+# What a run is told of nova.conf, which no API shows.
+ALIASES = {
+    "orphan_cleanup_pci_aliases": [
+        {
+            "name": alias["name"],
+            "resource_class": alias.get("resource_class", nested.FUNCTION_CLASS),
+            "traits": alias.get("traits", "").split(),
+        }
+        for alias in nested.ALIASES
+    ]
+}
+HOST_WITHOUT_DEVICES = "compute-1"
+
+
+@d.dataclass(frozen=True)
+class Booted:
+    """A server of each shape, and what Nova had allocated for it."""
+
+    servers: dict[str, str]
+    held: dict[str, holdings.Holding]
+
+
+@d.dataclass(frozen=True)
+class Damage:
+    """What each damaged server had before a run and after it, by the shape."""
+
+    run: Run
+    before: dict[str, holdings.Holding]
+    after: dict[str, holdings.Holding]
+
+
+@pytest.fixture(scope="module")
+def booted(world: World, placement: Placement) -> Booted:
+    start_hosts(world, placement)
+    servers = boot_all(world, SHAPES)
+    return Booted(servers, _read(world, servers))
+
+
+@pytest.fixture(scope="module")
+def checked(booted: Booted, minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A detection that is asked for the amounts of all servers."""
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("booted"), minicloud.environment)
+    variables = {"orphan_cleanup_kinds": KINDS, **ALIASES}
+    return ansible.playbook("detect_orphans", variables=variables)
+
+
+@pytest.fixture(scope="module", params=[*DAMAGES, OWNER])
+def damage(
+    booted: Booted,
+    world: World,
+    minicloud: Minicloud,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[tuple[str, Damage]]:
+    """One kind of damage, done to all servers that can have it, and a run of the clean-up."""
+    name: str = request.param
+    before = _damage(name, booted, world)
+    damaged = {shape: booted.servers[shape] for shape in before}
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("damage"), minicloud.environment)
+    run = ansible.playbook(
+        "cleanup_orphans",
+        variables={
+            "orphan_cleanup_consumers": sorted(damaged.values()),
+            # Only then ports and devices are read of servers whose sums look right.
+            "orphan_cleanup_kinds": [*KINDS, "leaked_child"],
+            "orphan_cleanup_remediate_kinds": KINDS,
+            **ALIASES,
+        },
+    )
+    yield name, Damage(run, before, _read(world, damaged))
+    # Emptied first, so that all of them find room.
+    for server in damaged.values():
+        world.hold(server, {})
+    for shape, server in damaged.items():
+        holdings.write_back(world.cloud, server, booted.held[shape])
+
+
+def _damage(name: str, booted: Booted, world: World) -> dict[str, holdings.Holding]:
+    """Damage all servers that can have this damage; return what they have then, by the shape."""
+    for shape in SHAPES:
+        server, held = booted.servers[shape.name], booted.held[shape.name]
+        if name == OWNER:
+            somebody = holdings.somebody()
+            holdings.put(world.cloud, server, held.allocations, somebody)
+            continue
+        root, other = world.provider(shape.host), world.provider(HOST_WITHOUT_DEVICES)
+        damaged = DAMAGES[name](held.allocations, root, other)
+        if damaged is not None:
+            holdings.put(world.cloud, server, damaged, held)
+    found = _read(world, booted.servers)
+    return {
+        shape: holding
+        for shape, holding in found.items()
+        if not _is_same(holding, booted.held[shape])
+    }
+
+
+def _read(world: World, servers: dict[str, str]) -> dict[str, holdings.Holding]:
+    return {shape: holdings.of(world.cloud, server) for shape, server in servers.items()}
+
+
+def _is_same(one: holdings.Holding, other: holdings.Holding) -> bool:
+    return d.replace(one, generation=None) == d.replace(other, generation=None)
+
+
+def test_nothing_is_found_of_servers_as_nova_booted_them(checked: Run, booted: Booted) -> None:
+    assert checked.status == 0, checked.output
+    found = checked.read("findings.json")
+    shapes = {server: shape for shape, server in booted.servers.items()}
+    assert {
+        shapes.get(entry["consumer"]): entry["reason"]
+        for key in ("findings", "undecided", "protected")
+        for entry in found[key]
+    } == {}
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_damage_is_found_and_undone_where_that_is_certain(
+    damage: tuple[str, Damage], booted: Booted, shape: Shape
+) -> None:
+    name, done = damage
+    if shape.name not in done.before:
+        pytest.skip("a server of this shape cannot have this damage")
+    entry = done.run.entry(booted.servers[shape.name])
+    if name == "child gained" or name in shape.uncertain:
+        assert entry["change"] is None, entry["reason"]
+        assert _is_same(done.after[shape.name], done.before[shape.name])
+    else:
+        assert entry["change"] is not None, entry["reason"]
+        assert _is_same(done.after[shape.name], booted.held[shape.name])
