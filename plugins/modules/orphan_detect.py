@@ -1025,6 +1025,11 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.session import (
     get_sdk_version,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
+    CellHosts,
+    parse_cell_hosts,
+    resolve_host_groups,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.incremental import (
     FullReadingNeeded,
     IncrementalCollector,
@@ -1116,7 +1121,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     PROGRESS.keep_in(options["progress_path"])
-    policy, scope = parse_policy(options), parse_scope(options)
+    policy, scope, cell_hosts = (
+        parse_policy(options),
+        parse_scope(options),
+        parse_cell_hosts(options),
+    )
     full_every = _parse_memory_options(options)
     # These are checked before the cloud is read, which takes long.
     sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
@@ -1126,7 +1135,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         # Exclusions that have ended since were in force when the snapshot was taken.
         policy = parse_policy(options, snapshot.finished_at)
     else:
-        snapshot = _read_cloud(module, connect, scope, full_every)
+        snapshot = _read_cloud(module, connect, scope, cell_hosts, full_every)
     # Kept before it is judged, so that a fault of a rule can be examined.
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
@@ -1197,14 +1206,21 @@ def _load_snapshot(options: Mapping[str, t.Any], scope: Scope) -> Snapshot:
     if scope != Scope() or options["mode"] == "incremental":
         raise InvalidInput(
             "snapshot_src is judged as it was read: it cannot be combined with hosts, consumers, "
-            "projects, kinds, mode or shard."
+            "projects, aggregates, availability_zones, cells, kinds, mode or shard."
         )
     return decode(read_json(options["snapshot_src"]))
 
 
-def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope, full_every: int) -> Snapshot:
+def _read_cloud(
+    module: AnsibleModule,
+    connect: Connect,
+    scope: Scope,
+    cell_hosts: CellHosts,
+    full_every: int,
+) -> Snapshot:
     session = connect()
     scope = resolve_projects(session, scope, module.warn)
+    scope = resolve_host_groups(session, scope, cell_hosts, module.warn)
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
@@ -1245,7 +1261,9 @@ def _read_memory(module: AnsibleModule) -> Memory | None:
 def _writes_memory(options: Mapping[str, t.Any], scope: Scope) -> bool:
     """Return whether the file `memory` is to be written after this reading."""
     path = options["memory"]
-    if not path or options["snapshot_src"] or options["mode"] == "triage" or scope.is_narrow:
+    if not path or options["snapshot_src"] or options["mode"] == "triage":
+        return False
+    if scope.is_limited_to_hosts:
         return False
     # Nobody asked for the file who never reads incrementally.
     return options["mode"] == "incremental" or os.path.isfile(path)

@@ -99,8 +99,7 @@ class Collector:
         Raises CloudError when the listings cannot be read, and InvalidInput when the scope names a
         host that does not exist.
         """
-        with_servers = scope.mode == "full" and not scope.is_narrow
-        index = ListingsIndex(self._listings.read(scope, with_servers))
+        index = ListingsIndex(self._listings.read(scope, scope.needs_servers_of_every_host))
         server_details = self._read_server_details(index)
         living: Collection[str] = ()
         if index.listings.hypervisors.value is None:

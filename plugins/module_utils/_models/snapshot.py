@@ -18,6 +18,7 @@ import dataclasses as d
 import hashlib
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import HostGroups
 from ansible_collections.osops.placement.plugins.module_utils._models.minimum_python import (
     require_python,
 )
@@ -168,6 +169,7 @@ class Scope:
     mode: `full`, or `triage`, which asks only about hosts whose figures look wrong.
     shard: the part of the cloud that is read; None for all of it (see `_collector.shards`).
     project_names: the name of each of `projects`, in the same order; empty where it is not known.
+    groups: the hosts that are read, by their aggregates, zones and cells.
     """
 
     hosts: tuple[str, ...] = ()
@@ -177,11 +179,22 @@ class Scope:
     mode: str = "full"
     shard: Shard | None = None
     project_names: tuple[str, ...] = ()
+    groups: HostGroups = HostGroups()
 
     @property
     def is_narrow(self) -> bool:
         """Whether hosts or consumers are named: of others, only what these need is read."""
         return bool(self.hosts or self.consumers)
+
+    @property
+    def is_limited_to_hosts(self) -> bool:
+        """Whether only some hosts are read, each by itself or with all those of a group."""
+        return self.is_narrow or not self.groups.is_empty
+
+    @property
+    def needs_servers_of_every_host(self) -> bool:
+        """Whether the compute nodes are listed with the servers of all hosts."""
+        return self.mode == "full" and not self.is_limited_to_hosts
 
     @property
     def needs_every_lookup(self) -> bool:
