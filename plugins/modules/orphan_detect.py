@@ -52,7 +52,8 @@ options:
         write this file and count too.
       - The count of a finding that a run looked for but did not find in the same way starts
         again. The counts of findings outside the scope of a run, because of O(hosts),
-        O(consumers), O(projects) or O(kinds), stay unchanged.
+        O(consumers), O(aggregates), O(availability_zones), O(cells), O(projects) or O(kinds), stay
+        unchanged.
       - This option requires O(state) or O(dest), with a path that stays from run to run.
     type: int
     default: 1
@@ -79,8 +80,8 @@ options:
       - If the file does not exist, all findings are new. If the file is not valid, all findings
         are new, a warning says so, and the file is kept with C(.broken) appended to its name.
       - After a sound reading of the whole cloud, findings that no longer exist are removed from
-        the file. A run with O(hosts), O(consumers), O(projects), O(kinds) or O(mode=triage)
-        removes nothing.
+        the file. A run with O(hosts), O(consumers), O(aggregates), O(availability_zones),
+        O(cells), O(projects), O(kinds) or O(mode=triage) removes nothing.
     type: path
   memory:
     description:
@@ -1121,11 +1122,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     PROGRESS.keep_in(options["progress_path"])
-    policy, scope, cell_hosts = (
-        parse_policy(options),
-        parse_scope(options),
-        parse_cell_hosts(options),
-    )
+    policy, scope = parse_policy(options), parse_scope(options)
+    cell_hosts = parse_cell_hosts(options)
     full_every = _parse_memory_options(options)
     # These are checked before the cloud is read, which takes long.
     sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])

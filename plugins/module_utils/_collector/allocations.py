@@ -293,7 +293,7 @@ def find_roots_of_members(
 
 def _explain_empty_scope(scope: Scope) -> str:
     """Return why no host is left to read."""
-    groups = describe_groups(scope.groups)
+    groups = describe_groups(d.asdict(scope.groups))
     if scope.hosts:
         return (
             f"hosts: {summarize_names(scope.hosts)} is not in {groups}. A host must be in hosts "

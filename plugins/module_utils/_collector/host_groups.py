@@ -38,9 +38,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import (
-    HostGroups,
     describe_groups,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import HostGroups
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -84,9 +84,8 @@ def read_hosts_still_in_groups(session: Session, groups: HostGroups) -> frozense
     if asked.is_empty:
         return None
     services, aggregates = _read_groups(session)
-    return frozenset(
-        find_hosts_of_groups(asked, services, aggregates, {}, lambda _text: None).hosts
-    )
+    found = find_hosts_of_groups(asked, services, aggregates, {}, lambda _sentence: None)
+    return frozenset(found.hosts)
 
 
 def _read_groups(session: Session) -> tuple[tuple[Service, ...], tuple[NumberedAggregate, ...]]:
@@ -114,7 +113,8 @@ def parse_cell_hosts(options: Mapping[str, t.Any]) -> dict[str, tuple[str, ...]]
                 f"{{{shown}: [compute-1, compute-2]}}, and put a name that YAML takes for a "
                 "number or a truth value in quotes."
             )
-        hosts_by_cell[str(cell)] = tuple(hosts)
+        name = str(cell)
+        hosts_by_cell[normalize_uuid(name) or name] = tuple(hosts)
         for host in set(hosts):
             other = cells_by_host.setdefault(host, shown)
             if other != shown:
@@ -158,9 +158,10 @@ def find_hosts_of_groups(
     )
     hosts = set.intersection(*sets)
     if not hosts:
+        named = describe_groups(d.asdict(resolved))
         raise InvalidInput(
-            f"No host is in {describe_groups(resolved)}. A host must be in one of each of these: "
-            "name fewer of them, or correct the names."
+            f"No host is in {named}. A host must be in one of each of these: name fewer of them, "
+            "or correct the names."
         )
     return d.replace(resolved, hosts=tuple(sorted(hosts)))
 
@@ -291,8 +292,3 @@ def _list_hosts_in_cells(
 def _show_hosts(hosts: Collection[str]) -> str:
     shown = summarize_names(make_printable(host, 100) for host in sorted(set(hosts)))
     return f"host {shown}" if len(set(hosts)) == 1 else f"hosts {shown}"
-
-
-def normalize_cell(name: str) -> str:
-    """Return the name or the uuid of a cell in the form in which two of them are compared."""
-    return normalize_uuid(name) or name

@@ -18,9 +18,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.uuids impo
     normalize_uuid,
     require_uuid,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import HostGroups
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -96,7 +99,10 @@ def _parse_group_names(options: Mapping[str, t.Any], option: str) -> tuple[str, 
         # An empty name must not become an empty list, which means all hosts.
         if not name:
             raise InvalidInput(f"{option}: a name is empty. Leave out {option} to read all hosts.")
-        names.add(normalize_uuid(name) or name)
+        # Zones have no uuids.
+        if option != "availability_zones":
+            name = normalize_uuid(name) or name
+        names.add(name)
     return tuple(sorted(names))
 
 

@@ -30,7 +30,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.documents 
     ServiceDocument,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import (
-    HostGroups,
     describe_groups,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
@@ -294,33 +293,20 @@ def describe_scope(scope: ScopeDocument) -> str:
     if scope["mode"] == "triage":
         about.append("the hosts whose figures look wrong")
     text = " and ".join(about) or "the whole cloud"
-    groups = describe_groups(get_groups(scope))
-    if groups and about:
-        text += f" within {groups}"
-    elif groups:
-        hosts = scope["groups"]["hosts"]
-        text = f"{format_count(len(hosts), 'host', 'hosts')} of {groups}"
+    # Files of version 1.0 have no groups.
+    groups = scope.get("groups")
+    named_groups = describe_groups(groups) if groups else ""
+    if named_groups and about:
+        text += f" within {named_groups}"
+    elif groups and named_groups:
+        hosts = format_count(len(groups["hosts"]), "host", "hosts")
+        text = f"{hosts} of {named_groups}"
     # These choose among what was found, and not what is read.
     if scope["projects"]:
         text += f", findings of {_count_names(scope['projects'], 'project', 'projects')} only"
     if scope["kinds"]:
         text += f", findings of {_count_names(scope['kinds'], 'kind', 'kinds')} only"
     return text
-
-
-def get_groups(scope: ScopeDocument) -> HostGroups:
-    """Return the groups of hosts in a scope, without the hosts."""
-    groups = scope.get("groups")
-    # Files of version 1.0 have none.
-    if not groups:
-        return HostGroups()
-    return HostGroups(
-        aggregates=tuple(groups["aggregates"]),
-        aggregate_names=tuple(groups["aggregate_names"]),
-        aggregate_numbers=tuple(groups["aggregate_numbers"]),
-        availability_zones=tuple(groups["availability_zones"]),
-        cells=tuple(groups["cells"]),
-    )
 
 
 def _count_names(names: Sequence[str], one: str, many: str) -> str:

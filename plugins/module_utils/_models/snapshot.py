@@ -18,7 +18,6 @@ import dataclasses as d
 import hashlib
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import HostGroups
 from ansible_collections.osops.placement.plugins.module_utils._models.minimum_python import (
     require_python,
 )
@@ -160,6 +159,35 @@ class Shard:
 
 
 @d.dataclass(frozen=True)
+class HostGroups:
+    """The groups of hosts that the user names; a host must be in one of each that is not empty.
+
+    aggregates: host aggregates by uuid; as the user has named them until they are looked up.
+    aggregate_names, aggregate_numbers: the name and the id of each of `aggregates`, in the same
+        order.
+    availability_zones: by name.
+    cells: as the user has named them. No API says which hosts a cell has.
+    hosts: the hosts of compute services that are in these groups; empty until they are looked up.
+    """
+
+    aggregates: tuple[str, ...] = ()
+    aggregate_names: tuple[str, ...] = ()
+    aggregate_numbers: tuple[str, ...] = ()
+    availability_zones: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no group is named, so that all hosts are meant."""
+        return not (self.aggregates or self.availability_zones or self.cells)
+
+
+# All hosts.
+NO_GROUPS = HostGroups()
+
+
+@d.dataclass(frozen=True)
 class Scope:
     """The part of the cloud that is read; an empty field excludes nothing.
 
@@ -179,7 +207,7 @@ class Scope:
     mode: str = "full"
     shard: Shard | None = None
     project_names: tuple[str, ...] = ()
-    groups: HostGroups = HostGroups()
+    groups: HostGroups = NO_GROUPS
 
     @property
     def is_narrow(self) -> bool:

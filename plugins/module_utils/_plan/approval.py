@@ -29,20 +29,23 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
     FORMAT,
     iterate_entries,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import (
-    HostGroups,
-    build_plan_groups,
-    parse_plan_groups,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
     get_finding_subject,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NO_GROUPS,
+    HostGroups,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.compact_fields import (
     CHANGE_TYPES,
     PLAN_TYPES,
     check_types,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.groups import (
+    build_plan_groups,
+    parse_plan_groups,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
@@ -116,7 +119,7 @@ class Approval:
     consumers: int | None
     count: int
     changes: tuple[ApprovedChange, ...] | None
-    groups: HostGroups = HostGroups()
+    groups: HostGroups = NO_GROUPS
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Approval:

@@ -21,17 +21,18 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    FORMAT,
-    get_groups,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import (
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NO_GROUPS,
     HostGroups,
+    Shard,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.groups import (
     build_plan_groups,
-    describe_groups,
+    describe_plan_groups,
+    get_groups,
     parse_plan_groups,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import (
     Step,
     TreeStep,
@@ -97,7 +98,7 @@ class Plan:
     steps: tuple[Step, ...]
     removals: tuple[TreeStep, ...] = ()
     shard: Shard | None = None
-    groups: HostGroups = HostGroups()
+    groups: HostGroups = NO_GROUPS
 
     @classmethod
     def from_findings(cls, findings: t.Any, kinds: Collection[str], approved: bool = False) -> Plan:
@@ -188,7 +189,7 @@ class Plan:
     def check_limits(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make."""
         count = len(self.steps) + len(self.removals)
-        limits.check_count(count, self.consumers, self.shard, describe_groups(self.groups))
+        limits.check_count(count, self.consumers, self.shard, describe_plan_groups(self.groups))
 
 
 def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> None:
@@ -275,7 +276,7 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
         consumers = _count_consumers(document)
         shard = _parse_shard(document["scope"]["shard"])
         groups = get_groups(document["scope"])
-    limits.check_count(len(servers), consumers, shard, describe_groups(groups))
+    limits.check_count(len(servers), consumers, shard, describe_plan_groups(groups))
     return sorted(servers)
 
 

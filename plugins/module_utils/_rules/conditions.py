@@ -281,7 +281,7 @@ def _list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
     scope = index.snapshot.scope
     if not scope.is_limited_to_hosts:
         return None
-    hosts = set()
+    hosts: set[str] = set()
     # A host of a group can have a service and neither a compute node nor a provider.
     if not scope.hosts:
         hosts.update(scope.groups.hosts)

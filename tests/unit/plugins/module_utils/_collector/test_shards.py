@@ -80,7 +80,7 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     trees = None
     nodes = known.hypervisors.value or ()
     if shard:
-        held = dict.fromkeys(list_providers_to_read(shard, known.providers))
+        held = dict.fromkeys(list_providers_to_read(shard.contains, known.providers))
         allocations_by_consumer = {
             consumer: part
             for consumer, allocations in allocations_by_consumer.items()
@@ -91,7 +91,7 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
             )
         }
         allocations_by_consumer = select_allocations(
-            shard, allocations_by_consumer, known.providers
+            shard.contains, allocations_by_consumer, known.providers
         )
         trees = tuple(sorted(list_roots_in_shard(shard, known.providers, nodes)))
     snapshot = d.replace(
@@ -226,7 +226,7 @@ def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
     for shard in shards(count):
         assert {
             world.providers[uuid].root
-            for uuid in list_providers_to_read(shard, world.providers)
+            for uuid in list_providers_to_read(shard.contains, world.providers)
             if not world.providers[uuid].sharing
         } <= list_roots_in_shard(shard, world.providers, nodes)
 
