@@ -63,10 +63,11 @@ class GroupCheck:
         return cls(groups, read_hosts_still_in_groups(session, groups))
 
     def explain_change(self, change: Change, listings: Listings) -> str:
-        """Return why no host of a change is in the groups now; empty if one is."""
-        touched: set[str] = set()
-        for part in change.parts:
-            touched |= {*part.before["allocations"], *part.after["allocations"]}
+        """Return why no host that a change frees or fills is in the groups now; empty if one is."""
+        touched = {*change.frees, *change.allocates}
+        if not touched:
+            # It changes the owner, and all amounts stay where they are.
+            touched.update(change.before["allocations"])
         return self.explain_providers(touched, listings)
 
     def explain_providers(self, touched: Collection[str], listings: Listings) -> str:
@@ -81,7 +82,10 @@ class GroupCheck:
         hosts = _list_host_names(roots, nodes, providers)
         shown = summarize_names(make_printable(host, 100) for host in hosts) or "its host"
         named = describe_groups(d.asdict(self.groups))
-        return f"{shown} has left {named} since the plan was made: detect and plan again."
+        return (
+            f"{shown} is not in {named}, for which the plan was made: detect and plan again, or "
+            "name the host itself in hosts (orphan_cleanup_hosts)."
+        )
 
 
 # Of a plan that was made for no group.
