@@ -114,16 +114,18 @@ def _require_names(value: list[str], _run: Run) -> str:
 
 def _check_cell_hosts(value: Mapping[t.Any, t.Any], _run: Run) -> str:
     for cell, hosts in value.items():
-        shown = show_value(cell)
         if not isinstance(cell, str) or not cell.strip():
-            return f"has the cell {shown}, which is not a name: put it in quotes."
-        if not isinstance(hosts, list) or not hosts:
-            return f"has {show_value(hosts)} for cell {cell}, which is not a list of hosts."
+            return f"has {show_value(cell)} for the name of a cell: put a name in quotes."
+        of_cell = f"for cell {show_value(cell)}"
+        if not isinstance(hosts, list):
+            return f"has {show_value(hosts)} {of_cell}, which is not a list of hosts."
+        if not hosts:
+            return f"has no hosts {of_cell}: leave the cell out."
         for host in hosts:
             if not isinstance(host, str) or not host.strip() or host != host.strip():
                 return (
-                    f"has {show_value(host)} for cell {cell}, which is not the name of a host: put "
-                    "it in quotes, without spaces."
+                    f"has {show_value(host)} {of_cell}, which is not the name of a host: put it in "
+                    "quotes, without spaces."
                 )
     return ""
 
