@@ -25,8 +25,10 @@ options:
         from 0 to 1. If more are planned, none is made. V(0.1) allows changes to 10% of the
         consumers.
       - In a shard, only the consumers that were read for this shard count.
+      - After a detection with aggregates, availability zones or cells, only the consumers of
+        their hosts count.
       - This limit applies only above 20 changes, and not to findings about hosts or consumers
-        that you named.
+        that you named one by one.
     type: float
     default: 0.1
 """

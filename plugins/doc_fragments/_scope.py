@@ -42,6 +42,55 @@ options:
     type: list
     elements: str
     default: []
+  aggregates:
+    description:
+      - Read only the hosts of these host aggregates, each by its name, UUID or id. If it is empty,
+        the hosts of all aggregates and of none are read.
+      - Several aggregates add up. O(aggregates), O(availability_zones), O(cells) and O(hosts)
+        narrow each other. A host must be in one of each that is not empty.
+      - The module asks Nova once which hosts these are, before it reads anything else. It fails
+        if an aggregate does not exist or has no hosts, and if no host is left.
+      - These hosts are read like the whole cloud, and only they. Consumers are looked up directly
+        only if the listings do not show them to be in order.
+      - An allocation that a server of these hosts has on another host is found when that host is
+        read.
+      - This option cannot be combined with O(consumers), O(shard), O(mode=triage) and
+        O(mode=incremental).
+    type: list
+    elements: str
+    default: []
+    version_added: 2.0.0
+  availability_zones:
+    description:
+      - Read only the hosts in these availability zones, by name. Also the default zone has a
+        name, V(nova) unless Nova is configured otherwise.
+      - While a cell does not answer, Nova does not say the zone of its hosts. Such a host is read
+        only if an aggregate shows its zone, and a warning names the others.
+      - Otherwise it is like O(aggregates).
+    type: list
+    elements: str
+    default: []
+    version_added: 2.0.0
+  cells:
+    description:
+      - Read only the hosts of these cells, each by its key in O(cell_hosts).
+      - No API of Nova says which hosts a cell has, so O(cell_hosts) is required with it.
+      - Otherwise it is like O(aggregates).
+    type: list
+    elements: str
+    default: []
+    version_added: 2.0.0
+  cell_hosts:
+    description:
+      - The hosts of each cell, as lists of names by the name or UUID of the cell, as
+        C(nova-manage cell_v2 list_hosts) lists them.
+      - It has an effect only with O(cells), and decides only what is read. A wrong host is still
+        judged by what Nova says about it.
+      - A host in two cells is a failure. A warning names the hosts of the named cells of which
+        Nova lists no compute service.
+    type: dict
+    default: {}
+    version_added: 2.0.0
   kinds:
     description:
       - Report only findings of these kinds. If it is empty, all kinds are reported. Protected and
@@ -89,7 +138,8 @@ options:
       - 'V(triage) misses wrong allocations that leave both sums unchanged: an orphan beside a
         missing allocation of the same size; allocations of disk, child providers or custom
         classes only; and a wrong project or user. It never decides on V(unknown_consumer).'
-      - Named O(hosts) and O(consumers) are always read in full, and not with V(incremental).
+      - Named O(hosts), O(consumers), O(aggregates), O(availability_zones) and O(cells) are always
+        read in full, and not with V(incremental).
     type: str
     choices:
       - full
@@ -103,6 +153,7 @@ options:
         each finding.
       - The hosts are divided by a hash of the UUID of their root provider. Only allocations on
         the hosts of this part are listed, but each candidate is judged by all its allocations.
-      - This option cannot be combined with O(hosts), O(consumers) or O(mode=triage).
+      - This option cannot be combined with O(hosts), O(consumers), O(aggregates),
+        O(availability_zones), O(cells) or O(mode=triage).
     type: str
 """

@@ -53,7 +53,8 @@ options:
         write this file and count too.
       - The count of a finding that a run looked for but did not find in the same way starts
         again. The counts of findings outside the scope of a run, because of O(hosts),
-        O(consumers), O(projects) or O(kinds), stay unchanged.
+        O(consumers), O(aggregates), O(availability_zones), O(cells), O(projects) or O(kinds), stay
+        unchanged.
       - This option requires O(state) or O(dest), with a path that stays from run to run.
     type: int
     default: 1
@@ -80,8 +81,8 @@ options:
       - If the file does not exist, all findings are new. If the file is not valid, all findings
         are new, a warning says so, and the file is kept with C(.broken) appended to its name.
       - After a sound reading of the whole cloud, findings that no longer exist are removed from
-        the file. A run with O(hosts), O(consumers), O(projects), O(kinds) or O(mode=triage)
-        removes nothing.
+        the file. A run with O(hosts), O(consumers), O(aggregates), O(availability_zones),
+        O(cells), O(projects), O(kinds) or O(mode=triage) removes nothing.
     type: path
   memory:
     description:
@@ -1075,6 +1076,11 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.guest_d
     guests_option,
     read_guests,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
+    CellHosts,
+    parse_cell_hosts,
+    resolve_host_groups,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.incremental import (
     FullReadingNeeded,
     IncrementalCollector,
@@ -1168,7 +1174,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     PROGRESS.keep_in(options["progress_path"])
     policy, scope = parse_policy(options), parse_scope(options)
-    guests = read_guests(options["guests"])
+    guests, cell_hosts = read_guests(options["guests"]), parse_cell_hosts(options)
     full_every = _parse_memory_options(options)
     # These are checked before the cloud is read, which takes long.
     sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
@@ -1178,7 +1184,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         # Exclusions that have ended since were in force when the snapshot was taken.
         policy = parse_policy(options, snapshot.finished_at)
     else:
-        snapshot = _read_cloud(module, connect, scope, policy, full_every)
+        snapshot = _read_cloud(module, connect, scope, cell_hosts, policy, full_every)
     policy = dataclasses.replace(policy, guests=guests)
     # Kept before it is judged, so that a fault of a rule can be examined.
     if options["snapshot_dest"]:
@@ -1253,16 +1259,22 @@ def _load_snapshot(options: Mapping[str, t.Any], scope: Scope) -> Snapshot:
     if scope != Scope() or options["mode"] == "incremental":
         raise InvalidInput(
             "snapshot_src is judged as it was read: it cannot be combined with hosts, consumers, "
-            "projects, kinds, mode or shard."
+            "projects, aggregates, availability_zones, cells, kinds, mode or shard."
         )
     return decode(read_json(options["snapshot_src"]))
 
 
 def _read_cloud(
-    module: AnsibleModule, connect: Connect, scope: Scope, policy: Policy, full_every: int
+    module: AnsibleModule,
+    connect: Connect,
+    scope: Scope,
+    cell_hosts: CellHosts,
+    policy: Policy,
+    full_every: int,
 ) -> Snapshot:
     session = connect()
     scope = resolve_projects(session, scope, module.warn)
+    scope = resolve_host_groups(session, scope, cell_hosts, module.warn)
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
@@ -1303,7 +1315,9 @@ def _read_memory(module: AnsibleModule) -> Memory | None:
 def _writes_memory(options: Mapping[str, t.Any], scope: Scope) -> bool:
     """Return whether the file `memory` is to be written after this reading."""
     path = options["memory"]
-    if not path or options["snapshot_src"] or options["mode"] == "triage" or scope.is_narrow:
+    if not path or options["snapshot_src"] or options["mode"] == "triage":
+        return False
+    if scope.is_limited_to_hosts:
         return False
     # Nobody asked for the file who never reads incrementally.
     return options["mode"] == "incremental" or os.path.isfile(path)

@@ -119,6 +119,19 @@ options:
         description: The O(osops.placement.orphan_detect#module:kinds) of the detection.
         type: list
         elements: str
+      aggregates:
+        description: The O(osops.placement.orphan_detect#module:aggregates) of the detection.
+        type: list
+        elements: str
+      availability_zones:
+        description: The O(osops.placement.orphan_detect#module:availability_zones) of the
+          detection.
+        type: list
+        elements: str
+      cells:
+        description: The O(osops.placement.orphan_detect#module:cells) of the detection.
+        type: list
+        elements: str
   heal:
     description:
       - Plan which servers C(nova-manage placement heal_allocations) should heal, instead of

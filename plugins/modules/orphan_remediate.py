@@ -365,6 +365,9 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text im
     is_plan_text,
     parse_plan_text,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.group_check import (
+    GroupCheck,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
     split_journal,
@@ -415,12 +418,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
         writer = AllocationWriter(session.placement)
-        remediation = Remediation(
-            RenewingCollector(session, policy.pci_aliases), policy, writer, journal, max_failures
-        )
+        group_check = GroupCheck.read(session, plan.groups)
+        reading = RenewingCollector(session, policy.pci_aliases)
+        remediation = Remediation(reading, policy, writer, journal, max_failures, group_check)
         outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
         # A tree can be deleted only after the changes before have emptied it.
-        remover = TreeRemover(session, policy, journal, max_failures)
+        remover = TreeRemover(session, policy, journal, max_failures, group_check)
         outcomes += remover.remove_trees(plan.removals, stopped, count_outcomes(outcomes, FAILED))
         why_stopped = stopped()
 

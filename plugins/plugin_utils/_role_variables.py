@@ -60,6 +60,9 @@ _NARROWING = (
     "orphan_cleanup_hosts",
     "orphan_cleanup_consumers",
     "orphan_cleanup_projects",
+    "orphan_cleanup_aggregates",
+    "orphan_cleanup_availability_zones",
+    "orphan_cleanup_cells",
     "orphan_cleanup_kinds",
     "orphan_cleanup_shard",
 )

@@ -35,6 +35,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_text imp
 
 # Lists that say what is examined, changed or restored. An empty one means everything.
 SCOPE_LISTS = (
+    "aggregates",
+    "availability_zones",
+    "cells",
     "consumers",
     "hosts",
     "kinds",
@@ -106,6 +109,24 @@ def _require_names(value: list[str], _run: Run) -> str:
             return "has an empty name. Leave the variable out, or write [], if you mean all."
         if name != name.strip():
             return f"has {show_value(name)}: leave out the spaces around the name."
+    return ""
+
+
+def _check_cell_hosts(value: Mapping[t.Any, t.Any], _run: Run) -> str:
+    for cell, hosts in value.items():
+        if not isinstance(cell, str) or not cell.strip():
+            return f"has {show_value(cell)} for the name of a cell: put a name in quotes."
+        of_cell = f"for cell {show_value(cell)}"
+        if not isinstance(hosts, list):
+            return f"has {show_value(hosts)} {of_cell}, which is not a list of hosts."
+        if not hosts:
+            return f"has no hosts {of_cell}: leave the cell out."
+        for host in hosts:
+            if not isinstance(host, str) or not host.strip() or host != host.strip():
+                return (
+                    f"has {show_value(host)} {of_cell}, which is not the name of a host: put it in "
+                    "quotes, without spaces."
+                )
     return ""
 
 
@@ -240,6 +261,10 @@ BOUNDS: Mapping[str, Check] = {
     "unconfirmed_min_age": _check_duration,
     "unknown_min_age": _check_duration,
     # What is examined, changed or restored. An empty name would mean everything.
+    "aggregates": _require_names,
+    "availability_zones": _require_names,
+    "cell_hosts": _check_cell_hosts,
+    "cells": _require_names,
     "consumers": _require_names,
     "fenced": _check_fenced,
     "hosts": _require_names,

@@ -39,6 +39,32 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         ),
         Bad("cleanup_orphans", "orphan_cleanup_project=x", "did you mean orphan_cleanup_projects?"),
         Bad("cleanup_orphans", "orphan_cleanup_kind=x", "did you mean orphan_cleanup_kinds?"),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_aggregate=rack-7",
+            "did you mean orphan_cleanup_aggregates?",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_host_aggregates=rack-7",
+            "did you mean orphan_cleanup_aggregates?",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_availability_zone=az1",
+            "did you mean orphan_cleanup_availability_zones?",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_zones=az1",
+            "orphan_cleanup_zones is not a variable of the role orphan_cleanup",
+        ),
+        Bad("cleanup_orphans", "orphan_cleanup_cell=cell1", "did you mean orphan_cleanup_cells?"),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_cells_hosts: {cell1: [a]}}",
+            "did you mean orphan_cleanup_cell_hosts?",
+        ),
         Bad("cleanup_orphans", "orphan_cleanup_max_change=5", "mean orphan_cleanup_max_changes?"),
         Bad("cleanup_orphans", "orphan_cleanup_Hosts=x", "did you mean orphan_cleanup_hosts?"),
         Bad(
@@ -213,6 +239,70 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup_projects=",
             "orphan_cleanup_projects has an empty name",
         ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_aggregates=",
+            "orphan_cleanup_aggregates has an empty name",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_aggregates: null}",
+            "orphan_cleanup_aggregates is null",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_aggregates: [rack-7, null]}",
+            "orphan_cleanup_aggregates has null",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_aggregates=[]",
+            "orphan_cleanup_aggregates is the text '[]'",
+        ),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_availability_zones: [""]}',
+            "orphan_cleanup_availability_zones has an empty name",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_availability_zones: null}",
+            "orphan_cleanup_availability_zones is null",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_availability_zones='az1, az2'",
+            "orphan_cleanup_availability_zones has ' az2'",
+        ),
+        Bad("cleanup_orphans", "{orphan_cleanup_cells: null}", "orphan_cleanup_cells is null"),
+        Bad("cleanup_orphans", "orphan_cleanup_cells=", "orphan_cleanup_cells has an empty name"),
+        Bad("cleanup_orphans", "{orphan_cleanup_cells: {a: b}}", "is a dictionary, which is not"),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_cell_hosts: null}",
+            "orphan_cleanup_cell_hosts is null",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_cells: [cell1], orphan_cleanup_cell_hosts: {cell1: compute-1}}",
+            "orphan_cleanup_cell_hosts has 'compute-1' for cell 'cell1', which is not a list of",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_cell_hosts: {cell1: []}}",
+            "orphan_cleanup_cell_hosts has no hosts for cell 'cell1': leave the cell out.",
+        ),
+        Bad(
+            "cleanup_orphans",
+            '{orphan_cleanup_cell_hosts: {cell1: [""]}}',
+            "orphan_cleanup_cell_hosts has an empty text for cell 'cell1', which is not the",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_cell_hosts: {cell1: [no]}}",
+            "orphan_cleanup_cell_hosts has false for cell 'cell1', which is not the name of a host",
+        ),
+        Bad("cleanup_orphans", "{orphan_cleanup_cell_hosts: [a]}", "orphan_cleanup_cell_hosts is"),
         Bad("cleanup_orphans", "{orphan_cleanup_shard: null}", "orphan_cleanup_shard is null"),
         Bad("cleanup_orphans", "orphan_cleanup_shard=", "orphan_cleanup_shard is an empty text"),
         Bad("cleanup_orphans", "orphan_cleanup_shard=9/8", "orphan_cleanup_shard is '9/8'"),
@@ -237,6 +327,21 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup remediate",
             "{orphan_cleanup_plan: plan.json, orphan_cleanup_projects: [web]}",
             "orphan_cleanup_projects and orphan_cleanup_plan are both set",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_plan: plan.json, orphan_cleanup_aggregates: [rack-7]}",
+            "orphan_cleanup_aggregates and orphan_cleanup_plan are both set",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_plan: plan.json, orphan_cleanup_availability_zones: [az1]}",
+            "orphan_cleanup_availability_zones and orphan_cleanup_plan are both set",
+        ),
+        Bad(
+            "orphan_cleanup remediate",
+            "{orphan_cleanup_plan: plan.json, orphan_cleanup_cells: [cell1]}",
+            "orphan_cleanup_cells and orphan_cleanup_plan are both set",
         ),
     ),
     "a value of another type": (

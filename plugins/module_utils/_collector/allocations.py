@@ -35,6 +35,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
     summarize_names,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
+from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import (
+    describe_groups,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -99,6 +102,10 @@ class AllocationReader:
         if scope.is_narrow:
             hypervisors = list_nodes()
             return hypervisors, self._read_named_allocations(scope, hypervisors, providers)
+        if not scope.groups.is_empty:
+            # Which trees are those of the hosts, only the compute nodes say.
+            hypervisors = list_nodes()
+            return hypervisors, self._read_allocations_of_groups(scope, hypervisors, providers)
         if scope.mode == "triage":
             usages, hypervisors = self._read_meanwhile(
                 lambda: self._placement.list_usages(providers), list_nodes
@@ -107,14 +114,14 @@ class AllocationReader:
         shard = scope.shard
         wanted: Iterable[str] = providers
         if shard:
-            wanted = list_providers_to_read(shard, providers)
+            wanted = list_providers_to_read(shard.contains, providers)
         allocations_by_consumer, hypervisors = self._read_meanwhile(
             lambda: self._placement.list_allocations_on_providers(wanted), list_nodes
         )
         if shard is None:
             return hypervisors, AllocationListing(allocations_by_consumer)
         return hypervisors, AllocationListing(
-            select_allocations(shard, allocations_by_consumer, providers),
+            select_allocations(shard.contains, allocations_by_consumer, providers),
             list_roots_in_shard(shard, providers, hypervisors.value or ()),
         )
 
@@ -150,6 +157,20 @@ class AllocationReader:
         # Of a named consumer the whole allocation was read, and in the trees only a part of it.
         return AllocationListing({**in_trees, **self._read_named_consumers(scope)}, trees)
 
+    def _read_allocations_of_groups(
+        self,
+        scope: Scope,
+        hypervisors: Answer[tuple[Hypervisor, ...]],
+        providers: Mapping[str, Provider],
+    ) -> AllocationListing:
+        """Read the allocations of the hosts in groups, as a reading of the whole cloud does."""
+        trees = self._find_named_roots(scope, hypervisors, providers)
+        wanted = list_providers_to_read(trees.__contains__, providers)
+        allocations = self._placement.list_allocations_on_providers(wanted)
+        # Of these, a sharing provider lists also the consumers of all other hosts.
+        selected = select_allocations(trees.__contains__, allocations, providers)
+        return AllocationListing(selected, trees)
+
     def _read_mismatched_allocations(
         self,
         usages: Mapping[str, Resources],
@@ -170,13 +191,26 @@ class AllocationReader:
     def _find_named_roots(
         scope: Scope, nodes: Answer[tuple[Hypervisor, ...]], providers: Mapping[str, Provider]
     ) -> frozenset[str]:
-        """Return the roots of the named hosts. Raises CloudError while a cell is down."""
-        if scope.hosts and nodes.value is None:
+        """Return the roots of the hosts that are named, each by itself or with a group.
+
+        Raises CloudError when Nova does not list its compute nodes, and InvalidInput when no host
+        is left.
+        """
+        names_hosts = scope.hosts or not scope.groups.is_empty
+        if names_hosts and nodes.value is None:
             raise CloudError(
-                f"Nova answered {nodes.status} when asked for its compute nodes, so the hosts "
-                "that hosts names cannot be found: a cell is not answering."
+                f"Nova answered {nodes.status} when asked for its compute nodes, so the named "
+                "hosts cannot be found: a cell is not answering."
             )
-        return find_roots_of_hosts(scope.hosts, nodes.value or (), providers)
+        roots = find_roots_of_hosts(scope.hosts, nodes.value or (), providers)
+        if scope.groups.is_empty:
+            return roots
+        in_groups = find_roots_of_members(scope.groups.hosts, nodes.value or (), providers)
+        if not scope.hosts:
+            roots = in_groups
+        if not roots & in_groups:
+            raise InvalidInput(_explain_empty_scope(scope))
+        return roots & in_groups
 
     def _read_allocations_in_trees(
         self, trees: Collection[str], providers: Mapping[str, Provider]
@@ -231,3 +265,41 @@ def find_roots_of_hosts(
         # A host of ironic has several compute nodes, each with a root provider.
         roots.update(roots_by_name[name])
     return frozenset(roots)
+
+
+def find_roots_of_members(
+    hosts: Collection[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
+) -> frozenset[str]:
+    """Return the root providers of hosts that are members of a group.
+
+    A group names the host of a compute service. It has the compute nodes of that host, and the root
+    providers of the same name that are not a compute node of another host: Nova names the provider
+    of a host that it no longer lists, or that is in a cell that does not answer, after its node.
+    """
+    members = set(hosts)
+    roots: set[str] = set()
+    names, elsewhere = set(members), set()
+    for node in nodes:
+        if node.host in members:
+            roots.add(node.uuid)
+            names.add(node.name)
+        else:
+            elsewhere.add(node.uuid)
+    for uuid, provider in providers.items():
+        if provider.is_host and provider.name in names and uuid not in elsewhere:
+            roots.add(uuid)
+    return frozenset(roots)
+
+
+def _explain_empty_scope(scope: Scope) -> str:
+    """Return why no host is left to read."""
+    groups = describe_groups(d.asdict(scope.groups))
+    if scope.hosts:
+        return (
+            f"hosts: {summarize_names(scope.hosts)} is not in {groups}. A host must be in hosts "
+            "and in one of each of these groups: leave out hosts, or correct the groups."
+        )
+    return (
+        f"Neither Nova nor Placement knows a compute node of {groups}, so there is nothing to "
+        "read: correct the names."
+    )

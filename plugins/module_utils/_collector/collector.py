@@ -122,8 +122,7 @@ class Collector:
         Raises CloudError when the listings cannot be read, and InvalidInput when the scope names a
         host that does not exist.
         """
-        with_servers = scope.mode == "full" and not scope.is_narrow
-        index = ListingsIndex(self._listings.read(scope, with_servers))
+        index = ListingsIndex(self._listings.read(scope, scope.needs_servers_of_every_host))
         choice = choose_hosts_for_server_details(index)
         server_details = self._read_server_details(choice.hosts)
         living: Collection[str] = ()

@@ -57,7 +57,7 @@ def choose_nodes_for_server_listing(listings: Listings) -> Collection[str]:
     """
     if listings.scope.is_narrow:
         return _list_nodes_in_trees(listings, _list_allocated_roots(listings))
-    if listings.scope.mode == "triage":
+    if listings.scope.mode == "triage" or not listings.scope.groups.is_empty:
         return _list_nodes_in_trees(listings, ())
     return ()
 
@@ -131,7 +131,8 @@ def _compare_figures(
     """
     covered = {uuid: node for uuid, node in index.nodes.items() if index.covers(uuid)}
     min_agreeing = 1
-    if index.listings.scope.shard:
+    # A part of a cloud can be so small that its few hosts are all wrong in the same way.
+    if index.listings.scope.shard or not index.listings.scope.groups.is_empty:
         min_agreeing = _MIN_AGREEING_NODES
     counted = sum_by_tree(_list_counted_amounts(index, locations), index.providers)
     mismatched = find_mismatched_nodes(covered, counted, min_agreeing)

@@ -180,12 +180,12 @@ class IncrementalCollector(Collector):
         """Return all allocations in scope, of which those of the changed providers are read now."""
         wanted = list_changed_providers(memory, providers)
         if scope.shard:
-            in_shard = set(list_providers_to_read(scope.shard, providers))
+            in_shard = set(list_providers_to_read(scope.shard.contains, providers))
             wanted = [uuid for uuid in wanted if uuid in in_shard]
         current = self._placement.list_allocations_on_providers(wanted)
         merged = merge_allocations(memory, wanted, current)
         if scope.shard:
-            return select_allocations(scope.shard, merged, providers)
+            return select_allocations(scope.shard.contains, merged, providers)
         return merged
 
     def _look_up_remembered(

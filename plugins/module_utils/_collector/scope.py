@@ -19,12 +19,18 @@ from ansible_collections.osops.placement.plugins.module_utils._common.uuids impo
     require_uuid,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
 MAX_SHARDS = 256
+
+GROUP_OPTIONS = ("aggregates", "availability_zones", "cells")
 
 
 def scope_options() -> dict[str, dict[str, t.Any]]:
@@ -33,6 +39,10 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
         "hosts": {"type": "list", "elements": "str", "default": []},
         "consumers": {"type": "list", "elements": "str", "default": []},
         "projects": {"type": "list", "elements": "str", "default": []},
+        "aggregates": {"type": "list", "elements": "str", "default": []},
+        "availability_zones": {"type": "list", "elements": "str", "default": []},
+        "cells": {"type": "list", "elements": "str", "default": []},
+        "cell_hosts": {"type": "dict", "default": {}},
         "kinds": {
             "type": "list",
             "elements": "str",
@@ -71,9 +81,29 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
         kinds=tuple(options["kinds"]),
         mode=mode,
         shard=shard,
+        groups=HostGroups(
+            aggregates=_parse_group_names(options, "aggregates"),
+            availability_zones=_parse_group_names(options, "availability_zones"),
+            cells=_parse_group_names(options, "cells"),
+        ),
     )
     _reject_contradictions(chosen)
     return chosen
+
+
+def _parse_group_names(options: Mapping[str, t.Any], option: str) -> tuple[str, ...]:
+    """Return the names of groups of hosts, each once and in order."""
+    names = set()
+    for text in options[option]:
+        name = text.strip()
+        # An empty name must not become an empty list, which means all hosts.
+        if not name:
+            raise InvalidInput(f"{option}: a name is empty. Leave out {option} to read all hosts.")
+        # Zones have no uuids.
+        if option != "availability_zones":
+            name = normalize_uuid(name) or name
+        names.add(name)
+    return tuple(sorted(names))
 
 
 def _parse_project(text: str) -> str:
@@ -92,8 +122,8 @@ def _parse_project(text: str) -> str:
 
 
 def _reject_incremental(options: Mapping[str, t.Any]) -> None:
-    """Raise InvalidInput for named hosts and consumers, which are always read in full."""
-    for name in ("hosts", "consumers"):
+    """Raise InvalidInput for named hosts, consumers and groups, which are always read in full."""
+    for name in ("hosts", "consumers", *GROUP_OPTIONS):
         if options[name]:
             raise InvalidInput(
                 f"mode=incremental is for whole clouds and shards: leave out {name}, or use "
@@ -103,14 +133,19 @@ def _reject_incremental(options: Mapping[str, t.Any]) -> None:
 
 def _reject_contradictions(scope: Scope) -> None:
     """Raise InvalidInput for parts of a scope that cannot go together."""
-    if scope.is_narrow and scope.mode == "triage":
+    named = "named hosts and consumers"
+    if not scope.groups.is_empty:
+        named = "named aggregates, zones and cells"
+    if scope.is_limited_to_hosts and scope.mode == "triage":
+        raise InvalidInput(f"mode=triage is for whole clouds: {named} are always read in full.")
+    if scope.is_limited_to_hosts and scope.shard:
         raise InvalidInput(
-            "mode=triage is for whole clouds: named hosts and consumers are always read in full."
+            f"shard={scope.shard} is a part of a whole cloud: {named} are not divided into shards."
         )
-    if scope.is_narrow and scope.shard:
+    if scope.consumers and not scope.groups.is_empty:
         raise InvalidInput(
-            f"shard={scope.shard} is a part of a whole cloud: named hosts and consumers are not "
-            "divided into shards."
+            "consumers names each consumer by itself, wherever it has its allocations: leave out "
+            "aggregates, availability_zones and cells, or consumers."
         )
     if scope.mode == "triage" and scope.shard:
         raise InvalidInput(

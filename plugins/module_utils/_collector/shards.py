@@ -26,7 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
@@ -51,28 +51,36 @@ def list_roots_in_shard(
     return frozenset(filter(shard.contains, roots))
 
 
-def list_providers_to_read(shard: Shard, providers: Mapping[str, Provider]) -> list[str]:
-    """Return the providers whose allocations the shard lists."""
+def list_providers_to_read(
+    contains: Callable[[str], bool], providers: Mapping[str, Provider]
+) -> list[str]:
+    """Return the providers whose allocations a part of a cloud lists.
+
+    contains: whether the tree with a root is in the part, such as `Shard.contains`.
+    """
     wanted = []
     for uuid, provider in providers.items():
-        # A sharing provider belongs to no tree, so every shard reads it.
-        if provider.sharing or shard.contains(provider.root):
+        # A sharing provider belongs to no tree, so every part reads it.
+        if provider.sharing or contains(provider.root):
             wanted.append(uuid)
     return wanted
 
 
 def select_allocations(
-    shard: Shard,
+    contains: Callable[[str], bool],
     allocations_by_consumer: Mapping[str, Allocations],
     providers: Mapping[str, Provider],
 ) -> dict[str, Allocations]:
-    """Return the allocations of the consumers in the shard, as far as the shard reads them."""
-    wanted = set(list_providers_to_read(shard, providers))
+    """Return the allocations of the consumers in a part of a cloud, as far as the part reads them.
+
+    contains: whether the tree with a root is in the part.
+    """
+    wanted = set(list_providers_to_read(contains, providers))
     selected: dict[str, Allocations] = {}
     for consumer, allocations in allocations_by_consumer.items():
         part = {uuid: amounts for uuid, amounts in allocations.items() if uuid in wanted}
-        # A consumer of which only sharing providers are read is another shard's.
-        if any(shard.contains(providers[uuid].root) for uuid in part):
+        # A consumer of which only sharing providers are read is another part's.
+        if any(contains(providers[uuid].root) for uuid in part):
             selected[consumer] = part
     return selected
 

@@ -242,8 +242,8 @@ def _build_coverage(index: SnapshotIndex, amounts: AmountCounts | None) -> Cover
     snapshot = index.snapshot
     providers = list(snapshot.providers.values())
     nodes = list(index.nodes.values())
-    if snapshot.scope.shard is not None:
-        # Every shard lists the whole cloud, but answers only for its own part.
+    if snapshot.scope.shard is not None or not snapshot.scope.groups.is_empty:
+        # The whole cloud is listed, but the reading answers only for its own part.
         providers = [provider for provider in providers if index.covers(provider.root)]
         nodes = [node for node in nodes if index.covers(node.uuid)]
     reading = snapshot.reading

@@ -29,6 +29,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.documents 
     ServerDocument,
     ServiceDocument,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import (
+    describe_groups,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     get_finding_subject,
 )
@@ -306,6 +309,14 @@ def describe_scope(scope: ScopeDocument) -> str:
     if scope["mode"] == "triage":
         about.append("the hosts whose figures look wrong")
     text = " and ".join(about) or "the whole cloud"
+    # Files of version 1.0 have no groups.
+    groups = scope.get("groups")
+    named_groups = describe_groups(groups) if groups else ""
+    if named_groups and about:
+        text += f" within {named_groups}"
+    elif groups and named_groups:
+        hosts = format_count(len(groups["hosts"]), "host", "hosts")
+        text = f"{hosts} of {named_groups}"
     # These choose among what was found, and not what is read.
     if scope["projects"]:
         text += f", findings of {_count_names(scope['projects'], 'project', 'projects')} only"

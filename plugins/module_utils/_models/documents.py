@@ -165,6 +165,27 @@ class ShardDocument(t.TypedDict):
     count: int
 
 
+class PlanGroupsDocument(t.TypedDict):
+    """The groups of hosts to which a reading was narrowed, as a plan names them."""
+
+    # uuids
+    aggregates: list[str]
+    # The name of each of them, in the same order.
+    aggregate_names: list[str]
+    availability_zones: list[str]
+    # As the user has named them.
+    cells: list[str]
+
+
+class GroupsDocument(PlanGroupsDocument):
+    """The same in `findings.json`, with the hosts."""
+
+    # The id of each of the aggregates, in the same order.
+    aggregate_numbers: list[str]
+    # The hosts of compute services that are in one of each of these groups.
+    hosts: list[str]
+
+
 class ScopeDocument(t.TypedDict):
     """What the reading was narrowed to; an empty list excludes nothing."""
 
@@ -182,6 +203,8 @@ class ScopeDocument(t.TypedDict):
     mode: str
     # None for the whole cloud. Files of version 1.0 do not have it.
     shard: t.NotRequired[ShardDocument | None]
+    # Its lists are empty where no group is named. Files of version 1.0 do not have it.
+    groups: t.NotRequired[GroupsDocument]
 
 
 class AnswerDocument(t.TypedDict):
@@ -297,6 +320,8 @@ class PlanDocument(t.TypedDict):
     consumers: int | None
     # The part of the cloud that was read; None for all of it. Files of version 1.0 do not have it.
     shard: t.NotRequired[ShardDocument | None]
+    # Missing if no group of hosts was named.
+    groups: t.NotRequired[PlanGroupsDocument]
     # In their order: what frees capacity comes first, the deletions of trees come last.
     changes: list[StepDocument | TreeStepDocument]
 
@@ -327,6 +352,8 @@ class CompactPlanDocument(t.TypedDict):
     count: int
     # None when there are too many to be passed on.
     changes: list[CompactChangeDocument] | None
+    # Missing if no group of hosts was named.
+    groups: t.NotRequired[PlanGroupsDocument]
     # The SHA-256 of all other keys, in hexadecimal.
     digest: str
 

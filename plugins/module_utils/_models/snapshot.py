@@ -175,6 +175,35 @@ class Shard:
 
 
 @d.dataclass(frozen=True)
+class HostGroups:
+    """The groups of hosts that the user names; a host must be in one of each that is not empty.
+
+    aggregates: host aggregates by uuid; as the user has named them until they are looked up.
+    aggregate_names, aggregate_numbers: the name and the id of each of `aggregates`, in the same
+        order.
+    availability_zones: by name.
+    cells: as the user has named them. No API says which hosts a cell has.
+    hosts: the hosts of compute services that are in these groups; empty until they are looked up.
+    """
+
+    aggregates: tuple[str, ...] = ()
+    aggregate_names: tuple[str, ...] = ()
+    aggregate_numbers: tuple[str, ...] = ()
+    availability_zones: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no group is named, so that all hosts are meant."""
+        return not (self.aggregates or self.availability_zones or self.cells)
+
+
+# All hosts.
+NO_GROUPS = HostGroups()
+
+
+@d.dataclass(frozen=True)
 class Scope:
     """The part of the cloud that is read; an empty field excludes nothing.
 
@@ -184,6 +213,7 @@ class Scope:
     mode: `full`, or `triage`, which asks only about hosts whose figures look wrong.
     shard: the part of the cloud that is read; None for all of it (see `_collector.shards`).
     project_names: the name of each of `projects`, in the same order; empty where it is not known.
+    groups: the hosts that are read, by their aggregates, zones and cells.
     """
 
     hosts: tuple[str, ...] = ()
@@ -193,11 +223,22 @@ class Scope:
     mode: str = "full"
     shard: Shard | None = None
     project_names: tuple[str, ...] = ()
+    groups: HostGroups = NO_GROUPS
 
     @property
     def is_narrow(self) -> bool:
         """Whether hosts or consumers are named: of others, only what these need is read."""
         return bool(self.hosts or self.consumers)
+
+    @property
+    def is_limited_to_hosts(self) -> bool:
+        """Whether only some hosts are read, each by itself or with all those of a group."""
+        return self.is_narrow or not self.groups.is_empty
+
+    @property
+    def needs_servers_of_every_host(self) -> bool:
+        """Whether the compute nodes are listed with the servers of all hosts."""
+        return self.mode == "full" and not self.is_limited_to_hosts
 
     @property
     def needs_every_lookup(self) -> bool:

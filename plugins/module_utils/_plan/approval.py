@@ -34,10 +34,18 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     CONSUMER_KINDS,
     get_finding_subject,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NO_GROUPS,
+    HostGroups,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.compact_fields import (
     CHANGE_TYPES,
     PLAN_TYPES,
     check_types,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.groups import (
+    build_plan_groups,
+    parse_plan_groups,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
@@ -102,6 +110,7 @@ class Approval:
     consumers: how many were read; None after a reading of named hosts or consumers.
     count: the number of changes.
     changes: None when there are too many to be passed on.
+    groups: the groups of hosts that were read; empty for all hosts.
     """
 
     placement_endpoint: str
@@ -110,6 +119,7 @@ class Approval:
     consumers: int | None
     count: int
     changes: tuple[ApprovedChange, ...] | None
+    groups: HostGroups = NO_GROUPS
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Approval:
@@ -125,6 +135,7 @@ class Approval:
             plan.consumers,
             len(steps),
             changes,
+            plan.groups,
         )
 
     @classmethod
@@ -154,6 +165,7 @@ class Approval:
                 consumers=document["consumers"],
                 count=document["count"],
                 changes=tuple(map(_parse_change, document["changes"])),
+                groups=parse_plan_groups(document.get("groups")),
             )
             unedited = _dump_canonical(approval.as_dict()) == _dump_canonical(document)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -191,6 +203,8 @@ class Approval:
             "changes": changes,
             "digest": "",
         }
+        if not self.groups.is_empty:
+            document["groups"] = build_plan_groups(self.groups)
         # The digest is that of all other keys.
         others = {key: value for key, value in document.items() if key != "digest"}
         document["digest"] = digest(others)
@@ -241,7 +255,8 @@ class Approval:
             current[step.finding] = ApprovedChange.from_step(step)
         gone = self._compare(current, findings)
         # The limits are those of the approved plan: this detection may have read only a part.
-        return d.replace(plan, consumers=self.consumers, steps=steps, removals=removals), gone
+        whole = d.replace(plan, consumers=self.consumers, groups=self.groups)
+        return d.replace(whole, steps=steps, removals=removals), gone
 
     def _compare(
         self, current: Mapping[str, ApprovedChange], findings: FindingsDocument

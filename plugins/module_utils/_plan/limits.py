@@ -38,23 +38,26 @@ class Limits:
     """How much one run may change.
 
     max_changes: how many changes, of all shards together.
-    max_share: which fraction (0 to 1) of all consumers that were read; it does not apply to named
-        hosts or consumers.
+    max_share: which fraction (0 to 1) of all consumers that were read, in groups of hosts of those
+        that were read there; it does not apply to named hosts or consumers.
     """
 
     max_changes: int
     max_share: float
 
-    def check_count(self, count: int, consumers: int | None, shard: Shard | None) -> None:
+    def check_count(
+        self, count: int, consumers: int | None, shard: Shard | None, groups: str = ""
+    ) -> None:
         """Raise BreakerTripped when one run may not make `count` changes.
 
         consumers: how many were read; None after a reading of named hosts or consumers.
         shard: the part of the cloud that was read; None for all of it.
+        groups: the groups of hosts that were read, for people; empty for all hosts.
         """
         self._check_number(count, shard)
         # A fraction of consumers that were named says nothing.
         if consumers is not None:
-            self._check_share(count, consumers)
+            self._check_share(count, consumers, groups)
 
     def _check_number(self, count: int, shard: Shard | None) -> None:
         allowed = self.max_changes
@@ -76,16 +79,25 @@ class Limits:
                 f"being decommissioned) to {needed} or more."
             )
 
-    def _check_share(self, count: int, consumers: int) -> None:
+    def _check_share(self, count: int, consumers: int, groups: str) -> None:
         # A cloud without consumers must not end in a division by zero.
         fraction = count / max(consumers, 1)
         if count > _MAX_SHARE_APPLIES_ABOVE and fraction > self.max_share:
             # Rounded up: rounded down the option would still be exceeded.
             needed = math.ceil(fraction * 1000) / 1000
+            of_groups = ""
+            advice = f"set max_share (orphan_cleanup_max_share) to {needed:g} or more."
+            if groups:
+                of_groups = f" of {groups}"
+                # On a dead host every allocation may really be an orphan.
+                advice += (
+                    " If these are all allocations of dead hosts, name those hosts in hosts "
+                    "(orphan_cleanup_hosts), where this limit does not apply."
+                )
             raise BreakerTripped(
-                f"{count} of {consumers} consumers would be changed and max_share is "
+                f"{count} of {consumers} consumers{of_groups} would be changed and max_share is "
                 f"{self.max_share:g}: nothing was changed. Review the findings, and if they are "
-                f"right, set max_share (orphan_cleanup_max_share) to {needed:g} or more."
+                f"right, {advice}"
             )
 
 

@@ -22,7 +22,17 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NO_GROUPS,
+    HostGroups,
+    Shard,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.groups import (
+    build_plan_groups,
+    describe_plan_groups,
+    get_groups,
+    parse_plan_groups,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import (
     Step,
     TreeStep,
@@ -39,6 +49,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
         PlanDocument,
+        ScopeDocument,
         ShardDocument,
         StepDocument,
         TreeStepDocument,
@@ -50,8 +61,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _ACTION_ORDER = ("remove", "reduce", "rewrite", "create")
 
 # What limits a detection, as options of orphan_detect.
-_ScopeName = t.Literal["hosts", "consumers", "projects", "kinds"]
-SCOPE_NAMES: tuple[_ScopeName, ...] = ("hosts", "consumers", "projects", "kinds")
+_ScopeName = t.Literal[
+    "hosts", "consumers", "projects", "kinds", "aggregates", "availability_zones", "cells"
+]
+SCOPE_NAMES: tuple[_ScopeName, ...] = t.get_args(_ScopeName)
 
 # Nova itself can heal this kind, also where the right allocation cannot be determined from here.
 HEALED_KIND = "missing_allocation"
@@ -75,6 +88,7 @@ class Plan:
     consumers: how many were read to find them; None after a reading of named hosts or consumers,
         because on a dead host every allocation may really be an orphan.
     shard: the part of the cloud that was read; None for all of it, or for what was named.
+    groups: the groups of hosts that were read; empty for all hosts.
     """
 
     placement_endpoint: str
@@ -84,6 +98,7 @@ class Plan:
     steps: tuple[Step, ...]
     removals: tuple[TreeStep, ...] = ()
     shard: Shard | None = None
+    groups: HostGroups = NO_GROUPS
 
     @classmethod
     def from_findings(cls, findings: t.Any, kinds: Collection[str], approved: bool = False) -> Plan:
@@ -110,6 +125,7 @@ class Plan:
                 steps=_check_unique(sorted(steps, key=_get_rank)),
                 removals=removals,
                 shard=_parse_shard(document["scope"]["shard"]),
+                groups=get_groups(document["scope"]),
             )
 
     @classmethod
@@ -141,6 +157,7 @@ class Plan:
                 steps=_check_unique(steps),
                 removals=removals,
                 shard=_parse_shard(document["shard"]),
+                groups=parse_plan_groups(document.get("groups")),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
@@ -156,7 +173,7 @@ class Plan:
         changes: list[StepDocument | TreeStepDocument] = []
         changes += [step.as_dict() for step in self.steps]
         changes += [step.as_dict() for step in self.removals]
-        return {
+        document: PlanDocument = {
             "format": FORMAT,
             "placement_endpoint": self.placement_endpoint,
             "region": self.region,
@@ -165,10 +182,14 @@ class Plan:
             "shard": shard,
             "changes": changes,
         }
+        if not self.groups.is_empty:
+            document["groups"] = build_plan_groups(self.groups)
+        return document
 
     def check_limits(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make."""
-        limits.check_count(len(self.steps) + len(self.removals), self.consumers, self.shard)
+        count = len(self.steps) + len(self.removals)
+        limits.check_count(count, self.consumers, self.shard, describe_plan_groups(self.groups))
 
 
 def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> None:
@@ -184,17 +205,34 @@ def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> N
             named = {_unify_name(name) for name in given}
             if not named:
                 continue
-            found = [{_unify_name(name)} for name in detected[option]]
-            if option == "projects":
-                # Findings that version 1.0 wrote have no names.
-                for names, name in zip(found, detected.get("project_names", ()), strict=False):
-                    names.add(name)
+            found = _list_names_in_scope(detected, option)
             if not found or any(names.isdisjoint(named) for names in found):
                 raise InvalidInput(
                     f"The findings are not only about the {option} that are named now "
                     f"({make_printable(', '.join(given))}): run detection again with these "
                     f"{option}, or name no {option} to use all findings."
                 )
+
+
+def _list_names_in_scope(detected: ScopeDocument, option: _ScopeName) -> list[set[str]]:
+    """Return of each thing that a detection was about the names by which a user can call it."""
+    groups = get_groups(detected)
+    if option == "aggregates":
+        found = [{_unify_name(uuid)} for uuid in groups.aggregates]
+        for others in (groups.aggregate_names, groups.aggregate_numbers):
+            for names, name in zip(found, others, strict=True):
+                names.add(name)
+        return found
+    if option == "availability_zones":
+        return [{name} for name in groups.availability_zones]
+    if option == "cells":
+        return [{_unify_name(name)} for name in groups.cells]
+    found = [{_unify_name(name)} for name in detected[option]]
+    if option == "projects":
+        # Findings that version 1.0 wrote have no names.
+        for names, name in zip(found, detected.get("project_names", ()), strict=False):
+            names.add(name)
+    return found
 
 
 def _unify_name(name: str) -> str:
@@ -237,7 +275,8 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
             servers.append(server)
         consumers = _count_consumers(document)
         shard = _parse_shard(document["scope"]["shard"])
-    limits.check_count(len(servers), consumers, shard)
+        groups = get_groups(document["scope"])
+    limits.check_count(len(servers), consumers, shard, describe_plan_groups(groups))
     return sorted(servers)
 
 

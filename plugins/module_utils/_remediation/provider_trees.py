@@ -40,6 +40,9 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     MAX_FAILURES,
     explain_abort,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.group_check import (
+    EVERY_HOST,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
     Outcome,
     count_outcomes,
@@ -58,6 +61,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.group_check import (
+        GroupCheck,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
         Journal,
     )
@@ -75,7 +81,9 @@ class TreeRemover:
         policy: Policy,
         journal: Journal | None,
         max_failures: int = MAX_FAILURES,
+        group_check: GroupCheck = EVERY_HOST,
     ) -> None:
+        self._group_check = group_check
         self._reading = Collector(session)
         self._states = ProviderStateReader(session.placement)
         self._writer = ProviderWriter(session.placement)
@@ -159,6 +167,8 @@ class TreeRemover:
         if index.failed_absence_checks:
             sentences = " ".join(index.failed_absence_checks)
             raise UnsoundReading(f"Nothing may be deleted now. {sentences}")
+        if reason := self._group_check.explain_providers([step.subject], index.snapshot):
+            return reason
         judged = judge(index, self._policy)
         finding = next((finding for finding in judged if finding.subject == step.subject), None)
         if finding is None:

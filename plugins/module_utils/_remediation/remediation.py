@@ -41,6 +41,9 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     MAX_FAILURES,
     explain_abort,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.group_check import (
+    EVERY_HOST,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
     Outcome,
     complete_outcomes,
@@ -64,9 +67,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._common.progress import Stage
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Listings,
+        Snapshot,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.group_check import (
+        GroupCheck,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
         Journal,
     )
@@ -100,7 +109,9 @@ class Remediation:
         writer: AllocationWriter,
         journal: Journal | None,
         max_failures: int = MAX_FAILURES,
+        group_check: GroupCheck = EVERY_HOST,
     ) -> None:
+        self._group_check = group_check
         self._reading = reading
         self._policy = policy
         self._writer = writer
@@ -120,8 +131,22 @@ class Remediation:
         )
         if failed_checks := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
-        with PROGRESS.run_stage("changes", len(steps)) as stage:
-            return self._make_changes(steps, stopped, stage)
+        outside = self._find_steps_outside(steps, listings)
+        inside = [step for step in steps if step.finding not in outside]
+        with PROGRESS.run_stage("changes", len(inside)) as stage:
+            made = self._make_changes(inside, stopped, stage)
+        by_finding = {outcome.step.finding: outcome for outcome in made}
+        by_finding.update(outside)
+        return [by_finding[step.finding] for step in steps]
+
+    def _find_steps_outside(self, steps: Sequence[Step], listings: Listings) -> dict[str, Outcome]:
+        """Return by finding the outcomes of the steps whose hosts have left the plan's groups."""
+        outside = {}
+        for step in steps:
+            reason = self._group_check.explain_change(step.change, listings)
+            if reason:
+                outside[step.finding] = Outcome(step, SKIPPED, reason)
+        return outside
 
     def _make_changes(
         self,

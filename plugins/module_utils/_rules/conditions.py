@@ -277,10 +277,14 @@ def _find_name_conflicts(index: SnapshotIndex) -> list[tuple[Provider, Hyperviso
 
 
 def _list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
-    """Return the hosts in a narrow scope, by the names of nodes and roots; None for all hosts."""
-    if not index.snapshot.scope.is_narrow:
+    """Return the hosts in the scope, by the names of nodes and roots; None for all hosts."""
+    scope = index.snapshot.scope
+    if not scope.is_limited_to_hosts:
         return None
-    hosts = set()
+    hosts: set[str] = set()
+    # A host of a group can have a service and neither a compute node nor a provider.
+    if not scope.hosts:
+        hosts.update(scope.groups.hosts)
     for root in index.roots:
         if not index.covers(root.uuid):
             continue

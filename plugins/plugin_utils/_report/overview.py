@@ -155,6 +155,15 @@ def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str,
             narrowed.append((key, ", ".join(_name_projects(scope))))
         elif scope[key]:
             narrowed.append((key, ", ".join(scope[key])))
+    groups = scope.get("groups")
+    if groups:
+        for label, names in (
+            ("aggregates", groups["aggregate_names"]),
+            ("availability zones", groups["availability_zones"]),
+            ("cells", groups["cells"]),
+        ):
+            if names:
+                narrowed.append((label, ", ".join(names)))
     if scope["mode"] != "full":
         narrowed.append(("mode", scope["mode"]))
     reading = describe_reading(coverage)

@@ -278,6 +278,22 @@ def test_the_findings_of_an_unsound_reading_are_refused(folder: Path, run: Run) 
 
 
 PROJECT = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+RACK = {
+    "aggregates": ["9f8e7d6c-5b4a-3928-1706-f5e4d3c2b1a0"],
+    "aggregate_names": ["rack-7"],
+    "aggregate_numbers": ["7"],
+    "availability_zones": [],
+    "cells": [],
+    "hosts": ["compute-1"],
+}
+ZONE = {
+    "aggregates": [],
+    "aggregate_names": [],
+    "aggregate_numbers": [],
+    "availability_zones": ["az1"],
+    "cells": ["cell1"],
+    "hosts": ["compute-1"],
+}
 
 
 @pytest.mark.parametrize(
@@ -292,6 +308,11 @@ PROJECT = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
         ({"projects": [PROJECT], "project_names": ["web"]}, {"projects": [PROJECT.upper()]}),
         ({"projects": [PROJECT]}, {"projects": ["9F8E7D6C-5b4a-3928-1706-f5e4d3c2b1a0"]}),
         ({"kinds": ["deleted_server"]}, {"kinds": ["deleted_server", "extra_host"]}),
+        ({"groups": RACK}, {}),
+        ({"groups": RACK}, {"aggregates": ["rack-7"]}),
+        ({"groups": RACK}, {"aggregates": ["7"]}),
+        ({"groups": RACK}, {"aggregates": [PROJECT, "rack-8"]}),
+        ({"groups": ZONE}, {"availability_zones": ["az1", "az2"], "cells": ["cell1"]}),
     ],
 )
 def test_findings_of_what_is_named_are_planned(
@@ -317,6 +338,15 @@ def test_findings_of_what_is_named_are_planned(
         ({"hosts": ["compute-1"]}, {"hosts": ["compute-1"], "projects": ["web"]}),
         ({"projects": [PROJECT], "project_names": ["web"]}, {"projects": ["shop"]}),
         ({"projects": [PROJECT], "project_names": [""]}, {"projects": ["web"]}),
+        ({}, {"aggregates": ["rack-7"]}),
+        ({}, {"availability_zones": ["az1"]}),
+        ({}, {"cells": ["cell1"]}),
+        ({"groups": RACK}, {"aggregates": ["rack-8"]}),
+        ({"groups": RACK}, {"availability_zones": ["rack-7"]}),
+        ({"groups": RACK}, {"hosts": ["compute-1"]}),
+        ({"hosts": ["rack-7"]}, {"aggregates": ["rack-7"]}),
+        ({"groups": ZONE}, {"availability_zones": ["az2"], "cells": ["cell1"]}),
+        ({"groups": ZONE}, {"availability_zones": ["az1"], "cells": ["cell2"]}),
     ],
 )
 def test_findings_of_more_than_is_named_are_refused(

@@ -15,7 +15,11 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.scope i
     scope_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
 
 SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
@@ -93,3 +97,56 @@ def test_invalid_shard_is_refused(text: str) -> None:
 def test_shard_with_names_or_triage_is_refused(named: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput, match="shard=2/8"):
         _scope(shard="2/8", **named)
+
+
+GROUPS = [{"aggregates": ["rack-7"]}, {"availability_zones": ["az1"]}, {"cells": ["cell1"]}]
+
+
+def test_groups_are_unique_ordered_and_without_spaces() -> None:
+    chosen = _scope(aggregates=["b", " a ", "b", SERVER.upper()], availability_zones=["Z"])
+
+    assert chosen.groups == HostGroups(aggregates=(SERVER, "a", "b"), availability_zones=("Z",))
+
+
+@pytest.mark.parametrize("named", GROUPS)
+def test_groups_limit_the_hosts_and_their_consumers_are_not_all_looked_up(
+    named: dict[str, t.Any],
+) -> None:
+    chosen = _scope(**named)
+
+    assert chosen.is_limited_to_hosts and not chosen.needs_servers_of_every_host
+    assert not chosen.is_narrow and not chosen.needs_every_lookup
+    assert chosen != Scope()
+
+
+@pytest.mark.parametrize("option", ["aggregates", "availability_zones", "cells"])
+@pytest.mark.parametrize("name", ["", " "])
+def test_empty_name_of_a_group_does_not_mean_all_hosts(option: str, name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{option}: a name is empty"):
+        _scope(**{option: ["a", name]})
+
+
+@pytest.mark.parametrize("named", GROUPS)
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"mode": "triage"}, "named aggregates, zones and cells are always read in full"),
+        ({"mode": "incremental"}, "mode=incremental is for whole clouds and shards"),
+        ({"shard": "1/2"}, "named aggregates, zones and cells are not divided into shards"),
+        ({"consumers": [SERVER]}, "consumers names each consumer by itself"),
+    ],
+    ids=["triage", "incremental", "shard", "consumers"],
+)
+def test_groups_are_refused_where_they_have_no_meaning(
+    named: dict[str, t.Any], other: dict[str, t.Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        _scope(**named, **other)
+
+
+@pytest.mark.parametrize("named", GROUPS)
+def test_groups_go_with_hosts_projects_and_kinds(named: dict[str, t.Any]) -> None:
+    chosen = _scope(**named, hosts=["compute-1"], projects=["web"], kinds=["extra_host"])
+
+    # Hosts that are named one by one are examined as closely as ever.
+    assert chosen.is_narrow and not chosen.groups.is_empty

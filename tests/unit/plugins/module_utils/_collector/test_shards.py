@@ -35,7 +35,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderDetails,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     ListingsIndex,
 )
@@ -71,10 +75,17 @@ STORIES = (
 many = hypothesis.settings(max_examples=200)
 
 
-def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
+def read(
+    world: World,
+    shard: Shard | None = None,
+    group: t.Collection[str] | None = None,
+    **scope: t.Any,
+) -> Snapshot:
     """Return the snapshot of `world` that the readers would make.
 
     A shard reads its part, and its candidates are its own consumers.
+
+    group: the roots of the hosts of a group that is read, by their uuids.
     """
     known = world.snapshot()
     listed = {uuid for uuid in known.providers if world.providers[uuid]}
@@ -90,7 +101,7 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     trees = None
     nodes = known.hypervisors.value or ()
     if shard:
-        held = dict.fromkeys(list_providers_to_read(shard, known.providers))
+        held = dict.fromkeys(list_providers_to_read(shard.contains, known.providers))
         allocations_by_consumer = {
             consumer: part
             for consumer, allocations in allocations_by_consumer.items()
@@ -101,9 +112,16 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
             )
         }
         allocations_by_consumer = select_allocations(
-            shard, allocations_by_consumer, known.providers
+            shard.contains, allocations_by_consumer, known.providers
         )
         trees = tuple(sorted(list_roots_in_shard(shard, known.providers, nodes)))
+    if group is not None:
+        trees = tuple(sorted(group))
+        allocations_by_consumer = select_allocations(
+            group.__contains__, allocations_by_consumer, known.providers
+        )
+        hosts = tuple(node.host for node in nodes if node.uuid in group)
+        scope["groups"] = HostGroups(aggregates=("rack",), aggregate_names=("rack",), hosts=hosts)
     snapshot = d.replace(
         known, allocations=allocations_by_consumer, trees=trees, scope=Scope(shard=shard, **scope)
     )
@@ -141,8 +159,13 @@ def shards(count: int) -> list[Shard]:
     return [Shard(number, count) for number in range(1, count + 1)]
 
 
-def told(world: World, shard: Shard | None = None, **scope: t.Any) -> dict[str, Finding]:
-    findings = judge(read(world, shard, **scope), AT_ONCE)
+def told(
+    world: World,
+    shard: Shard | None = None,
+    group: t.Collection[str] | None = None,
+    **scope: t.Any,
+) -> dict[str, Finding]:
+    findings = judge(read(world, shard, group, **scope), AT_ONCE)
     assert len({finding.id for finding in findings}) == len(findings)
     return {finding.id: finding for finding in findings}
 
@@ -199,6 +222,29 @@ def _drift(world: World, story: str, home: str, other: str) -> None:
 
 
 @many
+@hypothesis.given(clouds(), st.data())
+def test_group_frees_on_its_hosts_what_a_whole_reading_frees_there(
+    world: World, data: st.DataObject
+) -> None:
+    """What it finds is judged as in a reading of the whole cloud.
+
+    It may look up more consumers, of which it sees only a part in the listings, and only a lookup
+    shows a wrong owner.
+    """
+    roots = [uuid for uuid, provider in world.providers.items() if provider and provider.is_host]
+    group = frozenset(data.draw(st.lists(st.sampled_from(sorted(roots)), min_size=1)))
+    whole, part = told(world), told(world, group=group)
+
+    for name, finding in part.items():
+        if finding.kind != "wrong_owner" and finding.change is not None:
+            assert whole[name].change == finding.change
+    for name, finding in whole.items():
+        freed: t.Collection[str] = finding.change.frees if finding.change else ()
+        if {world.providers[uuid].root for uuid in freed if world.providers.get(uuid)} & group:
+            assert part[name].change == finding.change
+
+
+@many
 @hypothesis.given(clouds(), st.integers(1, 5))
 def test_shards_together_report_everything_once(world: World, count: int) -> None:
     parts = [told(world, shard) for shard in shards(count)]
@@ -237,7 +283,7 @@ def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
     for shard in shards(count):
         assert {
             world.providers[uuid].root
-            for uuid in list_providers_to_read(shard, world.providers)
+            for uuid in list_providers_to_read(shard.contains, world.providers)
             if not world.providers[uuid].sharing
         } <= list_roots_in_shard(shard, world.providers, nodes)
 

@@ -16,7 +16,11 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
     convert_to_json,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +32,24 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
         (Scope(hosts=("a",), consumers=("x", "y")), "1 host (a) and 2 consumers (x, y)"),
         (Scope(shard=Shard(2, 4)), "shard 2 of 4 of the cloud"),
         (Scope(mode="triage"), "the hosts whose figures look wrong"),
+        (
+            Scope(groups=HostGroups(("u",), ("rack-7",), ("7",), hosts=("a", "b"))),
+            "2 hosts of aggregate rack-7",
+        ),
+        (
+            Scope(
+                groups=HostGroups(
+                    availability_zones=("az1", "az2"), cells=("cell\x1b1",), hosts=("a",)
+                ),
+                kinds=("extra_host",),
+            ),
+            r"1 host of availability zones az1, az2 within cell cell\x1b1, findings of 1 kind "
+            "(extra_host) only",
+        ),
+        (
+            Scope(hosts=("a",), groups=HostGroups(cells=("cell1",), hosts=("a", "b"))),
+            "1 host (a) within cell cell1",
+        ),
         (
             Scope(projects=("p",), kinds=("deleted_server",)),
             "the whole cloud, findings of 1 project (p) only, "

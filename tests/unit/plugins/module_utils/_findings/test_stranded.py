@@ -12,7 +12,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Inventory,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     build_findings,
@@ -78,7 +82,11 @@ def test_part_of_a_cloud_has_neither_allocated_amounts_nor_fractions() -> None:
     world.server(here, here)
     _orphan(world, here)
 
-    for scope in (Scope(hosts=("compute-1",)), Scope(shard=Shard(1, 2))):
+    for scope in (
+        Scope(hosts=("compute-1",)),
+        Scope(groups=HostGroups(cells=("cell1",))),
+        Scope(shard=Shard(1, 2)),
+    ):
         stranded = _summarize(world, scope=scope)["stranded"]
         assert stranded["resource_classes"]
         assert (stranded["allocated"], stranded["share_of_claimed"]) == ({}, {})

@@ -22,7 +22,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan import (
     approval as approval_module,
 )
@@ -74,6 +77,22 @@ def test_compact_plan_is_read_back_unchanged(
     assert len(told["changes"]) == told["count"] == 3
     assert Approval.parse(told) == approval
     assert is_compact(told) and not is_compact(Plan.from_findings(findings, ALL_KINDS).as_dict())
+
+
+def test_compact_plan_remembers_its_groups_and_hands_them_to_the_plan(
+    findings: t.Any, approval: Approval
+) -> None:
+    rack = HostGroups(aggregates=("uuid-7",), aggregate_names=("rack-7",))
+    told = json.loads(json.dumps(d.replace(approval, groups=rack).as_dict()))
+
+    plan, _gone = Approval.parse(told).rebuild_plan(findings)
+
+    assert plan.groups == rack
+    for edited in ({**told, "groups": {**told["groups"], "cells": ["cell1"]}}, dict(told)):
+        if edited == told:
+            del edited["groups"]
+        with pytest.raises(InvalidInput, match="edited or cut short"):
+            Approval.parse(edited)
 
 
 def test_compact_plan_has_no_documents_and_is_small(told: t.Any) -> None:

@@ -32,7 +32,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderDetails,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     Limits,
     limits_options,
@@ -361,6 +365,72 @@ def test_plan_has_the_number_of_consumers_read(findings: t.Any) -> None:
 @pytest.mark.parametrize("scope", [Scope(hosts=("compute-1",)), Scope(consumers=(ELSEWHERE,))])
 def test_plan_of_named_hosts_or_consumers_has_no_number_of_consumers(scope: Scope) -> None:
     assert Plan.from_findings(_report(scope=scope), ALL_KINDS).consumers is None
+
+
+RACK = HostGroups(
+    aggregates=("uuid-7",), aggregate_names=("rack-7",), aggregate_numbers=("7",), hosts=("c1",)
+)
+
+
+def test_plan_of_a_group_counts_the_consumers_and_remembers_the_group() -> None:
+    plan = Plan.from_findings(_report(scope=Scope(groups=RACK)), ALL_KINDS)
+    document = json.loads(json.dumps(plan.as_dict()))
+
+    assert plan.consumers == 8
+    # The hosts are looked up again when it is applied.
+    assert document["groups"] == {
+        "aggregates": ["uuid-7"],
+        "aggregate_names": ["rack-7"],
+        "availability_zones": [],
+        "cells": [],
+    }
+    assert Plan.parse(document).groups == HostGroups(
+        aggregates=("uuid-7",), aggregate_names=("rack-7",)
+    )
+
+
+def test_plan_of_hosts_within_a_group_has_no_number_of_consumers() -> None:
+    findings = _report(scope=Scope(hosts=("compute-1",), groups=RACK))
+
+    assert Plan.from_findings(findings, ALL_KINDS).consumers is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"aggregates": []},
+        {"aggregates": ["a", "b"]},
+        {"aggregates": "uuid-7"},
+        {"aggregates": [""], "aggregate_names": [""]},
+        {"cells": [7]},
+        {"availability_zones": None},
+    ],
+    ids=str,
+)
+def test_plan_whose_groups_were_edited_is_refused(change: dict[str, t.Any]) -> None:
+    plan = Plan.from_findings(_report(scope=Scope(groups=RACK)), ALL_KINDS)
+    document = json.loads(json.dumps(plan.as_dict()))
+    document["groups"] |= change
+
+    with pytest.raises(InvalidInput, match="plan again"):
+        Plan.parse(document)
+
+
+def test_too_large_a_share_of_a_group_is_refused_and_says_of_which() -> None:
+    plan = d.replace(_plan(21, 100), groups=RACK)
+
+    with pytest.raises(BreakerTripped) as error:
+        plan.check_limits(Limits(100, 0.1))
+
+    assert str(error.value) == (
+        "21 of 100 consumers of aggregate rack-7 would be changed and max_share is 0.1: nothing "
+        "was changed. Review the findings, and if they are right, set max_share "
+        "(orphan_cleanup_max_share) to 0.21 or more. If these are all allocations of dead hosts, "
+        "name those hosts in hosts (orphan_cleanup_hosts), where this limit does not apply."
+    )
+    d.replace(_plan(20, 20), groups=RACK).check_limits(Limits(100, 0.1))
+    with pytest.raises(BreakerTripped, match="max_changes"):
+        d.replace(_plan(20, 20), groups=RACK).check_limits(Limits(19, 1.0))
 
 
 def test_plan_of_a_triage_counts_the_servers() -> None:

@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
     Cloud,
+    HostGroups,
     Scope,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
@@ -383,6 +384,21 @@ def test_narrow_scope_reports_only_what_it_names(
     }
 
     assert {kind: bool(findings) for kind, findings in found.items()} == dict.fromkeys(found, told)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "told"), [(("compute-3",), True), (("compute-1",), False)], ids=str
+)
+def test_group_reports_the_services_and_migrations_of_its_hosts(
+    site: Site, hosts: tuple[str, ...], told: bool
+) -> None:
+    """Also those of a host that has neither a compute node nor a provider."""
+    site.services.append(
+        Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO)
+    )
+    scope = Scope(groups=HostGroups(aggregates=("rack",), hosts=hosts))
+
+    assert bool(site.findings("stale_service", scope=scope, trees=())) is told
 
 
 def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:

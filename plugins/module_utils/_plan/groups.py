@@ -1,0 +1,86 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""The groups of hosts of a plan, from findings and from the plan itself. Pure."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import (
+    describe_groups,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NO_GROUPS,
+    HostGroups,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        PlanGroupsDocument,
+        ScopeDocument,
+        Unchecked,
+    )
+
+
+def get_groups(scope: ScopeDocument) -> HostGroups:
+    """Return the groups of hosts in a scope, without the hosts."""
+    groups = scope.get("groups")
+    # Files of version 1.0 have none.
+    if not groups:
+        return NO_GROUPS
+    return HostGroups(
+        aggregates=tuple(groups["aggregates"]),
+        aggregate_names=tuple(groups["aggregate_names"]),
+        aggregate_numbers=tuple(groups["aggregate_numbers"]),
+        availability_zones=tuple(groups["availability_zones"]),
+        cells=tuple(groups["cells"]),
+    )
+
+
+def build_plan_groups(groups: HostGroups) -> PlanGroupsDocument:
+    """Return the groups as a plan keeps them: their names, and not their hosts."""
+    return {
+        "aggregates": list(groups.aggregates),
+        "aggregate_names": list(groups.aggregate_names),
+        "availability_zones": list(groups.availability_zones),
+        "cells": list(groups.cells),
+    }
+
+
+def describe_plan_groups(groups: HostGroups) -> str:
+    """Return the groups for people; empty if none is named."""
+    return describe_groups(d.asdict(groups))
+
+
+def parse_plan_groups(document: Unchecked | PlanGroupsDocument | None) -> HostGroups:
+    """Return the groups of which `build_plan_groups` made the document; none for None.
+
+    Raises KeyError, TypeError or ValueError for anything else.
+    """
+    if document is None:
+        return NO_GROUPS
+    groups = HostGroups(
+        aggregates=_parse_names(document["aggregates"]),
+        aggregate_names=_parse_names(document["aggregate_names"]),
+        availability_zones=_parse_names(document["availability_zones"]),
+        cells=_parse_names(document["cells"]),
+    )
+    # A plan that has lost the names of its groups must not pass for one of the whole cloud.
+    if groups.is_empty or len(groups.aggregates) != len(groups.aggregate_names):
+        raise ValueError("its groups name nothing")
+    return groups
+
+
+def _parse_names(value: t.Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("a list of names is not a list")
+    for name in value:
+        if not isinstance(name, str) or not name:
+            raise ValueError("a name is not a text")
+    return tuple(value)

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Whether the hosts that a plan changes are still in the groups for which it was made.
+
+A host that has moved to another aggregate since is not one that the user has named.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.allocations import (
+    find_roots_of_members,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
+    read_hosts_still_in_groups,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    make_printable,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.host_groups import (
+    describe_groups,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NO_GROUPS,
+    HostGroups,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Listings
+
+
+@d.dataclass(frozen=True)
+class GroupCheck:
+    """The groups of a plan, and the hosts that are in them now.
+
+    hosts: None if every host may be changed.
+    """
+
+    groups: HostGroups = NO_GROUPS
+    hosts: frozenset[str] | None = None
+
+    @classmethod
+    def read(cls, session: Session, groups: HostGroups) -> GroupCheck:
+        """Read which hosts are in the groups of a plan now.
+
+        Raises InvalidInput for a group that does not exist any more.
+        """
+        return cls(groups, read_hosts_still_in_groups(session, groups))
+
+    def explain_change(self, change: Change, listings: Listings) -> str:
+        """Return why no host that a change frees or fills is in the groups now; empty if one is."""
+        touched = {*change.frees, *change.allocates}
+        if not touched:
+            # It changes the owner, and all amounts stay where they are.
+            touched.update(change.before["allocations"])
+        return self.explain_providers(touched, listings)
+
+    def explain_providers(self, touched: Collection[str], listings: Listings) -> str:
+        """Return why none of the providers is of a host in the groups; empty if one is."""
+        if self.hosts is None:
+            return ""
+        nodes, providers = listings.hypervisors.value or (), listings.providers
+        in_groups = find_roots_of_members(self.hosts, nodes, providers)
+        roots = {providers[uuid].root for uuid in touched if uuid in providers}
+        if roots & in_groups:
+            return ""
+        hosts = _list_host_names(roots, nodes, providers)
+        shown = summarize_names(make_printable(host, 100) for host in hosts) or "its host"
+        named = describe_groups(d.asdict(self.groups))
+        return (
+            f"{shown} is not in {named}, for which the plan was made: detect and plan again, or "
+            "name the host itself in hosts (orphan_cleanup_hosts)."
+        )
+
+
+# Of a plan that was made for no group.
+EVERY_HOST = GroupCheck()
+
+
+def _list_host_names(
+    roots: Collection[str], nodes: Collection[Hypervisor], providers: Mapping[str, Provider]
+) -> list[str]:
+    hosts_by_root = {node.uuid: node.host for node in nodes}
+    names = set()
+    for root in roots:
+        if root in providers and providers[root].is_host:
+            names.add(hosts_by_root.get(root, providers[root].name))
+    return sorted(names)

@@ -1,0 +1,344 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Only the hosts of the named aggregates, availability zones and cells are read and changed.
+
+The tests of cells come last, because they add a cell, and depend on each other's cloud.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import shlex
+import typing as t
+
+import pytest
+from minicloud_ctl import cells
+
+from ansible_collections.osops.placement.tests.integration.cells import CELL, SECOND
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
+HOME, NEAR, FAR = "compute-1", "compute-2", "compute-3"
+
+
+@pytest.fixture(scope="module")
+def aggregates(connection: t.Any, minicloud: Minicloud) -> dict[str, t.Any]:
+    """Four aggregates by name: with a host each, without hosts, and one named like a host."""
+    minicloud.run("scenario", "healthy")
+    made = {}
+    for name, host in {"rack-7": NEAR, "rack-8": FAR, "rack-9": None, HOME: NEAR}.items():
+        made[name] = connection.compute.create_aggregate(name=name)
+        if host:
+            connection.compute.add_host_to_aggregate(made[name], host)
+    return made
+
+
+@d.dataclass(frozen=True)
+class Cast:
+    """A server on HOME with a leftover on NEAR, and one with a leftover on FAR."""
+
+    near: str
+    far: str
+
+
+@pytest.fixture(scope="module")
+def cast(aggregates: dict[str, t.Any], world: World) -> Cast:
+    servers = Cast(world.boot(HOME), world.boot(HOME))
+    world.claim_also(servers.near, NEAR)
+    world.claim_also(servers.far, FAR)
+    return servers
+
+
+@pytest.fixture(autouse=True)
+def _planted(cast: Cast, world: World) -> None:
+    """Give both servers their leftovers again."""
+    world.claim_also(cast.near, NEAR)
+    world.claim_also(cast.far, FAR)
+
+
+def _detect(ansible: Ansible, **options: t.Any) -> dict[str, t.Any]:
+    result = ansible.direct("orphan_detect", **NO_AGE, **options)
+    assert not result.get("failed"), result.get("msg")
+    return result
+
+
+def _consumers(result: dict[str, t.Any]) -> set[str]:
+    return {entry["consumer"] for entry in result["findings"]}
+
+
+@pytest.mark.parametrize("key", ["name", "uuid", "id"])
+def test_aggregate_is_named_by_name_uuid_or_id(
+    ansible: Ansible, aggregates: dict[str, t.Any], cast: Cast, placement: Placement, key: str
+) -> None:
+    result = _detect(ansible, aggregates=[str(getattr(aggregates["rack-7"], key))])
+
+    path = f"/resource_providers/{placement.providers()[NEAR]}/allocations"
+    coverage = result["summary"]["coverage"]
+    assert cast.near in _consumers(result) and cast.far not in _consumers(result)
+    assert coverage["consumers"] == len(placement.get(path)["allocations"])
+    assert coverage["scope"] == "1 host of aggregate rack-7"
+    assert (coverage["hypervisors"], coverage["complete"]) == (1, True)
+
+
+def test_aggregate_named_like_a_host_is_not_that_host(ansible: Ansible, cast: Cast) -> None:
+    result = _detect(ansible, aggregates=[HOME])
+
+    assert cast.near in _consumers(result) and cast.far not in _consumers(result)
+    assert result["summary"]["coverage"]["hypervisors"] == 1
+
+
+def test_several_aggregates_add_up_and_find_what_a_whole_reading_finds(
+    ansible: Ansible, cast: Cast, placement: Placement
+) -> None:
+    names = {NEAR, FAR}
+    whole = [
+        entry["id"]
+        for entry in _detect(ansible)["findings"]
+        if entry["consumer"] and names & {provider["name"] for provider in entry["providers"]}
+    ]
+
+    result = _detect(ansible, aggregates=["rack-7", "rack-8"])
+
+    assert {cast.near, cast.far} <= _consumers(result)
+    assert sorted(entry["id"] for entry in result["findings"] if entry["consumer"]) == sorted(whole)
+
+
+def test_default_zone_has_all_hosts(ansible: Ansible) -> None:
+    whole, zone = _detect(ansible), _detect(ansible, availability_zones=["nova"])
+
+    assert _consumers(zone) == _consumers(whole)
+    for key in ("hypervisors", "servers"):
+        assert zone["summary"]["coverage"][key] == whole["summary"]["coverage"][key]
+
+
+def test_options_narrow_each_other(ansible: Ansible, cast: Cast) -> None:
+    result = _detect(
+        ansible, aggregates=["rack-7", "rack-8"], hosts=[NEAR], availability_zones=["nova"]
+    )
+
+    assert cast.near in _consumers(result) and cast.far not in _consumers(result)
+
+
+@pytest.mark.parametrize(
+    ("scope", "sentence"),
+    [
+        (
+            {"aggregates": ["rack-77"]},
+            "aggregates: Nova has no aggregate rack-77. Did you mean rack-7",
+        ),
+        ({"aggregates": ["rack-9"]}, "aggregates: aggregate rack-9 has no hosts."),
+        (
+            {"availability_zones": ["novo"]},
+            "availability_zones: no compute service is in availability zone novo. "
+            "Did you mean nova?",
+        ),
+        ({"availability_zones": ["internal"]}, "availability_zones: no compute service is in"),
+        (
+            {"aggregates": ["rack-7"], "hosts": [FAR]},
+            "hosts: compute-3 is not in aggregate rack-7.",
+        ),
+        ({"cells": ["cell1"]}, "cells: no API says which hosts a cell has: set cell_hosts"),
+        (
+            {"cells": ["cell2"], "cell_hosts": {"cell1": [NEAR]}},
+            "cells: cell_hosts has no cell cell2. Did you mean cell1?",
+        ),
+        (
+            {"cells": ["cell1"], "cell_hosts": {"cell1": ["nonesuch"]}},
+            "Neither Nova nor Placement knows a compute node of cell cell1",
+        ),
+        (
+            {"cells": ["cell1"], "cell_hosts": {"cell1": [NEAR]}, "aggregates": ["rack-8"]},
+            "No host is in aggregate rack-8 within cell cell1.",
+        ),
+    ],
+    ids=str,
+)
+def test_group_that_names_nothing_is_refused(
+    ansible: Ansible, scope: dict[str, t.Any], sentence: str
+) -> None:
+    result = ansible.direct("orphan_detect", **NO_AGE, **scope)
+
+    assert result["failed"] and result["msg"].startswith(sentence), result["msg"]
+
+
+def test_cleanup_of_an_aggregate_leaves_all_others_unchanged(
+    ansible: Ansible, cast: Cast, placement: Placement
+) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_aggregates": ["rack-7"]})
+
+    after = placement.everything()
+    assert run.status == 0, run.output
+    changed = {consumer for consumer in before if before[consumer] != after.get(consumer)}
+    assert cast.near in changed and cast.far not in changed
+    assert placement.providers()[NEAR] not in placement.held(cast.near)
+    assert run.read("plan.json")["groups"]["aggregate_names"] == ["rack-7"]
+
+
+def test_host_that_has_left_its_aggregate_since_the_plan_is_not_changed(
+    ansible: Ansible,
+    aggregates: dict[str, t.Any],
+    cast: Cast,
+    connection: t.Any,
+    placement: Placement,
+) -> None:
+    """It is in another aggregate now. Back in its own, the same plan is applied."""
+    check = ansible.playbook(
+        "cleanup_orphans", "--check", variables={"orphan_cleanup_aggregates": ["rack-7"]}
+    )
+    assert check.status == 0, check.output
+    before = placement.everything()
+    plan = str(ansible.folder / "orphan-cleanup" / "plan.json")
+    connection.compute.remove_host_from_aggregate(aggregates["rack-7"], NEAR)
+    connection.compute.add_host_to_aggregate(aggregates["rack-7"], FAR)
+    connection.compute.add_host_to_aggregate(aggregates["rack-8"], NEAR)
+    try:
+        run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_plan": plan})
+    finally:
+        connection.compute.add_host_to_aggregate(aggregates["rack-7"], NEAR)
+        connection.compute.remove_host_from_aggregate(aggregates["rack-7"], FAR)
+        connection.compute.remove_host_from_aggregate(aggregates["rack-8"], NEAR)
+
+    assert run.status == 0, run.output
+    assert placement.everything() == before
+    outcome = run.outcome(cast.near)
+    assert outcome["outcome"] == "skipped"
+    assert outcome["reason"] == (
+        "compute-2 is not in aggregate rack-7, for which the plan was made: detect and plan again, "
+        "or name the host itself in hosts (orphan_cleanup_hosts)."
+    )
+    again = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_plan": plan})
+    assert again.outcome(cast.near)["outcome"] == "reduced", again.output
+
+
+@pytest.fixture(scope="module")
+def second_cell(world: World) -> Iterator[None]:
+    """Another cell with a host."""
+    with world.one_region():
+        cells.add(world.paths, CELL, [SECOND])
+        yield
+
+
+@d.dataclass(frozen=True)
+class Guests:
+    """Servers of the second cell: one at rest, and one with a leftover on a host of cell1."""
+
+    rests: str
+    reaches: str
+
+
+@pytest.fixture(scope="module")
+def guests(second_cell: None, world: World) -> Guests:
+    made = Guests(world.boot(SECOND), world.boot(SECOND))
+    world.claim_also(made.reaches, NEAR)
+    return made
+
+
+@pytest.fixture
+def dead_cell(guests: Guests, world: World) -> Iterator[Guests]:
+    world.close_cell()
+    yield guests
+    world.open_cell()
+
+
+def _clean_up_cells(
+    ansible: Ansible, minicloud: Minicloud, *names: str, **variables: t.Any
+) -> t.Any:
+    return ansible.playbook(
+        "cleanup_orphans",
+        variables={
+            "orphan_cleanup_cells": list(names),
+            "orphan_cleanup_nova_manage": shlex.join(minicloud.nova_manage),
+            **variables,
+        },
+    )
+
+
+def test_living_cell_is_cleaned_up_while_the_other_one_is_dead(
+    ansible: Ansible, cast: Cast, dead_cell: Guests, minicloud: Minicloud, placement: Placement
+) -> None:
+    before = placement.everything()
+
+    run = _clean_up_cells(ansible, minicloud, "cell1")
+
+    assert run.status == 0, run.output
+    for server, host in ((cast.near, NEAR), (cast.far, FAR)):
+        assert placement.providers()[host] not in placement.held(server)
+    after = placement.everything()
+    for server in (dead_cell.rests, dead_cell.reaches):
+        assert after[server] == before[server]
+    read = run.read("findings.json")
+    assert read["scope"]["groups"]["cells"] == ["cell1"]
+    assert SECOND not in read["scope"]["groups"]["hosts"]
+    assert run.entry(dead_cell.reaches)["verdict"] == "undecided"
+
+
+def test_nothing_of_a_dead_cell_is_changed_when_it_is_named(
+    ansible: Ansible, dead_cell: Guests, minicloud: Minicloud, placement: Placement
+) -> None:
+    before = placement.everything()
+
+    run = _clean_up_cells(ansible, minicloud, CELL, orphan_cleanup_fail_on="never")
+
+    assert run.status == 0, run.output
+    assert placement.everything() == before
+    assert not run.read("findings.json")["findings"]
+
+
+@pytest.mark.long
+def test_wrong_mapping_of_cells_changes_nothing_of_the_dead_one(
+    ansible: Ansible, dead_cell: Guests, placement: Placement
+) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook(
+        "cleanup_orphans",
+        variables={
+            "orphan_cleanup_cells": ["cell1"],
+            "orphan_cleanup_cell_hosts": {"cell1": [SECOND]},
+            "orphan_cleanup_fail_on": "never",
+        },
+    )
+
+    assert run.status == 0, run.output
+    assert placement.everything() == before
+
+
+@pytest.mark.parametrize(
+    ("names", "command", "sentence"),
+    [
+        (["cell7"], None, "orphan_cleanup_cells: Nova has no cell cell7 with hosts. Did you mean"),
+        (["cell1"], "/nonesuch/nova-manage", "did not list the hosts of the cells, and said:"),
+        (["cell1"], "echo", "printed no table of hosts."),
+    ],
+)
+def test_cells_that_are_not_certain_stop_the_run(
+    ansible: Ansible,
+    guests: Guests,
+    minicloud: Minicloud,
+    placement: Placement,
+    names: list[str],
+    command: str | None,
+    sentence: str,
+) -> None:
+    before = placement.everything()
+    given = {"orphan_cleanup_nova_manage": command} if command else {}
+
+    run = _clean_up_cells(ansible, minicloud, *names, **given)
+
+    assert run.status == 2, run.output
+    assert sentence in run.told
+    assert placement.everything() == before
