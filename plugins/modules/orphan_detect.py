@@ -279,8 +279,8 @@ summary:
     capacity:
       description:
         - Sums over the providers whose inventory was read, by resource class. These are the
-          providers of the named O(hosts), all providers with V(capacity_mismatch) in O(kinds),
-          and up to 100 providers of consumers that were looked up directly.
+          providers of the named O(hosts), all providers with V(capacity_mismatch) or
+          V(uneven_capacity) in O(kinds), and up to 100 providers of consumers that were looked up directly.
       returned: success
       type: dict
       sample:

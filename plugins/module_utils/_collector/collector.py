@@ -11,7 +11,8 @@
 The order of the requests is what makes a reading safe. It is the same in every reading:
 
 1. The compute services, which show whether every cell answers (`_collector.services`).
-2. Placement: the providers, then their allocations (`_collector.allocations`).
+2. Placement: the providers, then their allocations (`_collector.allocations`), and how the hosts
+   are grouped (`_collector.host_groups`).
 3. Nova: the compute nodes, then the migrations (`_collector.compute_nodes`). The two long listings,
    of allocations and of compute nodes, are read in parallel, because a listing only names
    candidates: each candidate is looked up later, in the order of step 7.
@@ -24,7 +25,7 @@ The order of the requests is what makes a reading safe. It is the same in every 
 7. The allocations of all candidates, then the migrations and then the server of each
    (`_collector.evidence`, `_collector.lookups`). Nova finishes an evacuation in this order. In the
    opposite order, a reading could show the old host together with a finished evacuation.
-8. The compute services once more, because a cell that went down meanwhile may be missing from any
+8. Once more, the groups of hosts that did not agree, and the compute services, because a cell that went down meanwhile may be missing from any
    answer.
 
 Placement comes before Nova because Nova has a record of a server or a migration before it asks
@@ -167,6 +168,7 @@ class Collector:
             self._placement,
             self._nova,
             self._lookups,
+            self._listings.host_groups,
             index,
             started_at=started_at,
             scope=scope,

@@ -13,6 +13,9 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_groups import (
+    ProviderGroupReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.allocations import (
     AllocationReader,
 )
@@ -20,6 +23,10 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.compute
     add_servers,
     list_compute_nodes,
     read_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
+    HostGroupReader,
+    is_wanted,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_lookups import (
     look_up_hosts,
@@ -36,10 +43,12 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.service
     list_services_with_retry,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import run_parallel
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
     READ_ONE_BY_ONE,
     Answer,
+    HostGroups,
     Listings,
     Scope,
 )
@@ -58,6 +67,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         PlacementReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._collector.allocations import (
+        AllocationListing,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
         Service,
@@ -73,6 +85,7 @@ class ListingReader:
         self._placement = placement
         self._nova = nova
         self._allocations = AllocationReader(placement, nova)
+        self.host_groups = HostGroupReader(ProviderGroupReader(session.placement), nova)
 
     def read(
         self, scope: Scope | None, with_servers: bool, named: Collection[str] | None = None
@@ -85,10 +98,20 @@ class ListingReader:
         started = get_utc_now()
         services = list_services_with_retry(self._nova)
         providers = self._placement.list_providers()
-        hypervisors, listing = self._allocations.read(
-            scope,
-            providers,
-            lambda: self._list_nodes(services, providers, with_servers, named),
+
+
+        def read_allocations() -> tuple[Answer[tuple[Hypervisor, ...]], AllocationListing]:
+            try:
+                return self._allocations.read(
+                    scope,
+                    providers,
+                    lambda: self._list_nodes(services, providers, with_servers, named),
+                )
+            finally:
+                self._nova.undisturbed.set()
+
+        (hypervisors, listing), groups = run_parallel(
+            read_allocations, lambda: self._read_groups(scope)
         )
         begun = Listings(
             cloud=self._session.cloud,
@@ -104,8 +127,16 @@ class ListingReader:
             services_after=NOT_ASKED,
             samples=(),
             control=None,
+            host_groups=groups,
         )
         return self.complete(begun)
+
+    def _read_groups(self, scope: Scope | None) -> HostGroups | None:
+        """Read how the hosts are grouped while Nova lists its compute nodes; None if not wanted."""
+        if scope is None or not is_wanted(scope):
+            return None
+        self._nova.undisturbed.wait()
+        return self.host_groups.read(scope)
 
     def _list_nodes(
         self,

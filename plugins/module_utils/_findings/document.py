@@ -286,6 +286,7 @@ def _build_entry(finding: Finding, index: SnapshotIndex, history: History) -> En
         "providers": _describe_providers(finding, index),
         "evidence": [describe_answer(answer) for answer in finding.evidence],
         "change": change,
+        "commands": list(finding.commands),
         "first_seen": history.first_seen.get(finding.id, index.snapshot.finished_at),
         "new": finding.id not in history.first_seen,
     }

@@ -96,6 +96,9 @@ class Entry(t.TypedDict):
     first_seen: str
     # Whether the run before did not have it.
     new: bool
+    # What may be pasted into a shell to mend it, in this order. Files of version 1.0 do not have
+    # it.
+    commands: t.NotRequired[list[str]]
     # Only findings have the rest. Whether the user selects it.
     selected: t.NotRequired[bool]
     # How many runs have seen it unchanged. Files of version 1.0 do not have it.

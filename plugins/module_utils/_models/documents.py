@@ -84,6 +84,9 @@ class ServerDocument(t.TypedDict):
     flavor: FlavorDocument | None
     # None before compute microversion 2.98.
     image_properties: dict[str, str] | None
+    # The availability zone to which the user bound the server; None before compute microversion
+    # 2.96. Files of older versions do not have it.
+    pinned_zone: t.NotRequired[str | None]
 
 
 class MigrationDocument(t.TypedDict):

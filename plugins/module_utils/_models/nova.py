@@ -166,12 +166,17 @@ class Migration:
 
 @d.dataclass(frozen=True)
 class Aggregate:
-    """A host aggregate of Nova (`GET /os-aggregates`)."""
+    """A host aggregate of Nova (`GET /os-aggregates`).
+
+    id: the number by which Nova's requests name it; None where only the rest is known.
+    """
 
     uuid: str
     name: str
     zone: str | None
     hosts: tuple[str, ...]
+    metadata: t.Mapping[str, str] = d.field(default_factory=dict)
+    id: int | None = None
 
 
 @d.dataclass(frozen=True)
@@ -217,6 +222,8 @@ class Server:
         nothing about the task or the host.
     flavor: None before compute microversion 2.47.
     image_properties: None before compute microversion 2.98, and for a server without an image.
+    pinned_zone: the availability zone to which the user bound the server; None where it is not
+        bound, and before compute microversion 2.96.
     """
 
     uuid: str
@@ -236,6 +243,7 @@ class Server:
     volumes: tuple[str, ...] = ()
     flavor: Flavor | None = None
     image_properties: t.Mapping[str, str] | None = None
+    pinned_zone: str | None = None
 
 
 @d.dataclass(frozen=True)
