@@ -298,14 +298,6 @@ class NovaReader:
         self._api.expect(reply, "for its aggregates")
         return aggregates or ()
 
-    def query_aggregates(self) -> Answer[tuple[Aggregate, ...]]:
-        """Return all host aggregates as evidence; any status is an answer."""
-        return self._api.ask(
-            "/os-aggregates",
-            self._listing,
-            lambda reply: tuple(map(parse_aggregate, reply.body["aggregates"])),
-        )
-
     def list_migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
         return self._listings.read(

@@ -62,7 +62,7 @@ def parse_aggregate(row: Mapping[str, t.Any]) -> Aggregate:
         row.get("availability_zone"),
         tuple(row["hosts"]),
         dict(row.get("metadata") or {}),
-        row["id"],
+        row.get("id"),
     )
 
 

@@ -25,8 +25,8 @@ The order of the requests is what makes a reading safe. It is the same in every 
 7. The allocations of all candidates, then the migrations and then the server of each
    (`_collector.evidence`, `_collector.lookups`). Nova finishes an evacuation in this order. In the
    opposite order, a reading could show the old host together with a finished evacuation.
-8. Once more, the groups of hosts that did not agree, and the compute services, because a cell that went down meanwhile may be missing from any
-   answer.
+8. Once more, the groups of hosts that did not agree, and the compute services, because a cell that
+   went down meanwhile may be missing from any answer.
 
 Placement comes before Nova because Nova has a record of a server or a migration before it asks
 Placement for the allocation. So Nova, which is read later, knew the owner of every allocation that
@@ -44,9 +44,15 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova impo
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_groups import (
+    ProviderGroupReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector import compute_nodes
 from ansible_collections.osops.placement.plugins.module_utils._collector.evidence import (
     EvidenceReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
+    HostGroupReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_hosts_for_server_details,
@@ -92,7 +98,8 @@ class Collector:
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
         self._lookups = Lookups(self._placement, self._nova, NeutronReader(session.network))
-        self._listings = ListingReader(session, self._placement, self._nova)
+        self._groups = HostGroupReader(ProviderGroupReader(session.placement), self._nova)
+        self._listings = ListingReader(session, self._placement, self._nova, self._groups)
 
     def collect(self, scope: Scope) -> Snapshot:
         """Read what `scope` names (steps 1 to 8), with evidence about each candidate.
@@ -168,7 +175,7 @@ class Collector:
             self._placement,
             self._nova,
             self._lookups,
-            self._listings.host_groups,
+            self._groups,
             index,
             started_at=started_at,
             scope=scope,

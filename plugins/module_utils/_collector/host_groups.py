@@ -62,9 +62,9 @@ class HostGroupReader:
 
     def read(self, scope: Scope) -> HostGroups:
         """Read the host aggregates, and what Placement says of them and of disabled hosts."""
-        aggregates = self._nova.query_aggregates()
+        aggregates = self._nova.list_aggregates()
         listed = []
-        for aggregate in aggregates.value or ():
+        for aggregate in aggregates:
             if scope.shard is None or scope.shard.contains(aggregate.uuid):
                 listed.append(aggregate)
         members: Mapping[str, Answer[tuple[str, ...]]] = {}
@@ -103,7 +103,7 @@ class HostGroupReader:
             lacking=self._read_lacking(pairs),
             disabled=disabled,
             provider_aggregates=self._read_aggregates(sorted(nodes)[:MAX_COMMANDS]),
-            aggregates=self._nova.query_aggregates(),
+            aggregates=self._nova.list_aggregates(),
         )
 
     def _read_members(self, aggregates: Iterable[str]) -> dict[str, Answer[tuple[str, ...]]]:

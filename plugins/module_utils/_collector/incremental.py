@@ -162,7 +162,7 @@ class IncrementalCollector(Collector):
         # All of them, because no memory says which of Nova's host aggregates have changed.
         if not is_wanted(scope):
             return None
-        return self._listings.host_groups.read(scope)
+        return self._groups.read(scope)
 
     def _require_filters(self, scope: Scope) -> None:
         if not self._nova.lists_changed_migrations:

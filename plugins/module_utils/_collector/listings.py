@@ -13,9 +13,6 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_groups import (
-    ProviderGroupReader,
-)
 from ansible_collections.osops.placement.plugins.module_utils._collector.allocations import (
     AllocationReader,
 )
@@ -25,7 +22,6 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.compute
     read_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
-    HostGroupReader,
     is_wanted,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_lookups import (
@@ -70,6 +66,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._collector.allocations import (
         AllocationListing,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
+        HostGroupReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
         Service,
@@ -80,12 +79,18 @@ if t.TYPE_CHECKING:  # pragma: no cover
 class ListingReader:
     """Reads everything that concerns the cloud as a whole."""
 
-    def __init__(self, session: Session, placement: PlacementReader, nova: NovaReader) -> None:
+    def __init__(
+        self,
+        session: Session,
+        placement: PlacementReader,
+        nova: NovaReader,
+        groups: HostGroupReader,
+    ) -> None:
         self._session = session
         self._placement = placement
         self._nova = nova
         self._allocations = AllocationReader(placement, nova)
-        self.host_groups = HostGroupReader(ProviderGroupReader(session.placement), nova)
+        self._groups = groups
 
     def read(
         self, scope: Scope | None, with_servers: bool, named: Collection[str] | None = None
@@ -98,7 +103,6 @@ class ListingReader:
         started = get_utc_now()
         services = list_services_with_retry(self._nova)
         providers = self._placement.list_providers()
-
 
         def read_allocations() -> tuple[Answer[tuple[Hypervisor, ...]], AllocationListing]:
             try:
@@ -136,7 +140,7 @@ class ListingReader:
         if scope is None or not is_wanted(scope):
             return None
         self._nova.undisturbed.wait()
-        return self.host_groups.read(scope)
+        return self._groups.read(scope)
 
     def _list_nodes(
         self,

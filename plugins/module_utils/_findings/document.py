@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.first_se
     History,
     retain_first_seen,
 )
+from ansible_collections.osops.placement.plugins.module_utils._findings.overcommit import (
+    summarize_overcommit,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
     SightingPolicy,
     count_sightings,
@@ -219,6 +222,7 @@ def _build_summary(
         "new": _count_kinds(new_kinds),
         "stranded": summarize_stranded(confirmed, index),
         "capacity": summarize_capacity(confirmed, index),
+        "overcommit": summarize_overcommit(index),
         "coverage": _build_coverage(index),
     }
 

@@ -137,6 +137,18 @@ class Capacity(t.TypedDict):
     providers: t.NotRequired[int]
 
 
+class Overcommit(t.TypedDict):
+    """How many hosts have more allocated of one resource class than they physically have."""
+
+    # How many hosts report a figure of this class, and how many of these are over-committed.
+    hosts: int
+    overcommitted: int
+    # How many times what it has is allocated on the host where that is most, and this host; 0 and
+    # "" where nothing is allocated.
+    highest: float
+    highest_host: str
+
+
 class Unjudged(t.TypedDict):
     """Which hosts were not judged, because their cell does not answer."""
 
@@ -189,6 +201,8 @@ class Summary(t.TypedDict):
     stranded: Stranded
     # By resource class.
     capacity: dict[str, Capacity]
+    # By resource class. Files of version 1.0 do not have it.
+    overcommit: t.NotRequired[dict[str, Overcommit]]
     coverage: Coverage
 
 

@@ -228,7 +228,7 @@ class HostGroups:
     provider_aggregates: by the uuid of a provider, all its aggregates; only where they are needed.
     """
 
-    aggregates: Answer[tuple[Aggregate, ...]] = NOT_ASKED
+    aggregates: tuple[Aggregate, ...] = ()
     members: t.Mapping[str, Answer[tuple[str, ...]]] = d.field(default_factory=dict)
     lacking: t.Mapping[str, t.Mapping[str, Answer[tuple[str, ...]]]] = d.field(default_factory=dict)
     disabled: Answer[tuple[str, ...]] = NOT_ASKED

@@ -12,7 +12,8 @@
 orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
 `unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
 `former_providers` and `drift`; and what is not about one consumer in `conditions`, `capacity` and
-`host_groups`. `protections` says what is never changed. A consumer is judged once, over all its allocations.
+`host_groups`. `protections` says what is never changed. A consumer is judged once, over all its
+allocations.
 """
 
 from __future__ import annotations

@@ -63,12 +63,11 @@ _RUNNING = frozenset({"ACTIVE", "PAUSED"})
 def aggregate_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the host aggregates that do not have the same hosts in Nova and in Placement.
 
-    Nova copies the hosts of an aggregate to Placement when one is added or removed, and only logs
-    a failure (nova/compute/api.py, add_host_to_aggregate). Nothing repeats the copy.
-
-    Proof: Two readings, at the beginning and at the end, show the same difference about the only
-    compute node of a host. The nodes of bare metal hosts are left out, and so is what is beyond
-    Nova's hosts in an aggregate that a sharing provider shares with.
+    Proof: Nova copies the hosts of an aggregate to Placement when one is added or removed, and only
+    logs a failure (nova/compute/api.py, add_host_to_aggregate); nothing repeats the copy. Two
+    readings, at the beginning and at the end, show the same difference about the only compute node
+    of a host. The nodes of bare metal hosts are left out, and so is what is beyond Nova's hosts in
+    an aggregate that a sharing provider shares with.
 
     Needs: All soundness checks, and the cell of the host.
 
@@ -106,7 +105,7 @@ def aggregate_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
             uuid,
             _describe_aggregate_mismatch(index, aggregates[uuid], mismatch),
             providers=tuple(sorted(mismatch.missing | mismatch.extra)),
-            evidence=(again.aggregates, again.members[uuid]),
+            evidence=(first.members[uuid], again.members[uuid]),
             commands=tuple(filter(None, commands)),
         )
 
@@ -133,12 +132,11 @@ def trait_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
 def zone_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the hosts in two availability zones, and the servers outside of their zone.
 
-    Nova refuses to add a host to a second zone, and since 2024 to move a host with servers to
-    another zone; a repair of the database or an older Nova could do both.
-
-    Proof: The metadata of the host aggregates of a host names two zones. Or a server that was read
-    directly is bound to a zone (`pinned_availability_zone`), has no task, and is on a host that two
-    listings of the services show in another zone.
+    Proof: Nova refuses to add a host to a second zone, and since 2024 to move a host with servers
+    to another zone; a repair of the database or an older Nova could do both. The metadata of the
+    host aggregates of a host names two zones. Or a server that was read directly is bound to a zone
+    (`pinned_availability_zone`), has no task, and is on a host that two listings of the services
+    show in another zone.
 
     Needs: All soundness checks, and the cell of the host.
 
@@ -163,7 +161,7 @@ def _get_both_readings(index: SnapshotIndex) -> tuple[HostGroups, HostGroups] | 
 
 
 def _map_aggregates(groups: HostGroups) -> dict[str, Aggregate]:
-    return {aggregate.uuid: aggregate for aggregate in groups.aggregates.value or ()}
+    return {aggregate.uuid: aggregate for aggregate in groups.aggregates}
 
 
 def _map_extra_aggregates(mismatches: Mapping[str, AggregateMismatch]) -> dict[str, set[str]]:
@@ -180,7 +178,7 @@ def _can_synchronize(index: SnapshotIndex, groups: HostGroups) -> bool:
 
     It ends at the first host with several compute nodes (nova/cmd/manage.py, sync_aggregates).
     """
-    for aggregate in groups.aggregates.value or ():
+    for aggregate in groups.aggregates:
         if any(len(index.list_nodes_at(host)) > 1 for host in aggregate.hosts):
             return False
     return True
@@ -264,7 +262,7 @@ def _find_lacking_traits(
             uuid,
             " ".join(sentences),
             providers=tuple(sorted(providers)),
-            evidence=(again.aggregates, *evidence),
+            evidence=tuple(evidence),
             commands=tuple(commands),
         )
 

@@ -80,7 +80,7 @@ def find_aggregate_mismatches(
     """Return by the uuid of a host aggregate what Placement does not say as Nova does."""
     nodes = map_comparable_nodes(index)
     mismatches = {}
-    for aggregate in groups.aggregates.value or ():
+    for aggregate in groups.aggregates:
         listing = groups.members.get(aggregate.uuid)
         if listing is None or listing.value is None:
             continue
@@ -115,7 +115,7 @@ def find_lacking_traits(
     """
     nodes = map_comparable_nodes(index)
     lacking: dict[str, dict[str, frozenset[str]]] = {}
-    for aggregate in groups.aggregates.value or ():
+    for aggregate in groups.aggregates:
         expected = {nodes[host] for host in aggregate.hosts if host in nodes}
         listings = groups.lacking.get(aggregate.uuid, {})
         for trait in list_required_traits(aggregate):
