@@ -54,14 +54,6 @@ def _make_parser() -> argparse.ArgumentParser:
     setting.add_argument("--resource", action="append", required=True)
     setting.add_argument("uuid")
     setting.set_defaults(act=_set_inventory)
-    service = groups.add_parser("compute").add_subparsers(required=True).add_parser("service")
-    setting = service.add_subparsers(required=True).add_parser("set")
-    status = setting.add_mutually_exclusive_group(required=True)
-    status.add_argument("--disable", dest="status", action="store_const", const="disabled")
-    status.add_argument("--enable", dest="status", action="store_const", const="enabled")
-    setting.add_argument("host")
-    setting.add_argument("service")
-    setting.set_defaults(act=_set_service)
     return parser
 
 
@@ -107,18 +99,6 @@ def _set_inventory(connection: t.Any, arguments: argparse.Namespace) -> t.Any:
         field, _equals, value = assignment.partition("=")
         inventories["inventories"][cls][field] = float(value)
     return connection.placement.put(path, microversion="1.26", json=inventories)
-
-
-def _set_service(connection: t.Any, arguments: argparse.Namespace) -> t.Any:
-    services = connection.compute.get("/os-services", microversion="2.53").json()["services"]
-    (number,) = (
-        row["id"]
-        for row in services
-        if (row["host"], row["binary"]) == (arguments.host, arguments.service)
-    )
-    return connection.compute.put(
-        f"/os-services/{number}", microversion="2.53", json={"status": arguments.status}
-    )
 
 
 if __name__ == "__main__":

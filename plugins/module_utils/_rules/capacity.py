@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses as d
+import shlex
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.shell import build_command
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
     Finding,
@@ -264,4 +264,4 @@ def _build_ratio_commands(node: str, oddities: Sequence[_Oddity]) -> tuple[str, 
             ratios += ["--resource", f"{oddity.cls}:allocation_ratio={oddity.usual}"]
     if not ratios:
         return ()
-    return (build_command([*words, *ratios, node]),)
+    return (shlex.join([*words, *ratios, node]),)

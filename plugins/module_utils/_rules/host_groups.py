@@ -13,9 +13,9 @@ Each function checks the whole snapshot and yields a finding for everything that
 
 from __future__ import annotations
 
+import shlex
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.shell import build_command
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
@@ -92,7 +92,7 @@ def aggregate_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
     for uuid, mismatch in sorted(repeated.items()):
         commands = []
         if mismatch.missing and can_sync:
-            commands.append(build_command(("nova-manage", "placement", "sync_aggregates")))
+            commands.append(shlex.join(("nova-manage", "placement", "sync_aggregates")))
         to_set = set(mismatch.extra)
         if not can_sync:
             to_set |= mismatch.missing
@@ -200,7 +200,7 @@ def _build_aggregate_command(
     words = [_OPENSTACK, *_SET_AGGREGATES, "--generation", str(answer.value.generation)]
     for aggregate in sorted(kept):
         words += ["--aggregate", aggregate]
-    return build_command([*words, node])
+    return shlex.join([*words, node])
 
 
 def _describe_aggregate_mismatch(
@@ -283,16 +283,20 @@ def _describe_lacking_trait(
     return sentence
 
 
-def _build_trait_command(trait: str, node: str) -> str:
-    """Return the command that adds a trait to a provider.
+def _build_trait_command(trait: str, node: str, present: bool = True) -> str:
+    """Return the command that adds a trait to a provider, or removes it.
 
     The client can only set all traits, so the command reads the others first, and sets none if that
     fails. The names of traits have no characters that mean anything to a shell.
     """
-    return (
-        f"traits=$({_TRAIT} list -f value -c name {node}) && "
-        f"{_TRAIT} set $(echo \"$traits\" | sed 's/^/--trait /') --trait {trait} {node}"
-    )
+    provider = shlex.quote(node)
+    reading = f"{_TRAIT} list -f value -c name {provider}"
+    added = f" --trait {trait}"
+    if not present:
+        reading += f" | grep -vx {trait}"
+        added = ""
+    setting = f"{_TRAIT} set $(echo \"$traits\" | sed 's/^/--trait /'){added} {provider}"
+    return f"traits=$({reading}) && {setting}"
 
 
 def _find_wrong_statuses(
@@ -311,7 +315,10 @@ def _find_wrong_statuses(
             service=service,
             providers=(node,),
             evidence=(index.snapshot.services_after, again.disabled),
-            commands=_build_status_commands(service, node),
+            # The trait itself, and not the status: to switch that would let servers in for a
+            # moment, and nova-compute compares with its own memory of the traits
+            # (nova/scheduler/client/report.py, set_traits_for_provider).
+            commands=(_build_trait_command(DISABLED_TRAIT, node, service.status == "disabled"),),
         )
 
 
@@ -328,19 +335,6 @@ def _describe_wrong_status(service: Service) -> str:
         f"{DISABLED_TRAIT}, so no server is scheduled there. {COMPUTE} removes the trait every few "
         "minutes: if it does not, look into its log and restart it."
     )
-
-
-def _build_status_commands(service: Service, node: str) -> tuple[str, ...]:
-    """Return the commands that bring the trait of a provider to the status of its service."""
-    if service.status == "disabled":
-        # Not by way of `enable`: until the next command, servers could be scheduled there.
-        return (_build_trait_command(DISABLED_TRAIT, node),)
-    words = (_OPENSTACK, "compute", "service", "set")
-    commands = []
-    # Nova calls nova-compute only if the status changes (nova/compute/api.py, service_update).
-    for option in ("--disable", "--enable"):
-        commands.append(build_command((*words, option), (service.host, COMPUTE)))
-    return tuple(filter(None, commands))
 
 
 def _find_hosts_in_two_zones(index: SnapshotIndex) -> Iterator[Finding]:
@@ -414,4 +408,4 @@ def _build_move_command(server: Server) -> str:
     words = [_OPENSTACK, "server", "migrate"]
     if server.status in _RUNNING:
         words.append("--live-migration")
-    return build_command([*words, server.uuid])
+    return shlex.join([*words, server.uuid])
