@@ -666,6 +666,12 @@ findings:
           returned: success
           type: dict
           sample: {}
+        pinned_zone:
+          description: The availability zone to which the user bound the server; V(null) where it is
+            not bound, and before compute microversion 2.96.
+          returned: success
+          type: str
+          sample: az1
     migration:
       description: The migration that the consumer is, or that explains the finding; V(null)
         without one.

@@ -307,10 +307,10 @@ def _zones(world: World) -> Iterator[tuple[Aggregate, Aggregate]]:
 def _in_second_zone(world: World, zone: Aggregate, host: str) -> Iterator[None]:
     """Add a host by SQL, because Nova refuses it."""
     statement = "INSERT INTO aggregate_hosts (aggregate_id, host) VALUES (?, ?)"
-    world.sql("nova_api", statement, zone.id, host)
+    world.sql("first_nova_api", statement, zone.id, host)
     yield
     statement = "DELETE FROM aggregate_hosts WHERE aggregate_id = ? AND host = ?"
-    world.sql("nova_api", statement, zone.id, host)
+    world.sql("first_nova_api", statement, zone.id, host)
 
 
 def test_host_in_two_zones_is_reported(

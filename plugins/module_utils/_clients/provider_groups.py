@@ -56,7 +56,7 @@ class ProviderGroupReader:
         """Return the aggregates of a provider, with its generation."""
         return self._api.ask(f"{_PATH}/{provider}/aggregates", _GENERATION, _parse_aggregates)
 
-    def _list_uuids(self, needed: tuple[int, int], **filters: str) -> Answer[tuple[str, ...]]:
+    def _list_uuids(self, needed: tuple[int, int], **filters: t.Any) -> Answer[tuple[str, ...]]:
         if self._api.newest < needed:
             return NOT_ASKED
         microversion = f"{needed[0]}.{needed[1]}"

@@ -39,7 +39,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import HostGroups
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        HostGroups,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.host_groups import (
         AggregateMismatch,
     )
@@ -244,7 +247,10 @@ def _find_lacking_traits(
     lacking_again = find_lacking_traits(index, again)
     aggregates = _map_aggregates(again)
     for uuid, traits in sorted(find_lacking_traits(index, first).items()):
-        sentences, commands, providers, evidence = [], [], set(), []
+        sentences: list[str] = []
+        commands: list[str] = []
+        providers: set[str] = set()
+        evidence: list[Answer[t.Any]] = []
         for trait, nodes in sorted(traits.items()):
             same = nodes & lacking_again.get(uuid, {}).get(trait, frozenset())
             if not same:
