@@ -74,8 +74,9 @@ def aggregate_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
 
     Needs: All soundness checks, and the cell of the host.
 
-    Change: None. `nova-manage placement sync_aggregates` adds what is missing in Placement; what is
-    there and not in Nova has to be removed by hand.
+    Change: None. `nova-manage placement sync_aggregates` adds what is missing in Placement, and
+    never removes anything: for that the finding has a command for each host. Placement refuses it
+    if anything of the provider has changed since.
     """
     both = _get_both_readings(index)
     if both is None:
@@ -99,17 +100,25 @@ def aggregate_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
         to_set = set(mismatch.extra)
         if not can_sync:
             to_set |= mismatch.missing
+        unset = 0
         for node in sorted(to_set):
             added = uuid if node in mismatch.missing else ""
-            commands.append(_build_aggregate_command(again, node, extra_of.get(node, ()), added))
+            command = _build_aggregate_command(again, node, extra_of.get(node, ()), added)
+            if command:
+                commands.append(command)
+            else:
+                unset += 1
+        reason = _describe_aggregate_mismatch(index, aggregates[uuid], mismatch)
+        if unset:
+            reason += f" The commands leave out {unset} of the hosts: detect again after them."
         yield Finding(
             "aggregate_mismatch",
             DRIFTED,
             uuid,
-            _describe_aggregate_mismatch(index, aggregates[uuid], mismatch),
+            reason,
             providers=tuple(sorted(mismatch.missing | mismatch.extra)),
             evidence=(first.members[uuid], again.members[uuid]),
-            commands=tuple(filter(None, commands)),
+            commands=tuple(commands),
         )
 
 
@@ -123,7 +132,8 @@ def trait_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
 
     Needs: All soundness checks, and the cell of the host.
 
-    Change: None. Set the trait, or the status of the service.
+    Change: None. Set the traits of the provider by the command of the finding. If nova-compute
+    undoes it, look into its log.
     """
     both = _get_both_readings(index)
     if both is None:

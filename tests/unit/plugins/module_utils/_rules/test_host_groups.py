@@ -217,6 +217,7 @@ def test_without_the_aggregates_of_the_provider_there_is_no_command(site: Site) 
     (finding,) = site.findings("aggregate_mismatch", site.groups(provider_aggregates={}))
 
     assert finding.commands == ()
+    assert finding.reason.endswith("leave out 1 of the hosts: detect again after them.")
 
 
 @pytest.mark.parametrize(
