@@ -12,7 +12,7 @@ The order of the requests is what makes a reading safe. It is the same in every 
 
 1. The compute services, which show whether every cell answers (`_collector.services`).
 2. Placement: the providers, then their allocations (`_collector.allocations`), and how the hosts
-   are grouped (`_collector.host_groups`).
+   are grouped (`_collector.mirror`).
 3. Nova: the compute nodes, then the migrations (`_collector.compute_nodes`). The two long listings,
    of allocations and of compute nodes, are read in parallel, because a listing only names
    candidates: each candidate is looked up later, in the order of step 7.
@@ -51,9 +51,6 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
 from ansible_collections.osops.placement.plugins.module_utils._collector.evidence import (
     EvidenceReader,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
-    HostGroupReader,
-)
 from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_hosts_for_server_details,
 )
@@ -61,6 +58,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.listing
     ListingReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Lookups
+from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+    MirrorReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
     find_candidates,
     limit_candidates,
@@ -98,8 +98,8 @@ class Collector:
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
         self._lookups = Lookups(self._placement, self._nova, NeutronReader(session.network))
-        self._groups = HostGroupReader(ProviderGroupReader(session.placement), self._nova)
-        self._listings = ListingReader(session, self._placement, self._nova, self._groups)
+        self._mirror = MirrorReader(ProviderGroupReader(session.placement), self._nova)
+        self._listings = ListingReader(session, self._placement, self._nova, self._mirror)
 
     def collect(self, scope: Scope) -> Snapshot:
         """Read what `scope` names (steps 1 to 8), with evidence about each candidate.
@@ -175,7 +175,7 @@ class Collector:
             self._placement,
             self._nova,
             self._lookups,
-            self._groups,
+            self._mirror,
             index,
             started_at=started_at,
             scope=scope,

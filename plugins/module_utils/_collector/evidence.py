@@ -69,10 +69,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
-        HostGroupReader,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Lookups
+    from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+        MirrorReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
         Server,
@@ -109,7 +109,7 @@ class EvidenceReader:
         placement: PlacementReader,
         nova: NovaReader,
         lookups: Lookups,
-        groups: HostGroupReader,
+        mirror: MirrorReader,
         index: ListingsIndex,
         *,
         started_at: str,
@@ -119,7 +119,7 @@ class EvidenceReader:
         self._placement = placement
         self._nova = nova
         self._lookups = lookups
-        self._groups = groups
+        self._mirror = mirror
         self._index = index
         self._started_at = started_at
         self._scope = scope
@@ -171,7 +171,7 @@ class EvidenceReader:
             left_out=left_out,
             retried=self._placement.retried + self._nova.retried,
             finished_at=get_utc_now(),
-            host_groups_again=self._groups.read_again(self._index),
+            mirror_again=self._mirror.read_again(self._index),
         )
 
     def _read_traits(self, allocations: Sequence[Allocations]) -> None:

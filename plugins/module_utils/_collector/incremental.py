@@ -32,7 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.compute
     list_compute_nodes,
     read_nodes,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
+from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
     is_wanted,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
@@ -86,7 +86,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Provider,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-        HostGroups,
+        Mirror,
         Scope,
         Snapshot,
     )
@@ -147,7 +147,7 @@ class IncrementalCollector(Collector):
             services_after=NOT_ASKED,
             samples=(),
             control=None,
-            host_groups=self._read_groups(scope),
+            mirror=self._read_mirror(scope),
         )
         details = {server.uuid: server for server in changes.servers}
         snapshot = self._read_candidates(begun, memory, candidates, details)
@@ -158,11 +158,11 @@ class IncrementalCollector(Collector):
             raise FullReadingNeeded("A cell stopped answering.")
         return _drop_settled(snapshot)
 
-    def _read_groups(self, scope: Scope) -> HostGroups | None:
+    def _read_mirror(self, scope: Scope) -> Mirror | None:
         # All of them, because no memory says which of Nova's host aggregates have changed.
         if not is_wanted(scope):
             return None
-        return self._groups.read(scope)
+        return self._mirror.read(scope)
 
     def _require_filters(self, scope: Scope) -> None:
         if not self._nova.lists_changed_migrations:

@@ -21,14 +21,14 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.compute
     list_compute_nodes,
     read_nodes,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
-    is_wanted,
-)
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_lookups import (
     look_up_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_nodes_for_server_listing,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+    is_wanted,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.samples import (
     read_control,
@@ -44,8 +44,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     NOT_ASKED,
     READ_ONE_BY_ONE,
     Answer,
-    HostGroups,
     Listings,
+    Mirror,
     Scope,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
@@ -66,8 +66,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._collector.allocations import (
         AllocationListing,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
-        HostGroupReader,
+    from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+        MirrorReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
@@ -84,13 +84,13 @@ class ListingReader:
         session: Session,
         placement: PlacementReader,
         nova: NovaReader,
-        groups: HostGroupReader,
+        mirror: MirrorReader,
     ) -> None:
         self._session = session
         self._placement = placement
         self._nova = nova
         self._allocations = AllocationReader(placement, nova)
-        self._groups = groups
+        self._mirror = mirror
 
     def read(
         self, scope: Scope | None, with_servers: bool, named: Collection[str] | None = None
@@ -114,8 +114,8 @@ class ListingReader:
             finally:
                 self._nova.undisturbed.set()
 
-        (hypervisors, listing), groups = run_parallel(
-            read_allocations, lambda: self._read_groups(scope)
+        (hypervisors, listing), mirror = run_parallel(
+            read_allocations, lambda: self._read_mirror(scope)
         )
         begun = Listings(
             cloud=self._session.cloud,
@@ -131,16 +131,16 @@ class ListingReader:
             services_after=NOT_ASKED,
             samples=(),
             control=None,
-            host_groups=groups,
+            mirror=mirror,
         )
         return self.complete(begun)
 
-    def _read_groups(self, scope: Scope | None) -> HostGroups | None:
+    def _read_mirror(self, scope: Scope | None) -> Mirror | None:
         """Read how the hosts are grouped while Nova lists its compute nodes; None if not wanted."""
         if scope is None or not is_wanted(scope):
             return None
         self._nova.undisturbed.wait()
-        return self._groups.read(scope)
+        return self._mirror.read(scope)
 
     def _list_nodes(
         self,

@@ -217,7 +217,7 @@ class Reading:
 
 
 @d.dataclass(frozen=True)
-class HostGroups:
+class Mirror:
     """How Nova and Placement each group the hosts. Each `Answer` about providers has their uuids.
 
     aggregates: the host aggregates of Nova.
@@ -260,7 +260,7 @@ class Listings:
     aggregates: the host aggregates of Nova, which every API worker knows, whatever cells it knows.
     host_lookups: by name, direct lookups of hosts that are named in some answer but are not in a
         listing of Nova.
-    host_groups: how Nova and Placement group the hosts; None where that was not read.
+    mirror: how Nova and Placement group the hosts; None where that was not read.
     """
 
     cloud: Cloud
@@ -280,7 +280,7 @@ class Listings:
     control: Answer[tuple[Server, ...]] | None
     aggregates: tuple[Aggregate, ...] = ()
     host_lookups: t.Mapping[str, Answer[bool]] = d.field(default_factory=dict)
-    host_groups: HostGroups | None = None
+    mirror: Mirror | None = None
 
     @property
     def every_cell_listed(self) -> bool:
@@ -311,7 +311,7 @@ class Snapshot(Listings):
     left_out: how many more candidates there would have been, had the reading been sound.
     retried: how many requests were repeated because their answer was broken.
     finished_at: the time after the last request.
-    host_groups_again: of `host_groups`, what did not agree, read once more at the end.
+    mirror_again: of `mirror`, what did not agree, read once more at the end.
     """
 
     candidates: tuple[str, ...]
@@ -320,4 +320,4 @@ class Snapshot(Listings):
     left_out: int = 0
     retried: int = 0
     finished_at: str
-    host_groups_again: HostGroups | None = None
+    mirror_again: Mirror | None = None

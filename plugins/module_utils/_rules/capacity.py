@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     DRIFTED,
     Finding,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.host_groups import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.mirror import (
     map_comparable_nodes,
 )
 

@@ -12,7 +12,7 @@
 orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
 `unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
 `former_providers` and `drift`; and what is not about one consumer in `conditions`, `capacity` and
-`host_groups`. `protections` says what is never changed. A consumer is judged once, over all its
+`mirror`. `protections` says what is never changed. A consumer is judged once, over all its
 allocations.
 """
 
@@ -43,7 +43,7 @@ from ansible_collections.osops.placement.plugins.module_utils._rules import (
     ended_migrations,
     extra_hosts,
     former_providers,
-    host_groups,
+    mirror,
     unhosted_servers,
     unknown_consumers,
     unreverted_allocations,
@@ -79,7 +79,7 @@ _PROOF_MODULES = (
     former_providers,
     drift,
 )
-_CHECK_MODULES = (conditions, capacity, host_groups)
+_CHECK_MODULES = (conditions, capacity, mirror)
 
 
 def _find_function(kind: Kind, modules: Iterable[types.ModuleType]) -> t.Any:

@@ -9,7 +9,7 @@
 """Where Nova and Placement group the hosts differently. Pure.
 
 Each function compares one reading. Nova changes its own record and Placement's one after the other,
-so only what two readings show is a finding (`_rules.host_groups`).
+so only what two readings show is a finding (`_rules.mirror`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
-        HostGroups,
+        Mirror,
     )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
         ListingsIndex,
@@ -74,14 +74,12 @@ def list_required_traits(aggregate: Aggregate) -> list[str]:
     return sorted(traits)
 
 
-def find_aggregate_mismatches(
-    index: ListingsIndex, groups: HostGroups
-) -> dict[str, AggregateMismatch]:
+def find_aggregate_mismatches(index: ListingsIndex, mirror: Mirror) -> dict[str, AggregateMismatch]:
     """Return by the uuid of a host aggregate what Placement does not say as Nova does."""
     nodes = map_comparable_nodes(index)
     mismatches = {}
-    for aggregate in groups.aggregates:
-        listing = groups.members.get(aggregate.uuid)
+    for aggregate in mirror.aggregates:
+        listing = mirror.members.get(aggregate.uuid)
         if listing is None or listing.value is None:
             continue
         mismatch = _compare_members(index, nodes, aggregate, frozenset(listing.value))
@@ -107,7 +105,7 @@ def _compare_members(
 
 
 def find_lacking_traits(
-    index: ListingsIndex, groups: HostGroups
+    index: ListingsIndex, mirror: Mirror
 ) -> dict[str, dict[str, frozenset[str]]]:
     """Return the compute nodes that lack a trait which their host aggregate requires.
 
@@ -115,9 +113,9 @@ def find_lacking_traits(
     """
     nodes = map_comparable_nodes(index)
     lacking: dict[str, dict[str, frozenset[str]]] = {}
-    for aggregate in groups.aggregates:
+    for aggregate in mirror.aggregates:
         expected = {nodes[host] for host in aggregate.hosts if host in nodes}
-        listings = groups.lacking.get(aggregate.uuid, {})
+        listings = mirror.lacking.get(aggregate.uuid, {})
         for trait in list_required_traits(aggregate):
             listing = listings.get(trait)
             if listing is None or listing.value is None:
@@ -128,15 +126,15 @@ def find_lacking_traits(
     return lacking
 
 
-def find_status_mismatches(index: ListingsIndex, groups: HostGroups) -> dict[str, Service]:
+def find_status_mismatches(index: ListingsIndex, mirror: Mirror) -> dict[str, Service]:
     """Return by the uuid of a compute node the service whose status its provider does not show.
 
     Only a service that is up counts: nova-compute sets the trait when it starts, and until then the
     scheduler leaves a host out that is down.
     """
-    if groups.disabled.value is None:
+    if mirror.disabled.value is None:
         return {}
-    disabled = frozenset(groups.disabled.value)
+    disabled = frozenset(mirror.disabled.value)
     before = _map_services_that_are_up(index.listings.services)
     after = _map_services_that_are_up(index.listings.services_after)
     mismatches = {}

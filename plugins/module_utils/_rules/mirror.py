@@ -21,7 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     DRIFTED,
     Finding,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.host_groups import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.mirror import (
     DISABLED_TRAIT,
     find_aggregate_mismatches,
     find_lacking_traits,
@@ -41,13 +41,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
-        HostGroups,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.host_groups import (
-        AggregateMismatch,
+        Mirror,
     )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
         SnapshotIndex,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.mirror import (
+        AggregateMismatch,
     )
 
 _OPENSTACK = "openstack"
@@ -161,20 +161,20 @@ def zone_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     yield from _find_servers_outside_their_zone(index)
 
 
-def _get_both_readings(index: SnapshotIndex) -> tuple[HostGroups, HostGroups] | None:
+def _get_both_readings(index: SnapshotIndex) -> tuple[Mirror, Mirror] | None:
     """Return the groups of hosts as they were read at the beginning and at the end.
 
     None where nothing may be concluded from them.
     """
-    first, again = index.snapshot.host_groups, index.snapshot.host_groups_again
+    first, again = index.snapshot.mirror, index.snapshot.mirror_again
     # In the wrong region, no aggregate of Nova would be one of Placement.
     if first is None or again is None or index.failed_checks:
         return None
     return first, again
 
 
-def _map_aggregates(groups: HostGroups) -> dict[str, Aggregate]:
-    return {aggregate.uuid: aggregate for aggregate in groups.aggregates}
+def _map_aggregates(mirror: Mirror) -> dict[str, Aggregate]:
+    return {aggregate.uuid: aggregate for aggregate in mirror.aggregates}
 
 
 def _map_extra_aggregates(mismatches: Mapping[str, AggregateMismatch]) -> dict[str, set[str]]:
@@ -186,25 +186,25 @@ def _map_extra_aggregates(mismatches: Mapping[str, AggregateMismatch]) -> dict[s
     return by_node
 
 
-def _can_synchronize(index: SnapshotIndex, groups: HostGroups) -> bool:
+def _can_synchronize(index: SnapshotIndex, mirror: Mirror) -> bool:
     """Return whether Nova's own command works here.
 
     It ends at the first host with several compute nodes (nova/cmd/manage.py, sync_aggregates).
     """
-    for aggregate in groups.aggregates:
+    for aggregate in mirror.aggregates:
         if any(len(index.list_nodes_at(host)) > 1 for host in aggregate.hosts):
             return False
     return True
 
 
 def _build_aggregate_command(
-    groups: HostGroups, node: str, removed: Collection[str], added: str
+    mirror: Mirror, node: str, removed: Collection[str], added: str
 ) -> str:
     """Return the command that sets the aggregates of a provider; '' where they were not read.
 
     Placement refuses it once anything else of the provider has changed.
     """
-    answer = groups.provider_aggregates.get(node)
+    answer = mirror.provider_aggregates.get(node)
     if answer is None or answer.value is None:
         return ""
     kept = set(answer.value.aggregates) - set(removed)
@@ -250,9 +250,7 @@ def _describe_aggregate(aggregate: Aggregate) -> str:
     return text
 
 
-def _find_lacking_traits(
-    index: SnapshotIndex, first: HostGroups, again: HostGroups
-) -> Iterator[Finding]:
+def _find_lacking_traits(index: SnapshotIndex, first: Mirror, again: Mirror) -> Iterator[Finding]:
     """Yield a finding for each host aggregate whose hosts lack a trait that it requires."""
     lacking_again = find_lacking_traits(index, again)
     aggregates = _map_aggregates(again)
@@ -315,9 +313,7 @@ def _build_trait_command(trait: str, node: str, present: bool = True) -> str:
     return f"traits=$({reading}) && {setting}"
 
 
-def _find_wrong_statuses(
-    index: SnapshotIndex, first: HostGroups, again: HostGroups
-) -> Iterator[Finding]:
+def _find_wrong_statuses(index: SnapshotIndex, first: Mirror, again: Mirror) -> Iterator[Finding]:
     """Yield a finding for each host whose provider shows another status than its service has."""
     statuses_again = find_status_mismatches(index, again)
     for node, service in sorted(find_status_mismatches(index, first).items()):

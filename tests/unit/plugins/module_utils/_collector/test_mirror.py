@@ -11,8 +11,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
-    HostGroupReader,
+from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+    MirrorReader,
     is_wanted,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderAggregates,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-    HostGroups,
+    Mirror,
     Scope,
     Shard,
 )
@@ -71,16 +71,16 @@ class Site(World):
         self.asked.append(("aggregates", provider))
         return answer("GET", 200, ProviderAggregates(1, ()))
 
-    def read(self, **scope: t.Any) -> HostGroups:
-        reader = HostGroupReader(t.cast("t.Any", self), t.cast("t.Any", self))
+    def read(self, **scope: t.Any) -> Mirror:
+        reader = MirrorReader(t.cast("t.Any", self), t.cast("t.Any", self))
         return reader.read(Scope(**scope))
 
-    def read_again(self) -> HostGroups | None:
+    def read_again(self) -> Mirror | None:
         """Read twice, and forget the requests of the first time."""
         groups = self.read()
         self.asked.clear()
-        index = ListingsIndex(self.listings(host_groups=groups))
-        reader = HostGroupReader(t.cast("t.Any", self), t.cast("t.Any", self))
+        index = ListingsIndex(self.listings(mirror=groups))
+        reader = MirrorReader(t.cast("t.Any", self), t.cast("t.Any", self))
         return reader.read_again(index)
 
 

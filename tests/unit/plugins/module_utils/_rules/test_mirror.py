@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
     Answer,
-    HostGroups,
+    Mirror,
     Scope,
     Shard,
 )
@@ -61,8 +61,8 @@ class Site(World):
         # All aggregates of each provider.
         self.aggregates: dict[str, tuple[str, ...]] = {}
 
-    def groups(self, **changes: t.Any) -> HostGroups:
-        groups = HostGroups(
+    def groups(self, **changes: t.Any) -> Mirror:
+        groups = Mirror(
             aggregates=(self.rack,),
             members={RACK: _uuids(*self.members)},
             lacking={RACK: {TRAIT: _uuids(*self.lacking)}},
@@ -74,10 +74,8 @@ class Site(World):
         )
         return d.replace(groups, **changes)
 
-    def findings(
-        self, kind: str, again: HostGroups | None = None, **changes: t.Any
-    ) -> list[Finding]:
-        groups = {"host_groups": self.groups(), "host_groups_again": again or self.groups()}
+    def findings(self, kind: str, again: Mirror | None = None, **changes: t.Any) -> list[Finding]:
+        groups = {"mirror": self.groups(), "mirror_again": again or self.groups()}
         snapshot = self.snapshot(**{**groups, **changes})
         return [found for found in judge(snapshot, NO_MINIMUM_AGE) if found.kind == kind]
 
@@ -98,7 +96,7 @@ def test_groups_that_agree_are_no_finding(site: Site, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch", "zone_mismatch"])
 def test_groups_that_were_not_read_are_no_finding(site: Site, kind: str) -> None:
-    assert site.findings(kind, host_groups=None, host_groups_again=None) == []
+    assert site.findings(kind, mirror=None, mirror_again=None) == []
 
 
 def test_host_that_placement_lacks_is_added_by_novas_command(site: Site) -> None:
@@ -133,7 +131,7 @@ def test_host_is_taken_out_of_all_wrong_aggregates_at_once(site: Site) -> None:
         aggregates=(site.rack, second),
         members={RACK: _uuids(*site.members), OTHER: _uuids(site.three)},
     )
-    findings = site.findings("aggregate_mismatch", groups, host_groups=groups)
+    findings = site.findings("aggregate_mismatch", groups, mirror=groups)
 
     assert [finding.subject for finding in findings] == [RACK, OTHER]
     for finding in findings:
@@ -240,7 +238,7 @@ def test_what_the_second_reading_does_not_show_is_no_finding(
 def test_host_that_nova_adds_meanwhile_is_no_finding(site: Site) -> None:
     before = site.groups(members={RACK: _uuids(site.one)})
 
-    assert site.findings("aggregate_mismatch", host_groups=before) == []
+    assert site.findings("aggregate_mismatch", mirror=before) == []
 
 
 @pytest.mark.parametrize(
@@ -310,7 +308,7 @@ def test_trait_that_is_not_required_may_be_missing(site: Site, metadata: dict[st
 def test_trait_of_nova_compute_is_not_to_be_added_by_hand(site: Site) -> None:
     site.rack = d.replace(site.rack, metadata={"trait:HW_CPU_X86_VMX": "required"})
     groups = site.groups(lacking={RACK: {"HW_CPU_X86_VMX": _uuids(site.two)}})
-    (finding,) = site.findings("trait_mismatch", groups, host_groups=groups)
+    (finding,) = site.findings("trait_mismatch", groups, mirror=groups)
 
     assert "nova-compute reports this trait itself" in finding.reason
     assert finding.commands == ()
@@ -360,7 +358,7 @@ def _list_service_twice(site: Site) -> dict[str, t.Any]:
 
 def _do_not_answer(site: Site) -> dict[str, t.Any]:
     site.disable("compute-2")
-    return {"host_groups_again": site.groups(disabled=NOT_ASKED)}
+    return {"mirror_again": site.groups(disabled=NOT_ASKED)}
 
 
 @pytest.mark.parametrize(

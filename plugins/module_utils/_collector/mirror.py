@@ -21,9 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.parallel i
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
     Answer,
-    HostGroups,
+    Mirror,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.host_groups import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.mirror import (
     DISABLED_TRAIT,
     find_aggregate_mismatches,
     find_lacking_traits,
@@ -53,14 +53,14 @@ MAX_COMMANDS = 20
 _WORKERS = 2
 
 
-class HostGroupReader:
-    """Reads `HostGroups`, and those that did not agree once more."""
+class MirrorReader:
+    """Reads `Mirror`, and those that did not agree once more."""
 
     def __init__(self, placement: ProviderGroupReader, nova: NovaReader) -> None:
         self._placement = placement
         self._nova = nova
 
-    def read(self, scope: Scope) -> HostGroups:
+    def read(self, scope: Scope) -> Mirror:
         """Read the host aggregates, and what Placement says of them and of disabled hosts."""
         aggregates = self._nova.list_aggregates()
         listed = []
@@ -75,16 +75,16 @@ class HostGroupReader:
         if scope.includes_any("trait_mismatch"):
             lacking = self._read_lacking(_list_required_pairs(listed))
             disabled = self._placement.query_providers_with_trait(DISABLED_TRAIT)
-        return HostGroups(aggregates, members, lacking, disabled)
+        return Mirror(aggregates, members, lacking, disabled)
 
-    def read_again(self, index: ListingsIndex) -> HostGroups | None:
+    def read_again(self, index: ListingsIndex) -> Mirror | None:
         """Read what did not agree once more; None where everything did."""
-        groups = index.listings.host_groups
-        if groups is None:
+        mirror = index.listings.mirror
+        if mirror is None:
             return None
-        mismatches = find_aggregate_mismatches(index, groups)
-        lacking = find_lacking_traits(index, groups)
-        has_status_mismatch = bool(find_status_mismatches(index, groups))
+        mismatches = find_aggregate_mismatches(index, mirror)
+        lacking = find_lacking_traits(index, mirror)
+        has_status_mismatch = bool(find_status_mismatches(index, mirror))
         if not mismatches and not lacking and not has_status_mismatch:
             return None
         members = self._read_members(mismatches)
@@ -98,7 +98,7 @@ class HostGroupReader:
         for mismatch in mismatches.values():
             nodes |= mismatch.extra | mismatch.missing
         # Nova after Placement: while it adds a host to an aggregate, its own record comes first.
-        return HostGroups(
+        return Mirror(
             members=members,
             lacking=self._read_lacking(pairs),
             disabled=disabled,
