@@ -95,10 +95,10 @@ options:
     description:
       - Report only findings of these kinds. If it is empty, all kinds are reported. Protected and
         undecided consumers are always reported.
-      - Two kinds are searched for everywhere only if you name them here, because they take a
+      - Three kinds are searched for everywhere only if you name them here, because they take a
         request for each consumer or provider of the cloud. Otherwise, V(wrong_owner) is found
-        only among consumers that are looked up directly, and V(capacity_mismatch) only on the
-        named O(hosts) and on the providers of other findings.
+        only among consumers that are looked up directly, V(capacity_mismatch) only on the
+        named O(hosts) and on the providers of other findings, and V(uneven_capacity) nowhere.
     type: list
     elements: str
     choices:
@@ -120,6 +120,10 @@ options:
       - orphaned_provider
       - name_conflict
       - capacity_mismatch
+      - uneven_capacity
+      - aggregate_mismatch
+      - trait_mismatch
+      - zone_mismatch
       - unconfirmed_resize
       - stuck_migration
       - stale_service

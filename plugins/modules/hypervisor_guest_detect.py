@@ -327,6 +327,12 @@ findings:
           returned: success
           type: dict
           sample: {}
+        pinned_zone:
+          description: The availability zone to which the user bound the server; V(null) where it is
+            not bound, and before compute microversion 2.96.
+          returned: success
+          type: str
+          sample: az1
     guest:
       description: The domain or directory, with the fields that
         M(osops.placement.hypervisor_guest_info) returns in

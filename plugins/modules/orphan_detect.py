@@ -281,8 +281,9 @@ summary:
     capacity:
       description:
         - Sums over the providers whose inventory was read, by resource class. These are the
-          providers of the named O(hosts), all providers with V(capacity_mismatch) in O(kinds),
-          and up to 100 providers of consumers that were looked up directly.
+          providers of the named O(hosts), all providers with V(capacity_mismatch) or
+          V(uneven_capacity) in O(kinds), and up to 100 providers of consumers that were looked
+          up directly.
       returned: success
       type: dict
       sample:
@@ -324,6 +325,40 @@ summary:
           returned: success
           type: int
           sample: 1
+    overcommit:
+      description:
+        - How many hosts have more allocated than they physically have, by resource class. The
+          processors of a host are its VCPU and PCPU together.
+        - What the host reserves for itself is taken off where the inventory was read.
+      returned: success
+      type: dict
+      sample:
+        VCPU:
+          hosts: 42
+          overcommitted: 17
+          highest: 3.5
+          highest_host: compute-17
+      contains:
+        hosts:
+          description: Number of hosts that report a figure of this class.
+          returned: success
+          type: int
+          sample: 42
+        overcommitted:
+          description: Number of these hosts that are over-committed.
+          returned: success
+          type: int
+          sample: 17
+        highest:
+          description: How many times what it has is allocated on the host where that is most.
+          returned: success
+          type: float
+          sample: 3.5
+        highest_host:
+          description: The name of this host.
+          returned: success
+          type: str
+          sample: compute-17
     coverage:
       description: How much was read, and whether that is enough to change anything.
       returned: success
@@ -539,6 +574,16 @@ findings:
       type: str
       sample: 'Server 6f7a1f5c-… is settled on compute-18, but still has an allocation on each
         host that it left: compute-17, by evacuation 0b0c… (done at 2026-11-02T03:04:05.000000).'
+    commands:
+      description:
+        - What you can paste into a shell to mend it, in this order; names from the cloud are
+          quoted.
+        - Empty if the plan of this collection does it, and where no command is certain to be right.
+      returned: success
+      type: list
+      elements: str
+      sample:
+        - nova-manage placement sync_aggregates
     server:
       description: The server that the consumer is, or whose migration the consumer is, as Nova
         returns it; V(null) if Nova returns none.
@@ -668,6 +713,12 @@ findings:
           returned: success
           type: dict
           sample: {}
+        pinned_zone:
+          description: The availability zone to which the user bound the server; V(null) where it is
+            not bound, and before compute microversion 2.96.
+          returned: success
+          type: str
+          sample: az1
     migration:
       description: The migration that the consumer is, or that explains the finding; V(null)
         without one.

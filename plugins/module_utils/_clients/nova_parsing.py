@@ -59,7 +59,14 @@ def parse_service(row: Mapping[str, t.Any]) -> Service:
 
 def parse_aggregate(row: Mapping[str, t.Any]) -> Aggregate:
     """Return the host aggregate in a row."""
-    return Aggregate(row["uuid"], row["name"], row.get("availability_zone"), tuple(row["hosts"]))
+    return Aggregate(
+        row["uuid"],
+        row["name"],
+        row.get("availability_zone"),
+        tuple(row["hosts"]),
+        dict(row.get("metadata") or {}),
+        row.get("id"),
+    )
 
 
 def parse_hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
@@ -148,6 +155,7 @@ def parse_server(row: Mapping[str, t.Any]) -> Server:
         flavor=_parse_flavor(row.get("flavor") or {}),
         image_properties=image.get("properties"),
         root_device=row.get("OS-EXT-SRV-ATTR:root_device_name"),
+        pinned_zone=row.get("pinned_availability_zone"),
     )
 
 

@@ -11,7 +11,8 @@
 The order of the requests is what makes a reading safe. It is the same in every reading:
 
 1. The compute services, which show whether every cell answers (`_collector.services`).
-2. Placement: the providers, then their allocations (`_collector.allocations`).
+2. Placement: the providers, then their allocations (`_collector.allocations`), and how the hosts
+   are grouped (`_collector.mirror`).
 3. Nova: the compute nodes, then the migrations (`_collector.compute_nodes`). The two long listings,
    of allocations and of compute nodes, are read in parallel, because a listing only names
    candidates: each candidate is looked up later, in the order of step 7.
@@ -24,8 +25,8 @@ The order of the requests is what makes a reading safe. It is the same in every 
 7. The allocations of all candidates, then the migrations and then the server of each
    (`_collector.evidence`, `_collector.lookups`). Nova finishes an evacuation in this order. In the
    opposite order, a reading could show the old host together with a finished evacuation.
-8. The compute services once more, because a cell that went down meanwhile may be missing from any
-   answer.
+8. Once more, the groups of hosts that did not agree, and the compute services, because a cell that
+   went down meanwhile may be missing from any answer.
 
 Placement comes before Nova because Nova has a record of a server or a migration before it asks
 Placement for the allocation. So Nova, which is read later, knew the owner of every allocation that
@@ -49,6 +50,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova impo
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_groups import (
+    ProviderGroupReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector import compute_nodes
 from ansible_collections.osops.placement.plugins.module_utils._collector.amounts import (
     AmountNominator,
@@ -63,6 +67,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.listing
     ListingReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Lookups
+from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+    MirrorReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
     find_candidates,
     limit_candidates,
@@ -114,7 +121,8 @@ class Collector:
             VolumeReader(session.block_storage),
             CyborgReader(session.accelerator),
         )
-        self._listings = ListingReader(session, self._placement, self._nova)
+        self._mirror = MirrorReader(ProviderGroupReader(session.placement), self._nova)
+        self._listings = ListingReader(session, self._placement, self._nova, self._mirror)
 
     def collect(self, scope: Scope) -> Snapshot:
         """Read what `scope` names (steps 1 to 8), with evidence about each candidate.
@@ -196,6 +204,7 @@ class Collector:
             self._placement,
             self._nova,
             self._lookups,
+            self._mirror,
             index,
             started_at=started_at,
             scope=scope,

@@ -76,6 +76,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         PlacementReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Lookups
+    from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+        MirrorReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
         Server,
@@ -115,6 +118,7 @@ class EvidenceReader:
         placement: PlacementReader,
         nova: NovaReader,
         lookups: Lookups,
+        mirror: MirrorReader,
         index: ListingsIndex,
         *,
         started_at: str,
@@ -127,6 +131,7 @@ class EvidenceReader:
         self._placement = placement
         self._nova = nova
         self._lookups = lookups
+        self._mirror = mirror
         self._index = index
         self._started_at = started_at
         self._scope = scope
@@ -183,6 +188,7 @@ class EvidenceReader:
             left_out=left_out,
             retried=self._placement.retried + self._nova.retried,
             finished_at=get_utc_now(),
+            mirror_again=self._mirror.read_again(self._index),
         )
 
     def _read_traits(self, allocations: Sequence[Allocations]) -> None:

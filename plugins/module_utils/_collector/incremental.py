@@ -38,6 +38,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.compute
 from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     HostChoice,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+    is_wanted,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
     list_services_with_retry,
 )
@@ -89,6 +92,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Provider,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Mirror,
         Scope,
         Snapshot,
     )
@@ -102,7 +106,7 @@ _MAX_FRACTION = 0.25
 _MIN_NODES = 10
 
 # The kinds for which every consumer or every provider has to be read.
-_KINDS_OF_ALL = ("wrong_owner", "capacity_mismatch")
+_KINDS_OF_ALL = ("wrong_owner", "capacity_mismatch", "uneven_capacity")
 
 
 class FullReadingNeeded(Exception):
@@ -149,6 +153,7 @@ class IncrementalCollector(Collector):
             services_after=NOT_ASKED,
             samples=(),
             control=None,
+            mirror=self._read_mirror(scope),
         )
         details = {server.uuid: server for server in changes.servers}
         snapshot = self._read_candidates(begun, memory, candidates, details)
@@ -158,6 +163,12 @@ class IncrementalCollector(Collector):
         if list_unjudged_hosts(snapshot):
             raise FullReadingNeeded("A cell stopped answering.")
         return _drop_settled(snapshot)
+
+    def _read_mirror(self, scope: Scope) -> Mirror | None:
+        # All of them, because no memory says which of Nova's host aggregates have changed.
+        if not is_wanted(scope):
+            return None
+        return self._mirror.read(scope)
 
     def _require_filters(self, scope: Scope) -> None:
         if not self._nova.lists_changed_migrations:

@@ -27,6 +27,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.host_lo
 from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_nodes_for_server_listing,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+    is_wanted,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.samples import (
     read_control,
     read_samples,
@@ -36,11 +39,13 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.service
     list_services_with_retry,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import run_parallel
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
     READ_ONE_BY_ONE,
     Answer,
     Listings,
+    Mirror,
     Scope,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
@@ -58,6 +63,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
         PlacementReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._collector.allocations import (
+        AllocationListing,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.mirror import (
+        MirrorReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
         Service,
@@ -68,11 +79,18 @@ if t.TYPE_CHECKING:  # pragma: no cover
 class ListingReader:
     """Reads everything that concerns the cloud as a whole."""
 
-    def __init__(self, session: Session, placement: PlacementReader, nova: NovaReader) -> None:
+    def __init__(
+        self,
+        session: Session,
+        placement: PlacementReader,
+        nova: NovaReader,
+        mirror: MirrorReader,
+    ) -> None:
         self._session = session
         self._placement = placement
         self._nova = nova
         self._allocations = AllocationReader(placement, nova)
+        self._mirror = mirror
 
     def read(
         self, scope: Scope | None, with_servers: bool, named: Collection[str] | None = None
@@ -85,10 +103,19 @@ class ListingReader:
         started = get_utc_now()
         services = list_services_with_retry(self._nova)
         providers = self._placement.list_providers()
-        hypervisors, listing = self._allocations.read(
-            scope,
-            providers,
-            lambda: self._list_nodes(services, providers, with_servers, named),
+
+        def read_allocations() -> tuple[Answer[tuple[Hypervisor, ...]], AllocationListing]:
+            try:
+                return self._allocations.read(
+                    scope,
+                    providers,
+                    lambda: self._list_nodes(services, providers, with_servers, named),
+                )
+            finally:
+                self._nova.undisturbed.set()
+
+        (hypervisors, listing), mirror = run_parallel(
+            read_allocations, lambda: self._read_mirror(scope)
         )
         begun = Listings(
             cloud=self._session.cloud,
@@ -104,8 +131,16 @@ class ListingReader:
             services_after=NOT_ASKED,
             samples=(),
             control=None,
+            mirror=mirror,
         )
         return self.complete(begun)
+
+    def _read_mirror(self, scope: Scope | None) -> Mirror | None:
+        """Read how the hosts are grouped while Nova lists its compute nodes; None if not wanted."""
+        if scope is None or not is_wanted(scope):
+            return None
+        self._nova.undisturbed.wait()
+        return self._mirror.read(scope)
 
     def _list_nodes(
         self,

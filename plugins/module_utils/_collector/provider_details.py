@@ -36,6 +36,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # The inventories of at most so many providers are read only because candidates name them.
 _MAX_DETAILED_PROVIDERS = 100
 
+# The kinds for which the inventories of all compute nodes are read, if the user names them.
+_CAPACITY_KINDS = frozenset({"capacity_mismatch", "uneven_capacity"})
+
 
 def list_covered_roots_without_node(index: ListingsIndex) -> set[str]:
     """Return the root providers in the scope that are not a compute node's.
@@ -56,7 +59,7 @@ def read_details(
     """
     scope = index.listings.scope
     wanted: set[str] = set()
-    if scope.is_narrow or "capacity_mismatch" in scope.kinds:
+    if scope.is_narrow or not _CAPACITY_KINDS.isdisjoint(scope.kinds):
         wanted = _list_covered_roots(index) & set(index.nodes) & set(index.providers)
     return {
         **placement.get_details(sorted(wanted), ("inventories",)),

@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.first_se
     History,
     retain_first_seen,
 )
+from ansible_collections.osops.placement.plugins.module_utils._findings.overcommit import (
+    summarize_overcommit,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
     SightingPolicy,
     count_sightings,
@@ -229,6 +232,7 @@ def _build_summary(
         "new": _count_kinds(new_kinds),
         "stranded": summarize_stranded(confirmed, index),
         "capacity": summarize_capacity(confirmed, index),
+        "overcommit": summarize_overcommit(index),
         "coverage": _build_coverage(index, amounts),
     }
 
@@ -310,6 +314,7 @@ def _build_entry(finding: Finding, index: SnapshotIndex, history: History) -> En
         "providers": _describe_providers(finding, index),
         "evidence": [describe_answer(answer) for answer in finding.evidence],
         "change": change,
+        "commands": list(finding.commands),
         "first_seen": history.first_seen.get(finding.id, index.snapshot.finished_at),
         "new": finding.id not in history.first_seen,
     }

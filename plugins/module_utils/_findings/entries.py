@@ -99,6 +99,9 @@ class Entry(t.TypedDict):
     first_seen: str
     # Whether the run before did not have it.
     new: bool
+    # What may be pasted into a shell to mend it, in this order. Files of version 1.0 do not have
+    # it.
+    commands: t.NotRequired[list[str]]
     # Only findings have the rest. Whether the user selects it.
     selected: t.NotRequired[bool]
     # How many runs have seen it unchanged. Files of version 1.0 do not have it.
@@ -135,6 +138,18 @@ class Capacity(t.TypedDict):
     # Files of older versions have neither.
     stranded: t.NotRequired[int]
     providers: t.NotRequired[int]
+
+
+class Overcommit(t.TypedDict):
+    """How many hosts have more allocated of one resource class than they physically have."""
+
+    # How many hosts report a figure of this class, and how many of these are over-committed.
+    hosts: int
+    overcommitted: int
+    # How many times what it has is allocated on the host where that is most, and this host; 0 and
+    # "" where nothing is allocated.
+    highest: float
+    highest_host: str
 
 
 class Unjudged(t.TypedDict):
@@ -205,6 +220,8 @@ class Summary(t.TypedDict):
     stranded: Stranded
     # By resource class.
     capacity: dict[str, Capacity]
+    # By resource class. Files of version 1.0 do not have it.
+    overcommit: t.NotRequired[dict[str, Overcommit]]
     coverage: Coverage
 
 

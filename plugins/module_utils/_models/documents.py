@@ -96,6 +96,9 @@ class ServerDocument(t.TypedDict):
     image_properties: dict[str, str] | None
     # The name of its root disk, such as `/dev/vda`. Files of version 1.0 do not have it.
     root_device: t.NotRequired[str | None]
+    # The availability zone to which the user bound the server; None before compute microversion
+    # 2.96. Files of older versions do not have it.
+    pinned_zone: t.NotRequired[str | None]
 
 
 class MigrationDocument(t.TypedDict):

@@ -150,6 +150,27 @@ CONDITION_KINDS = (
         REPORT,
     ),
     Kind(
+        "uneven_capacity",
+        "the inventory differs from those of all other hosts of the same aggregate",
+        REPORT,
+    ),
+    Kind(
+        "aggregate_mismatch",
+        "a host aggregate does not have the same hosts in Nova and in Placement",
+        REPORT,
+    ),
+    Kind(
+        "trait_mismatch",
+        "a host lacks a trait that its aggregate requires, or shows another status than its "
+        "service has",
+        REPORT,
+    ),
+    Kind(
+        "zone_mismatch",
+        "a host is in two availability zones, or a server is not in the zone that it is bound to",
+        REPORT,
+    ),
+    Kind(
         "unconfirmed_resize",
         "a resize that has waited very long to be confirmed or reverted",
         REPORT,

@@ -172,12 +172,17 @@ class Migration:
 
 @d.dataclass(frozen=True)
 class Aggregate:
-    """A host aggregate of Nova (`GET /os-aggregates`)."""
+    """A host aggregate of Nova (`GET /os-aggregates`).
+
+    id: the number by which Nova's requests name it; None where only the rest is known.
+    """
 
     uuid: str
     name: str
     zone: str | None
     hosts: tuple[str, ...]
+    metadata: t.Mapping[str, str] = d.field(default_factory=dict)
+    id: int | None = None
 
 
 @d.dataclass(frozen=True)
@@ -204,6 +209,8 @@ class Server:
     flavor: None before compute microversion 2.47.
     image_properties: None before compute microversion 2.98, and for a server without an image.
     root_device: the name of its root disk, such as `/dev/vda`.
+    pinned_zone: the availability zone to which the user bound the server; None where it is not
+        bound, and before compute microversion 2.96.
     """
 
     uuid: str
@@ -224,6 +231,7 @@ class Server:
     flavor: Flavor | None = None
     image_properties: t.Mapping[str, str] | None = None
     root_device: str | None = None
+    pinned_zone: str | None = None
 
 
 @d.dataclass(frozen=True)

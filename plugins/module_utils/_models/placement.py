@@ -86,6 +86,17 @@ class ProviderDetails:
 
 
 @d.dataclass(frozen=True)
+class ProviderAggregates:
+    """The aggregates of one provider (`GET /resource_providers/{uuid}/aggregates`).
+
+    generation: that of the provider, with which the aggregates can be set.
+    """
+
+    generation: int
+    aggregates: tuple[str, ...]
+
+
+@d.dataclass(frozen=True)
 class ProviderSummary:
     """What a list of allocation candidates says of a provider in the tree of a candidate."""
 

@@ -33,6 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Allocation,
     Allocations,
     Provider,
+    ProviderAggregates,
     ProviderDetails,
     Resources,
 )
@@ -277,6 +278,25 @@ class Reading:
         return self.mode == "incremental"
 
 
+@d.dataclass(frozen=True)
+class Mirror:
+    """How Nova and Placement each group the hosts. Each `Answer` about providers has their uuids.
+
+    aggregates: the host aggregates of Nova.
+    members: by the uuid of a host aggregate, the providers that are in it in Placement.
+    lacking: by the uuid of a host aggregate and then by trait, those of its providers in Placement
+        that lack a trait which its metadata requires.
+    disabled: the providers with the trait COMPUTE_STATUS_DISABLED.
+    provider_aggregates: by the uuid of a provider, all its aggregates; only where they are needed.
+    """
+
+    aggregates: tuple[Aggregate, ...] = ()
+    members: t.Mapping[str, Answer[tuple[str, ...]]] = d.field(default_factory=dict)
+    lacking: t.Mapping[str, t.Mapping[str, Answer[tuple[str, ...]]]] = d.field(default_factory=dict)
+    disabled: Answer[tuple[str, ...]] = NOT_ASKED
+    provider_aggregates: t.Mapping[str, Answer[ProviderAggregates]] = d.field(default_factory=dict)
+
+
 @d.dataclass(frozen=True, kw_only=True)
 class Listings:
     """What Placement and Nova list: the cloud as a whole, before any consumer is looked up.
@@ -302,6 +322,7 @@ class Listings:
     aggregates: the host aggregates of Nova, which every API worker knows, whatever cells it knows.
     host_lookups: by name, direct lookups of hosts that are named in some answer but are not in a
         listing of Nova.
+    mirror: how Nova and Placement group the hosts; None where that was not read.
     """
 
     cloud: Cloud
@@ -321,6 +342,7 @@ class Listings:
     control: Answer[tuple[Server, ...]] | None
     aggregates: tuple[Aggregate, ...] = ()
     host_lookups: t.Mapping[str, Answer[bool]] = d.field(default_factory=dict)
+    mirror: Mirror | None = None
 
     @property
     def every_cell_listed(self) -> bool:
@@ -371,6 +393,7 @@ class Snapshot(Listings):
     left_out: how many more candidates there would have been, had the reading been sound.
     retried: how many requests were repeated because their answer was broken.
     finished_at: the time after the last request.
+    mirror_again: of `mirror`, what did not agree, read once more at the end.
     """
 
     candidates: tuple[str, ...]
@@ -381,3 +404,4 @@ class Snapshot(Listings):
     left_out: int = 0
     retried: int = 0
     finished_at: str
+    mirror_again: Mirror | None = None

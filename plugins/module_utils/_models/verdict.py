@@ -91,6 +91,8 @@ class Finding:
         the name of a service's host.
     allocation: what the consumer has; None for a finding that is not about a consumer.
     providers: uuids of the providers that a finding without an allocation is about.
+    commands: what an operator may paste into a shell to mend it, in this order. Names of the cloud
+        are quoted in them (`_common.shell`).
     """
 
     kind: str
@@ -105,6 +107,7 @@ class Finding:
     evidence: tuple[Answer[t.Any], ...] = ()
     change: Change | ProviderRemoval | None = None
     freed_providers: frozenset[str] = frozenset()
+    commands: tuple[str, ...] = ()
 
     @property
     def consumer(self) -> str | None:

@@ -6,7 +6,7 @@
 # any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The kinds about hosts, services and migrations: one function for each, with the kind's name.
+"""The kinds about providers, services and migrations: one function for each, with the kind's name.
 
 Each function checks the whole snapshot and yields a finding for everything that is of its kind.
 """
@@ -33,18 +33,14 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
         Migration,
         Service,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Inventory,
-        Provider,
-        Resources,
-    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
         SnapshotIndex,
@@ -96,36 +92,6 @@ def name_conflict(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             f"nova-compute on {node.host}."
         )
         yield _build_tree_finding("name_conflict", index, root, reason, policy)
-
-
-def capacity_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """Yield the providers with more allocated than their capacity, or with another inventory.
-
-    Proof: The allocations on a provider exceed its capacity, or the total of its inventory differs
-    from what nova-compute reports for its host. Detection checks the providers of other findings
-    and of the hosts that you name, and all providers if you name this kind in
-    `orphan_cleanup_kinds`.
-
-    Needs: Nothing more, because the finding is only reported.
-
-    Change: None.
-    """
-    for uuid, details in sorted(index.snapshot.details.items()):
-        mismatches = _describe_overuse(index.used.get(uuid, {}), details.inventories)
-        # Only the root of a compute node has an inventory that nova-compute reports.
-        node = index.nodes.get(uuid)
-        if node is not None:
-            mismatches += _describe_inventory_differences(node, details.inventories)
-        if not mismatches:
-            continue
-        yield Finding(
-            "capacity_mismatch",
-            DRIFTED,
-            uuid,
-            f"On {index.get_name(uuid)}, {'; '.join(mismatches)}.",
-            providers=(uuid,),
-            evidence=(index.snapshot.hypervisors,),
-        )
 
 
 def unconfirmed_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
@@ -368,30 +334,3 @@ def _describe_consumers(consumers: Collection[str]) -> str:
         f"({summarize_names(sorted(consumers))}), and as long as they do, the tree cannot be "
         "deleted."
     )
-
-
-def _describe_overuse(used: Resources, inventory: Mapping[str, Inventory]) -> list[str]:
-    """Return the resource classes of a provider with more allocated than its capacity, as text."""
-    overused = []
-    for cls, stock in sorted(inventory.items()):
-        amount = used.get(cls, 0)
-        if amount > stock.capacity:
-            overused.append(f"{amount} {cls} are allocated, but the capacity is {stock.capacity}")
-    return overused
-
-
-def _describe_inventory_differences(
-    node: Hypervisor, inventory: Mapping[str, Inventory]
-) -> list[str]:
-    """Return where the inventory of a root differs from what nova-compute reports, as text."""
-    differences = []
-    for cls, members in node.PLACEMENT_CLASSES.items():
-        totals = [inventory[member].total for member in members if member in inventory]
-        # A node that reports none of a class proves nothing about the inventory: from compute
-        # microversion 2.88 on, Nova no longer returns these numbers.
-        if totals and node.has.get(cls) and sum(totals) != node.has[cls]:
-            differences.append(
-                f"the inventory has {sum(totals)} {'+'.join(members)}, "
-                f"but the hypervisor reports {node.has[cls]}"
-            )
-    return differences

@@ -45,11 +45,12 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         Entry,
         FindingsDocument,
+        Overcommit,
         Stranded,
         Summary,
     )
@@ -62,6 +63,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 MAX_ROWS = 100
 _MAX_NAME = 80
 _MAX_REASON = 400
+_MAX_COMMAND = 1000
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 # Where a mention, a reference, an address or a picture begins or goes on. A space without width is
@@ -89,6 +91,7 @@ def render(report: Report) -> str:
         parts.append(f"> **Not judged:** {escape_text(unjudged, 2000)}")
     parts.append(_render_summary(summary))
     parts += _render_stranded(summary["stranded"])
+    parts += _render_overcommit(summary.get("overcommit", {}))
     parts += _render_entries(report)
     parts += _render_plan(report)
     parts += _render_remediation(report)
@@ -178,6 +181,20 @@ def _render_stranded(stranded: Stranded) -> list[str]:
     return ["## Stranded", format_table(head, rows)]
 
 
+def _render_overcommit(overcommit: Mapping[str, Overcommit]) -> list[str]:
+    """Return a table of the resource classes of which some hosts have too much allocated."""
+    rows = []
+    for cls in sort_resource_classes(overcommit):
+        figures = overcommit[cls]
+        if figures["overcommitted"]:
+            hosts = f"{figures['overcommitted']} of {figures['hosts']}"
+            host = format_code_span(figures["highest_host"])
+            rows.append([format_code_span(cls), hosts, f"{figures['highest']} times on {host}"])
+    if not rows:
+        return []
+    return ["## Over-committed", format_table(["resource class", "hosts", "most"], rows)]
+
+
 def _render_entries(report: Report) -> list[str]:
     parts = []
     outcomes = map_outcomes(report)
@@ -194,7 +211,24 @@ def _render_entries(report: Report) -> list[str]:
                 row.append(outcomes.get(entry["id"], ""))
         parts += [f"## {title}: {len(entries)}", format_table(head, rows)]
         parts += _render_omitted(entries)
+        parts += _render_commands(entries[:MAX_ROWS])
     return parts
+
+
+def _render_commands(entries: Iterable[Entry]) -> list[str]:
+    """Return the commands that mend what the entries are about, each beside its entry."""
+    rows = []
+    for entry in entries:
+        subject = format_code_span(get_subject(entry))
+        for command in entry.get("commands", []):
+            # Half a command might be pasted.
+            shown = format_code_span(command, _MAX_COMMAND)
+            if len(command) > _MAX_COMMAND:
+                shown = "too long: see the findings file"
+            rows.append([entry["kind"], subject, shown])
+    if not rows:
+        return []
+    return ["### Commands", format_table(["kind", "about", "command"], rows[:MAX_ROWS])]
 
 
 def _build_row(entry: Entry) -> list[str]:

@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Summary
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
     # Labels and value.
@@ -116,7 +117,18 @@ def _collect_findings(report: Report) -> dict[str, _Metric]:
             amounts,
         ),
         "stranded_ratio": ("Stranded fraction of all allocations in the cloud.", fractions),
+        "overcommitted_hosts": (
+            "Hosts with more allocated than they physically have, by resource class.",
+            _build_overcommit_samples(summary),
+        ),
     }
+
+
+def _build_overcommit_samples(summary: Summary) -> list[Sample]:
+    samples: list[Sample] = []
+    for cls, figures in summary.get("overcommit", {}).items():
+        samples.append(({"resource_class": cls}, figures["overcommitted"]))
+    return samples
 
 
 def _collect_coverage(report: Report) -> dict[str, _Metric]:

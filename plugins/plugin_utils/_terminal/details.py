@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     CHANGED,
     Line,
+    format_command_field,
     format_field,
     format_row,
     format_second_column,
@@ -48,9 +49,18 @@ _VERBS = {"reduce": "keeps", "rewrite": "gives it", "create": "gives it"}
 def format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) -> list[str]:
     """Return an entry whose kind is not among those that may be changed."""
     lines = [*format_entry(entry, width, CHANGED), *log(entry)]
+    lines += format_mending(entry)
     if has_change(entry):
         reason = f"{entry['kind']} is not among the kinds to remediate"
         lines += format_field("could", f"be corrected; not now: {reason}", width)
+    return lines
+
+
+def format_mending(entry: Entry) -> list[str]:
+    """Return the commands that mend what an entry is about, each on one line, to be copied."""
+    lines = []
+    for command in entry.get("commands", []):
+        lines.append(format_command_field("mend", command))
     return lines
 
 

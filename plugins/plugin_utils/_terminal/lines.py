@@ -139,6 +139,11 @@ def format_field(label: str, text: str, width: int) -> list[str]:
     )
 
 
+def format_command_field(label: str, command: str) -> str:
+    """Return a command on a line of its own, which is never wrapped: it is there to be copied."""
+    return f"    {label:{_LABEL_WIDTH}}{make_printable(command)}"
+
+
 def wrap_text(text: str, width: int) -> list[str]:
     return wrap(text, width)
 

@@ -10,6 +10,7 @@ Each consumer in scope is looked up for itself, and no more hosts are than a pro
 from __future__ import annotations
 
 import dataclasses as d
+import threading
 import types
 import typing as t
 from unittest import mock
@@ -65,6 +66,7 @@ class Site(World):
         )
         nova = types.SimpleNamespace(
             workers=8,
+            undisturbed=threading.Event(),
             list_services=lambda: self.snapshot().services,
             list_migrations=lambda: self.snapshot().migrations,
             list_migrations_of_server=lambda uuid: known[uuid].migrations,

@@ -34,6 +34,8 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
     evidence,
     host_lookups,
     incremental,
+    listings,
+    mirror,
     renewal,
     samples,
 )
@@ -83,11 +85,12 @@ PARALLEL = (
     collector,
     compute_nodes,
     evidence,
+    mirror,
     host_lookups,
     incremental,
     samples,
 )
-PARALLEL_PAIRS = (allocations, evidence, incremental)
+PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
 BYSTANDER = next(iter(Nova().world.servers))
 BEFORE: tuple[tuple[str, ...], ...] = (
     ("finish",),
@@ -199,6 +202,15 @@ class Cloud:
 
     def get_details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
         return {}
+
+    def query_providers_with_trait(self, trait: str) -> t.Any:
+        self.happens()
+        return answer("GET /resource_providers?required", 200, ())
+
+    def query_members(self, aggregate: str) -> t.Any:
+        raise AssertionError("There are no aggregates.")
+
+    query_members_without_trait = query_aggregates = query_members
 
     def query_host_tree(self, provider: str) -> t.Any:
         self.happens()
@@ -420,6 +432,7 @@ def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
         mock.patch.object(collector, "PlacementReader", lambda api: cloud),
         mock.patch.object(collector, "NovaReader", lambda api: cloud),
         mock.patch.object(collector, "NeutronReader", lambda api: cloud),
+        mock.patch.object(collector, "ProviderGroupReader", lambda api: cloud),
         contextlib.ExitStack() as patches,
     ):
         for module in PARALLEL:

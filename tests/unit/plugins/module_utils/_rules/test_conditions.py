@@ -406,41 +406,6 @@ def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("inventory", "has", "told"),
-    [
-        ({"VCPU": d.replace(PLENTY, total=8)}, {"VCPU": 8}, ""),
-        (
-            {"VCPU": d.replace(PLENTY, total=0, reserved=0)},
-            {},
-            "1 VCPU are allocated, but the capacity is 0",
-        ),
-        ({"VCPU": d.replace(PLENTY, total=1, reserved=1)}, {}, "but the capacity is 0"),
-        (
-            {"VCPU": d.replace(PLENTY, total=8)},
-            {"VCPU": 16},
-            "the inventory has 8 VCPU+PCPU, but the hypervisor reports 16",
-        ),
-        (
-            {"VCPU": d.replace(PLENTY, total=8), "PCPU": d.replace(PLENTY, total=8)},
-            {"VCPU": 16},
-            "",
-        ),
-        ({"MEMORY_MB": PLENTY}, {"MEMORY_MB": 0}, ""),
-        ({"CUSTOM_X": PLENTY}, {"VCPU": 16}, ""),
-    ],
-)
-def test_exceeded_or_mismatched_capacity_is_reported(
-    site: Site, inventory: dict[str, Inventory], has: dict[str, int], told: str
-) -> None:
-    site.nodes[site.here] = d.replace(site.nodes[site.here], has=has)
-    site.details[site.here] = ProviderDetails(inventory)
-    found = site.findings("capacity_mismatch")
-
-    assert [finding.subject for finding in found] == ([site.here] if told else [])
-    assert all(told in finding.reason and finding.change is None for finding in found)
-
-
-@pytest.mark.parametrize(
     ("status", "updated", "kind"),
     [
         ("finished", LONG_AGO, "unconfirmed_resize"),

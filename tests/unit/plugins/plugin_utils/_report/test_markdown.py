@@ -129,6 +129,31 @@ def test_remaining_findings_are_counted() -> None:
     assert "… and 3 more" in render(Report(findings))
 
 
+def test_command_is_shown_whole_or_not_at_all() -> None:
+    findings = told(hostile("x"))
+    command = "traits=$(openstack trait list `uuid` | grep -vx X) && openstack trait set uuid"
+    findings["findings"][0]["commands"] = [command, "x" * 2000]
+    rows = _rows(render(Report(findings)))
+
+    shown = rows[rows.index(["kind", "about", "command"]) + 1 :]
+    assert [row[2] for row in shown[:2]] == [command, "too long: see the findings file"]
+
+
+def test_over_committed_hosts_are_counted_by_class() -> None:
+    findings = told(hostile("x"))
+    figures = {"hosts": 9, "overcommitted": 2, "highest": 3.5, "highest_host": "compute-1"}
+    findings["summary"]["overcommit"] = {
+        "VCPU": figures,
+        "DISK_GB": {**figures, "overcommitted": 0},
+    }
+    rows = _rows(render(Report(findings)))
+
+    shown = rows[rows.index(["resource class", "hosts", "most"]) + 1 :]
+    # The title of the next part follows the last row.
+    assert shown[0][:3] == ["VCPU", "2 of 9", "3.5 times on compute-1"]
+    assert shown[1][0] == "kind"
+
+
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_outcome_says_whether_anything_was_written(check_mode: bool) -> None:
     findings = told(hostile("x"))

@@ -33,7 +33,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    PLENTY,
+    World,
+    answer,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
     hostile,
@@ -625,3 +629,20 @@ def test_without_a_locale_each_character_counts_as_one_column(
     monkeypatch.setattr(lines_module, "get_text_width", measure)
 
     assert lines_module.measure_width("\u6771\u4eac") == 2
+
+
+def _found_with_command(command: str) -> t.Any:
+    """A host that has more allocated than it has, with a command that mends it."""
+    world = World()
+    host = world.host("compute-1")
+    world.server(host, host)
+    found = _found(world, details={host: ProviderDetails({"VCPU": d.replace(PLENTY, total=0)})})
+    found["findings"][0]["commands"] = [command]
+    return found
+
+
+def test_command_that_mends_a_finding_is_on_one_line_to_be_copied() -> None:
+    command = f"openstack {' '.join(['--aggregate uuid'] * 20)}"
+    lines = _lines(_found_with_command(command), width=60)
+
+    assert f"    mend     {command}" in [str(line) for line in lines]

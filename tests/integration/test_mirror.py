@@ -1,0 +1,372 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Aggregates, traits, zones and capacities that Nova and Placement do not agree about.
+
+Each is planted on the real services, found, mended by the commands that the finding prints, and
+then no longer found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+from minicloud_ctl import servers
+
+from ansible_collections.osops.placement.tests.integration import openstack_client
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+pytestmark = pytest.mark.long
+
+OWN_CLOUD = True
+KINDS = ["aggregate_mismatch", "trait_mismatch", "zone_mismatch"]
+OTHER = "0ffce000-0000-4000-8000-000000000000"
+LICENSED = "CUSTOM_LICENSED"
+HOSTS = ("compute-1", "compute-2")
+
+
+class Aggregate:
+    """A host aggregate of the tests, as Nova's API shows it."""
+
+    def __init__(self, world: World, name: str, zone: str | None = None) -> None:
+        self._world = world
+        made = self._act("POST", "/os-aggregates", {"name": name, "availability_zone": zone})
+        self.id, self.uuid, self.name = made["id"], made["uuid"], name
+
+    def _act(self, method: str, path: str, body: t.Any) -> t.Any:
+        key = "aggregate"
+        return self._world.cloud.nova(method, path, {key: body})["aggregate"]
+
+    def do(self, action: str, content: t.Any) -> None:
+        path = f"/os-aggregates/{self.id}/action"
+        self._world.cloud.nova("POST", path, {action: content})
+
+    def add(self, *hosts: str) -> None:
+        for host in hosts:
+            self.do("add_host", {"host": host})
+
+    def delete(self) -> None:
+        path = f"/os-aggregates/{self.id}"
+        for host in self._world.cloud.nova("GET", path)["aggregate"]["hosts"]:
+            self.do("remove_host", {"host": host})
+        self._world.cloud.nova("DELETE", path)
+
+
+@pytest.fixture(name="rack")
+def _rack(world: World) -> Iterator[Aggregate]:
+    rack = Aggregate(world, "rack'; touch pwned #")
+    rack.add(*HOSTS)
+    yield rack
+    rack.delete()
+
+
+class Mender:
+    """An operator who pastes the commands of a finding into a shell."""
+
+    def __init__(self, minicloud: Minicloud, folder: Path) -> None:
+        self._minicloud = minicloud
+        self._folder = folder
+        program = folder / "openstack"
+        program.write_text(
+            f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {openstack_client.__file__} "$@"\n'
+        )
+        program.chmod(0o755)
+
+    def paste(self, command: str) -> subprocess.CompletedProcess[str]:
+        environment = {**self._minicloud.environment, "PATH": f"{self._folder}:/usr/bin:/bin"}
+        return subprocess.run(
+            ["sh", "-c", command],
+            env=environment,
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def mend(self, entry: t.Mapping[str, t.Any]) -> None:
+        assert entry["commands"], entry
+        for command in entry["commands"]:
+            if command.startswith("nova-manage "):
+                self._minicloud.run(*shlex.split(command))
+                continue
+            done = self.paste(command)
+            assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
+@pytest.fixture(name="mender")
+def _mender(minicloud: Minicloud, tmp_path: Path) -> Mender:
+    return Mender(minicloud, tmp_path)
+
+
+def _detect(ansible: Ansible, *kinds: str, **arguments: t.Any) -> list[dict[str, t.Any]]:
+    result = ansible.direct("orphan_detect", kinds=list(kinds or KINDS), **arguments)
+    assert result["undecided"] == [] and result["summary"]["coverage"]["failed_checks"] == []
+    findings: list[dict[str, t.Any]] = result["findings"]
+    return findings
+
+
+def _find(ansible: Ansible, *kinds: str, **arguments: t.Any) -> dict[str, t.Any]:
+    (entry,) = _detect(ansible, *kinds, **arguments)
+    return entry
+
+
+def _set_part(placement: Placement, provider: str, part: str, values: set[str]) -> None:
+    path = f"/resource_providers/{provider}"
+    generation = placement.get(path)["generation"]
+    body = {"resource_provider_generation": generation, part: sorted(values)}
+    placement.change("PUT", f"{path}/{part}", body)
+
+
+def _get_part(placement: Placement, provider: str, part: str) -> set[str]:
+    return set(placement.get(f"/resource_providers/{provider}/{part}")[part])
+
+
+def test_hosts_whose_groups_agree_have_no_finding(
+    ansible: Ansible, world: World, rack: Aggregate
+) -> None:
+    world.give_trait(LICENSED, HOSTS)
+    rack.do("set_metadata", {"metadata": {f"trait:{LICENSED}": "required"}})
+
+    assert _detect(ansible) == []
+    assert ansible.direct("orphan_detect")["findings"] == []
+
+
+def test_host_that_placement_lacks_in_an_aggregate_is_added_by_novas_command(
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+) -> None:
+    """Nova only logs a failure to add the host in Placement."""
+    node = world.provider("compute-2")
+    _set_part(placement, node, "aggregates", {OTHER})
+
+    entry = _find(ansible)
+
+    assert entry["id"] == f"aggregate_mismatch/{rack.uuid}"
+    assert [provider["uuid"] for provider in entry["providers"]] == [node]
+    assert "Host compute-2 is in host aggregate rack" in entry["reason"]
+    assert entry["commands"] == ["nova-manage placement sync_aggregates"]
+    mender.mend(entry)
+    assert _get_part(placement, node, "aggregates") == {OTHER, rack.uuid}
+    assert _detect(ansible) == []
+
+
+def test_host_that_nova_lacks_in_an_aggregate_is_taken_out(
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+) -> None:
+    """`nova-manage placement sync_aggregates` adds, and never removes."""
+    node = world.provider("compute-3")
+    _set_part(placement, node, "aggregates", {OTHER, rack.uuid})
+
+    entry = _find(ansible)
+
+    assert entry["id"] == f"aggregate_mismatch/{rack.uuid}"
+    assert "Host compute-3 is in host aggregate rack" in entry["reason"]
+    (command,) = entry["commands"]
+    _set_part(placement, node, "aggregates", {OTHER, rack.uuid})
+    # Something else has changed the provider meanwhile: Placement refuses the command.
+    assert "HTTP 409" in mender.paste(command).stderr
+    mender.mend(_find(ansible))
+    assert _get_part(placement, node, "aggregates") == {OTHER}
+    assert _detect(ansible) == []
+
+
+def test_both_differences_of_an_aggregate_are_one_finding(
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+) -> None:
+    _set_part(placement, world.provider("compute-2"), "aggregates", set())
+    _set_part(placement, world.provider("compute-3"), "aggregates", {rack.uuid})
+
+    entry = _find(ansible)
+    mender.mend(entry)
+
+    assert len(entry["commands"]) == 2
+    assert _get_part(placement, world.provider("compute-3"), "aggregates") == set()
+    assert _detect(ansible) == []
+
+
+def test_aggregate_that_shares_storage_may_have_more_hosts_in_placement(
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate
+) -> None:
+    """The other hosts use what the sharing provider has: removing them would take it away."""
+    node = world.provider("compute-3")
+    pool = placement.create_provider(
+        "pool-of-rack",
+        {"DISK_GB": {"total": 1000}},
+        traits=["MISC_SHARES_VIA_AGGREGATE"],
+        aggregate=rack.uuid,
+    )
+    _set_part(placement, node, "aggregates", {rack.uuid})
+
+    found = _detect(ansible)
+
+    placement.change("DELETE", f"/resource_providers/{pool}")
+    _set_part(placement, node, "aggregates", set())
+    assert found == []
+
+
+def test_named_hosts_show_only_their_own_differences(
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+) -> None:
+    _set_part(placement, world.provider("compute-2"), "aggregates", set())
+    named = {"hosts": ["compute-1"]}
+
+    assert _detect(ansible, **named) == []
+    entry = _find(ansible, hosts=["compute-2"])
+    mender.mend(entry)
+
+
+def test_host_without_the_trait_of_its_aggregate_gets_it(
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+) -> None:
+    placement.change("PUT", f"/traits/{LICENSED}")
+    node, other = world.provider("compute-2"), world.provider("compute-1")
+    before = _get_part(placement, node, "traits") - {LICENSED}
+    _set_part(placement, node, "traits", before)
+    _set_part(placement, other, "traits", _get_part(placement, other, "traits") | {LICENSED})
+    rack.do("set_metadata", {"metadata": {f"trait:{LICENSED}": "required"}})
+
+    entry = _find(ansible)
+
+    assert entry["id"] == f"trait_mismatch/{rack.uuid}"
+    assert [provider["uuid"] for provider in entry["providers"]] == [node]
+    mender.mend(entry)
+    assert _get_part(placement, node, "traits") == before | {LICENSED}
+    assert _detect(ansible) == []
+    _set_part(placement, node, "traits", before)
+
+
+def test_enabled_host_that_placement_shows_as_disabled_is_enabled(
+    ansible: Ansible, world: World, placement: Placement, mender: Mender
+) -> None:
+    node = world.provider("compute-2")
+    before = _get_part(placement, node, "traits")
+    _set_part(placement, node, "traits", before | {"COMPUTE_STATUS_DISABLED"})
+
+    entry = _find(ansible)
+
+    assert entry["id"] == f"trait_mismatch/{node}"
+    assert "is enabled, but its provider still has the trait" in entry["reason"]
+    mender.mend(entry)
+    assert _get_part(placement, node, "traits") == before
+    assert _detect(ansible) == []
+
+
+def test_disabled_host_that_placement_shows_as_enabled_gets_the_trait(
+    ansible: Ansible, world: World, placement: Placement, mender: Mender
+) -> None:
+    node = world.provider("compute-2")
+    before = _get_part(placement, node, "traits")
+    disabled = {*before, "COMPUTE_STATUS_DISABLED"}
+    servers.update_service(world.cloud, "compute-2", {"status": "disabled"})
+    world.wait(
+        "nova-compute to set the trait", lambda: _get_part(placement, node, "traits") == disabled
+    )
+    assert _detect(ansible) == []
+    _set_part(placement, node, "traits", before)
+
+    entry = _find(ansible)
+
+    assert "is disabled, but its provider does not have the trait" in entry["reason"]
+    mender.mend(entry)
+    assert _get_part(placement, node, "traits") == disabled
+    assert _detect(ansible) == []
+    servers.update_service(world.cloud, "compute-2", {"status": "enabled"})
+    world.wait(
+        "nova-compute to remove the trait",
+        lambda: _get_part(placement, node, "traits") == before,
+    )
+
+
+@pytest.fixture(name="zones")
+def _zones(world: World) -> Iterator[tuple[Aggregate, Aggregate]]:
+    zones = Aggregate(world, "a", "zone-a"), Aggregate(world, "b", "zone-b")
+    yield zones
+    for zone in zones:
+        zone.delete()
+
+
+@contextlib.contextmanager
+def _in_second_zone(world: World, zone: Aggregate, host: str) -> Iterator[None]:
+    """Add a host by SQL, because Nova refuses it."""
+    statement = "INSERT INTO aggregate_hosts (aggregate_id, host) VALUES (?, ?)"
+    world.sql("first_nova_api", statement, zone.id, host)
+    yield
+    statement = "DELETE FROM aggregate_hosts WHERE aggregate_id = ? AND host = ?"
+    world.sql("first_nova_api", statement, zone.id, host)
+
+
+def test_host_in_two_zones_is_reported(
+    ansible: Ansible, world: World, zones: tuple[Aggregate, Aggregate]
+) -> None:
+    first, second = zones
+    first.add("compute-1")
+    second.add("compute-2")
+    assert _detect(ansible) == []
+
+    with _in_second_zone(world, second, "compute-1"):
+        entry = _find(ansible, "zone_mismatch")
+
+    assert entry["id"] == "zone_mismatch/compute-1"
+    assert f"zone zone-a by aggregate a ({first.id}), zone zone-b" in entry["reason"]
+    assert _detect(ansible) == []
+
+
+def test_allocation_ratio_unlike_that_of_all_neighbors_is_set(
+    ansible: Ansible,
+    minicloud: Minicloud,
+    world: World,
+    placement: Placement,
+    rack: Aggregate,
+    mender: Mender,
+) -> None:
+    minicloud.run("up", "--computes", "4")
+    rack.add("compute-3", "compute-4")
+    assert _detect(ansible, "uneven_capacity") == []
+    path = f"/resource_providers/{world.provider('compute-4')}/inventories/VCPU"
+    stock = placement.get(path)
+    placement.change("PUT", path, {**stock, "allocation_ratio": 1.5})
+
+    entry = _find(ansible, "uneven_capacity")
+
+    assert entry["id"] == f"uneven_capacity/{world.provider('compute-4')}"
+    usual = stock["allocation_ratio"]
+    assert f"the allocation_ratio of VCPU is 1.5, but {usual} on the 3 other" in entry["reason"]
+    mender.mend(entry)
+    assert placement.get(path)["allocation_ratio"] == stock["allocation_ratio"]
+    assert _detect(ansible, "uneven_capacity") == []
+
+
+def test_groups_cost_a_request_for_each_aggregate(
+    ansible: Ansible, wires: Wires, rack: Aggregate, world: World
+) -> None:
+    """However many hosts there are, and none at all for named consumers."""
+    ansible.direct("orphan_detect", kinds=["deleted_server"])
+    without = len(wires.placement.requests) + len(wires.nova.requests)
+    wires.placement.clear()
+    wires.nova.clear()
+    ansible.direct("orphan_detect")
+    asked = [*wires.placement.requests, *wires.nova.requests]
+    about_groups = [request for request in asked if re.search("member_of|COMPUTE_STATUS", request)]
+
+    assert len(about_groups) == 2
+    assert asked.count("GET /v2.1/os-aggregates") == 2
+    assert json.dumps(about_groups).count("member_of=") == 1
+    assert without > 0
