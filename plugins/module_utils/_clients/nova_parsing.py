@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Server,
     Service,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
+    DeletedServer,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -144,6 +147,17 @@ def parse_server(row: Mapping[str, t.Any]) -> Server:
         ),
         flavor=_parse_flavor(row.get("flavor") or {}),
         image_properties=image.get("properties"),
+    )
+
+
+def parse_deleted_server(row: Mapping[str, t.Any]) -> DeletedServer:
+    """Return the server in a row, with what says whether and why its deletion has not ended."""
+    fault = row.get("fault") or {}
+    return DeletedServer(
+        server=parse_server(row),
+        vm_state=row.get("OS-EXT-STS:vm_state"),
+        fault=str(fault.get("message") or ""),
+        locked=row.get("locked"),
     )
 
 
