@@ -73,6 +73,9 @@ options:
       - unconfirmed_resize
       - stuck_migration
       - stale_service
+      - stuck_deletion
+      - missing_project
+      - bare_metal_mismatch
     default: []
   mode:
     description:

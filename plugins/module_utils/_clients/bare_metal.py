@@ -66,9 +66,9 @@ class BareMetalReader:
         query = {"fields": ",".join(fields), "limit": str(_PAGE)}
         nodes: dict[str, BareMetalNode] = {}
         while True:
-            answer = self._api.ask("/nodes", microversion, _parse_nodes, **query)
+            answer = self._api.ask("/nodes", microversion, _parse_nodes, False, **query)
             if answer.value is None:
-                return t.cast("Answer[tuple[BareMetalNode, ...]]", answer)
+                return answer
             page = [node for node in answer.value if node.uuid not in nodes]
             nodes.update((node.uuid, node) for node in page)
             # An Ironic may have shorter pages than were asked for, so only an empty one is the end.

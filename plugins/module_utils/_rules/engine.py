@@ -11,8 +11,9 @@
 `_models.kinds` is the table of kinds, and each kind has one function of its name in this room:
 orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
 `unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
-`former_providers` and `drift`; and what is not about one consumer in `conditions`. `protections`
-says what is never changed. A consumer is judged once, over all its allocations.
+`former_providers` and `drift`; and what is not about one consumer in `conditions`, `bare_metal`,
+`missing_projects` and `stuck_deletions`. `protections` says what is never changed. A consumer is
+judged once, over all its allocations.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     undecided,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules import (
+    bare_metal,
     conditions,
     deletions,
     drift,
     ended_migrations,
     extra_hosts,
     former_providers,
+    missing_projects,
+    stuck_deletions,
     unhosted_servers,
     unknown_consumers,
     unreverted_allocations,
@@ -58,7 +62,8 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.microver
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator
+    import types
+    from collections.abc import Iterable, Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 
@@ -77,27 +82,29 @@ _PROOF_MODULES = (
 )
 
 
-def _find_proof(kind: Kind) -> Proof:
+_CHECK_MODULES = (conditions, bare_metal, missing_projects, stuck_deletions)
+
+
+def _find_function(kind: Kind, modules: Iterable[types.ModuleType]) -> t.Any:
     """Return the function with the name of a kind.
 
     Raises LookupError for a kind without one: it must show when this file is imported, and not
     when a cloud first has such a consumer.
     """
-    for module in _PROOF_MODULES:
+    for module in modules:
         # An imported name counts too, which does no harm: it is the same function.
         if hasattr(module, kind.name):
-            proof: Proof = getattr(module, kind.name)
-            return proof
+            return getattr(module, kind.name)
     raise LookupError(f"The kind {kind.name} has no function of its name in _rules.")
 
 
 # Each kind has one function of its name: the proof about a consumer, or the check of the whole
 # snapshot. The order of the kinds is the order in which they are tried.
 PROOFS: t.Mapping[str, Proof] = {
-    kind.name: _find_proof(kind) for kind in (*ORPHAN_KINDS, *DRIFT_KINDS)
+    kind.name: _find_function(kind, _PROOF_MODULES) for kind in (*ORPHAN_KINDS, *DRIFT_KINDS)
 }
 CHECKS: t.Mapping[str, Check] = {
-    kind.name: getattr(conditions, kind.name) for kind in CONDITION_KINDS
+    kind.name: _find_function(kind, _CHECK_MODULES) for kind in CONDITION_KINDS
 }
 
 

@@ -119,10 +119,8 @@ def sees_every_node(reading: BareMetal, own_project: str | None) -> bool:
     Otherwise Ironic shows only those whose owner or lessee is the own project, and answers 404 for
     the others (ironic/api/controllers/v1/utils.py, check_list_policy).
     """
-    for node in reading.nodes.value or ():
-        if own_project not in (node.owner, node.lessee):
-            return True
-    return False
+    nodes = reading.nodes.value or ()
+    return any(own_project not in (node.owner, node.lessee) for node in nodes)
 
 
 def has_room(details: ProviderDetails) -> bool:

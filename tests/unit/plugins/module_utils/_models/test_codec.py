@@ -51,6 +51,7 @@ def test_older_file_of_the_same_format_is_read() -> None:
     # These were added later.
     assert written["snapshot"].pop("reading")["mode"] == "full"
     assert written["snapshot"]["scope"].pop("project_names") == []
+    assert written["snapshot"].pop("surroundings")["unread"] == []
     for evidence in written["snapshot"]["evidence"].values():
         assert evidence.pop("rows") == []
         for field in ("former_tree", "host_servers", "own_usages"):
