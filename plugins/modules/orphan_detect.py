@@ -278,38 +278,15 @@ summary:
               VCPU: 3
         quota:
           description:
-            - What each project gets back of its quota for C(cores) and C(ram), by project UUID.
-            - Nova counts these in Placement where C([quota]count_usage_from_placement) is set or
-              the quota driver is that of unified limits. Otherwise it counts its own records, and
-              orphans take nothing of a quota. It never counts servers in Placement.
+            - What each project gets back of its quota, by project UUID. C(cores) are C(VCPU) and
+              C(PCPU) together, C(ram_mib) is C(MEMORY_MB), and C(consumers) is the number of
+              consumers that the changes would free.
+            - C(name) is empty and C(exists) is V(null) where Keystone did not say so.
+            - Nova counts cores and RAM in Placement where C([quota]count_usage_from_placement) is
+              set or the quota driver is that of unified limits. Otherwise it counts its own
+              records, and orphans take nothing of a quota. It never counts servers in Placement.
           returned: success
           type: dict
-          contains:
-            name:
-              description: The name of the project. Empty where Keystone did not return it.
-              returned: success
-              type: str
-              sample: web-shop
-            exists:
-              description: Whether Keystone has the project. V(null) where Keystone did not say so.
-              returned: success
-              type: bool
-              sample: true
-            consumers:
-              description: Number of consumers that the changes would free, in whole or in part.
-              returned: success
-              type: int
-              sample: 2
-            cores:
-              description: Amounts of C(VCPU) and C(PCPU) together.
-              returned: success
-              type: int
-              sample: 3
-            ram_mib:
-              description: Amount of C(MEMORY_MB).
-              returned: success
-              type: int
-              sample: 2560
           sample:
             2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908:
               name: web-shop
