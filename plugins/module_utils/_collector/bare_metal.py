@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.bare_metal import (
@@ -20,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.bare_metal import (
     build_node_views,
     find_node_roots,
+    sees_every_node,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -44,6 +46,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # Each of them costs a request or two. A cloud in which more nodes are wrong has another fault.
 _MAX_LOOKUPS = 100
+_WORKERS = 2
 
 
 def read_bare_metal(
@@ -60,27 +63,26 @@ def read_bare_metal(
     nodes = reader.list_nodes()
     if nodes.value is None:
         return BareMetal(nodes=nodes)
-    lookups = _look_up_absent(reader, nodes, sorted(roots.values()))
-    views = build_node_views(index, nodes, lookups.values())
-    return _look_up_suspects(placement, nova, nodes, lookups, views)
-
-
-def _look_up_absent(
-    reader: BareMetalReader, nodes: Answer[tuple[BareMetalNode, ...]], uuids: Sequence[str]
-) -> dict[str, Answer[BareMetalNode]]:
-    """Look up the nodes that have a provider and are not in the listing."""
-    listed = {node.uuid for node in nodes.value or ()}
-    absent = [uuid for uuid in uuids if uuid not in listed][:_MAX_LOOKUPS]
-    answers = map_parallel(reader.get_node, absent, 2)
-    return dict(zip(absent, answers, strict=True))
+    absent = sorted(set(roots.values()) - {node.uuid for node in nodes.value})
+    lookups: dict[str, Answer[BareMetalNode]] = {}
+    unseen = 0
+    if sees_every_node(nodes.value, index.listings.cloud.project):
+        looked_up = absent[:_MAX_LOOKUPS]
+        answers = map_parallel(reader.get_node, looked_up, _WORKERS)
+        lookups = dict(zip(looked_up, answers, strict=True))
+    else:
+        unseen = len(absent)
+    views = []
+    for view in build_node_views(index, nodes, lookups.values()):
+        # Nothing can be said of the others.
+        if view.node is not None or view.uuid in lookups:
+            views.append(view)
+    reading = _look_up_suspects(placement, nova, views)
+    return d.replace(reading, nodes=nodes, lookups=lookups, unseen=unseen)
 
 
 def _look_up_suspects(
-    placement: PlacementReader,
-    nova: NovaReader,
-    nodes: Answer[tuple[BareMetalNode, ...]],
-    lookups: dict[str, Answer[BareMetalNode]],
-    views: Sequence[NodeView],
+    placement: PlacementReader, nova: NovaReader, views: Sequence[NodeView]
 ) -> BareMetal:
     free = {}
     for resource_class in sorted({view.free_class for view in views} - {""}):
@@ -102,8 +104,6 @@ def _look_up_suspects(
     allocations = map_parallel(placement.get_allocation, consumers, placement.workers)
     found = map_parallel(nova.get_server, servers, nova.workers)
     return BareMetal(
-        nodes=nodes,
-        lookups=lookups,
         free=free,
         allocations=dict(zip(consumers, allocations, strict=True)),
         servers=dict(zip(servers, found, strict=True)),

@@ -40,6 +40,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.owners 
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     BareMetal,
     Deletions,
@@ -97,6 +98,13 @@ class _SurroundingsReader:
             self.unread.append(
                 "Bare metal nodes were not compared with their providers: Ironic answered "
                 f"{reading.nodes.status} when asked for its nodes."
+            )
+        if reading.unseen:
+            self.unread.append(
+                f"{format_count(reading.unseen, 'bare metal node was', 'bare metal nodes were')} "
+                "not compared with their providers, because Ironic does not show these credentials "
+                "the nodes of all projects: use a role that may list all of them "
+                "(baremetal:node:list_all)."
             )
         if reading.left_out:
             self.unread.append(

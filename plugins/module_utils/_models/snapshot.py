@@ -137,6 +137,7 @@ class BareMetal:
     servers: by uuid, those by which a node without an allocation is in use.
     details: by provider, inventories and usages that were read after the nodes.
     left_out: how many providers were not looked up because they were too many.
+    unseen: how many nodes these credentials may not see, so that their absence proves nothing.
     """
 
     nodes: Answer[tuple[BareMetalNode, ...]] = NOT_ASKED
@@ -146,6 +147,7 @@ class BareMetal:
     servers: t.Mapping[str, Answer[Server]] = d.field(default_factory=dict)
     details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
     left_out: int = 0
+    unseen: int = 0
 
 
 @d.dataclass(frozen=True)

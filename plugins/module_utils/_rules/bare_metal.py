@@ -31,7 +31,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.bare_metal import (
     build_node_views,
     has_room,
-    sees_every_node,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -63,8 +62,9 @@ def bare_metal_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Findin
     allocation is not what the node is in use by, a node that cannot be used is offered to the
     scheduler, a free one is not, or Ironic no longer has it. Ironic has not changed the node, and
     nobody has written the allocation, for at least `orphan_cleanup_min_age`. A node that is being
-    cleaned has been so for at least `orphan_cleanup_stuck_min_age`. Where these credentials have
-    not shown that they see all nodes, a node that Ironic does not show is undecided.
+    cleaned has been so for at least `orphan_cleanup_stuck_min_age`. A node that Ironic does not
+    show is only looked up where these credentials see nodes of other projects; otherwise
+    `summary.coverage.unread` says how many could not be compared.
 
     Needs: Ironic, in the service catalogue. Nothing is asked where no provider is a node's.
 
@@ -150,13 +150,6 @@ class _NodeCheck:
                 UNDECIDED,
                 f"Ironic does not list node {uuid}, and answered {lookup.status} when asked for "
                 f"it, but {state}.",
-            )
-        if not sees_every_node(self._reading, self._index.snapshot.cloud.project):
-            return (
-                UNDECIDED,
-                f"Ironic does not show node {uuid}, but {state}. These credentials may see only "
-                "the nodes of their own project: use a role that may list all nodes "
-                "(baremetal:node:list_all).",
             )
         return (
             DRIFTED,

@@ -28,7 +28,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
-        BareMetal,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
         BareMetalNode,
@@ -113,13 +112,12 @@ def build_node_views(
     return sorted(views, key=lambda view: view.uuid)
 
 
-def sees_every_node(reading: BareMetal, own_project: str | None) -> bool:
-    """Return whether these credentials may see all nodes.
+def sees_every_node(nodes: Iterable[BareMetalNode], own_project: str | None) -> bool:
+    """Return whether these credentials may see all nodes, by those that Ironic lists to them.
 
     Otherwise Ironic shows only those whose owner or lessee is the own project, and answers 404 for
     the others (ironic/api/controllers/v1/utils.py, check_list_policy).
     """
-    nodes = reading.nodes.value or ()
     return any(own_project not in (node.owner, node.lessee) for node in nodes)
 
 
