@@ -173,11 +173,11 @@ class _NodeCheck:
         if node.instance:
             used = f"in use by {make_printable(node.instance, _MAX_MESSAGE)}"
         return (
-            f"{_describe(consumers).capitalize()} allocated on the provider of node {node.uuid}, "
-            f"but in Ironic the node is {_get_state(node)} and {used}. If Nova no longer has that "
-            f"server (openstack server show {consumers[0]}), its allocation is an orphan, which "
-            "has a finding of its own. If it has, the server has lost its machine: compare with "
-            f"openstack baremetal node show {node.uuid}, tell its owner, and only then delete the "
+            f"{_describe(consumers).capitalize()} still allocated on the provider of node "
+            f"{node.uuid}, but in Ironic the node is {_get_state(node)} and {used}. If Nova no "
+            f"longer has that server (openstack server show {consumers[0]}), its allocation is an "
+            "orphan, which has a finding of its own. If it has, the server has lost its machine: "
+            f"compare with openstack baremetal node show {node.uuid}, tell its owner, and only then delete the "
             "server."
         )
 

@@ -119,7 +119,7 @@ def _placement(paths: Paths, state: State) -> None:
             "api": {"auth_strategy": "keystone"},
             # Otherwise the first host gets every server.
             "placement": {"randomize_allocation_candidates": "true"},
-            "keystone_authtoken": _authtoken(state, "placement"),
+            "keystone_authtoken": build_authtoken(state, "placement"),
         },
     )
 
@@ -146,12 +146,12 @@ def _glance(paths: Paths, state: State) -> None:
                 "flavor": "keystone",
                 "config_file": paths.venv / "etc" / "glance" / "glance-api-paste.ini",
             },
-            "keystone_authtoken": _authtoken(state, "glance"),
+            "keystone_authtoken": build_authtoken(state, "glance"),
         },
     )
 
 
-def _authtoken(state: State, user: str) -> dict[str, object]:
+def build_authtoken(state: State, user: str) -> dict[str, object]:
     return {
         **_credentials(state, user),
         "www_authenticate_uri": state.url("keystone", "/v3"),
@@ -187,7 +187,7 @@ def _neutron(paths: Paths, state: State) -> None:
             },
             "database": _database(paths, "neutron"),
             "oslo_concurrency": {"lock_path": paths.service("neutron") / "locks"},
-            "keystone_authtoken": _authtoken(state, "neutron"),
+            "keystone_authtoken": build_authtoken(state, "neutron"),
             "nova": {**_credentials(state, "nova"), **first},
             "placement": {**_credentials(state, "placement"), **first},
             "quotas": {f"quota_{kind}": -1 for kind in ("network", "subnet", "port", "router")},
@@ -238,7 +238,7 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
             "api_database": _database(paths, f"{nova}_nova_api"),
             "database": _database(paths, f"{nova}_cell0"),
             "oslo_concurrency": {"lock_path": paths.service(f"nova-{nova}") / "locks"},
-            "keystone_authtoken": _authtoken(state, "nova"),
+            "keystone_authtoken": build_authtoken(state, "nova"),
             "service_user": {"send_service_user_token": "true", **_credentials(state, "nova")},
             "placement": {**_credentials(state, "placement"), "region_name": region},
             "neutron": {
@@ -251,6 +251,8 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
             "conductor": {"workers": 1},
             "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 2},
             "vnc": {"enabled": "false"},
+            # For a host with Ironic's driver, while there is an Ironic.
+            "ironic": {**_credentials(state, "nova"), "region_name": region},
         },
     )
     for cell in cells:

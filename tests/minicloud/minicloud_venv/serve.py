@@ -34,6 +34,7 @@ APPLICATIONS = {
     "glance": ("glance.wsgi.api", "glance-wsgi-api"),
     "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
     "neutron": ("minicloud_venv.neutron_server", "neutron-api"),
+    "ironic": ("minicloud_venv.ironic_server", "ironic-api-wsgi"),
 }
 
 # Where such a script looks for its configuration files; its own list has too few of them, or too
