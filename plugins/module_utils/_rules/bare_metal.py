@@ -177,8 +177,8 @@ class _NodeCheck:
             f"{node.uuid}, but in Ironic the node is {_get_state(node)} and {used}. If Nova no "
             f"longer has that server (openstack server show {consumers[0]}), its allocation is an "
             "orphan, which has a finding of its own. If it has, the server has lost its machine: "
-            f"compare with openstack baremetal node show {node.uuid}, tell its owner, and only then delete the "
-            "server."
+            f"compare with openstack baremetal node show {node.uuid}, tell its owner, and only "
+            "then delete the server."
         )
 
     def _check_instance(self, node: BareMetalNode) -> str:

@@ -20,6 +20,7 @@ from ironic.common import service
 from ironic.conf import CONF
 from ironic.db import api
 from ironic.db.sqlalchemy import models
+from ironic.objects.node import Node
 
 TIMES = ("provision_updated_at", "updated_at")
 
@@ -30,7 +31,10 @@ def create_nodes() -> None:
         for name in TIMES:
             if name in values:
                 values[name] = datetime.datetime.fromisoformat(values[name])
-        database.create_node({"driver": "fake-hardware", **values})
+        defaults = {"driver": "fake-hardware", "version": Node.VERSION}
+        for name in ("properties", "driver_info", "driver_internal_info", "instance_info", "extra"):
+            defaults[name] = {}
+        database.create_node({**defaults, **values})
 
 
 if __name__ == "__main__":
