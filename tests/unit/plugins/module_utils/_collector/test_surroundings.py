@@ -315,10 +315,21 @@ def test_deletion_is_the_newest_action_whatever_was_locked_or_reset(services: Se
 def test_the_longest_deletions_are_looked_up_where_there_are_too_many(services: Services) -> None:
     rows = []
     for number in range(103):
-        server = services.server(services.here, updated=f"2026-11-20T12:{number % 60:02}:00Z")
+        updated = f"2026-11-20T12:{number % 60:02}:00Z"
+        server = services.server(services.here, task_state="deleting", updated=updated)
         rows.append(DeletedServer(services.servers[server], "active"))
     services.states["deleting"] = rows
     read = services.read_deletions()
 
     assert read.left_out == 3
     assert len(read.lookups) == 100
+
+
+def test_servers_that_nova_lists_because_it_ignores_the_filter_are_left_alone(
+    services: Services,
+) -> None:
+    """Nova drops a filter that its policy does not allow (servers:allow_all_filters)."""
+    server = services.server(services.here)
+    services.states["deleting"] = [DeletedServer(services.servers[server], "active")]
+
+    assert services.read_deletions().lookups == {}
