@@ -53,6 +53,9 @@ _KINDS = (
     "unconfirmed_resize",
     "stuck_migration",
     "stale_service",
+    "stuck_deletion",
+    "missing_project",
+    "bare_metal_mismatch",
 )
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -37,6 +37,8 @@ options:
     description:
       - A migration that is under way but has not changed for longer than this is reported as
         V(stuck_migration). Only M(osops.placement.orphan_detect) reports this kind.
+      - The same is the least age of a V(stuck_deletion), and of the cleaning of a bare metal node
+        that is reported as V(bare_metal_mismatch).
       - A server that has been in BUILD for longer than this with neither a host nor a task is no
         longer protected as booting.
       - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).

@@ -99,6 +99,9 @@ options:
         request for each consumer or provider of the cloud. Otherwise, V(wrong_owner) is found
         only among consumers that are looked up directly, V(capacity_mismatch) only on the
         named O(hosts) and on the providers of other findings, and V(uneven_capacity) nowhere.
+      - For V(missing_project), the projects of all servers are read only if you name it here, and
+        otherwise those of the consumers that are looked up directly. For V(stuck_deletion), servers
+        in C(ERROR) are read only if you name it here, and for named O(hosts) and O(consumers).
     type: list
     elements: str
     choices:
@@ -127,6 +130,9 @@ options:
       - unconfirmed_resize
       - stuck_migration
       - stale_service
+      - stuck_deletion
+      - missing_project
+      - bare_metal_mismatch
     default: []
   mode:
     description:

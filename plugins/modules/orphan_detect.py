@@ -278,6 +278,24 @@ summary:
           sample:
             2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908:
               VCPU: 3
+        quota:
+          description:
+            - What each project gets back of its quota, by project UUID. C(cores) are C(VCPU) and
+              C(PCPU) together, C(ram_mib) is C(MEMORY_MB), and C(consumers) is the number of
+              consumers that the changes would free.
+            - C(name) is empty and C(exists) is V(null) where Keystone did not say so.
+            - Nova counts cores and RAM in Placement where C([quota]count_usage_from_placement) is
+              set or the quota driver is that of unified limits. Otherwise it counts its own
+              records, and orphans take nothing of a quota. It never counts servers in Placement.
+          returned: success
+          type: dict
+          sample:
+            2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908:
+              name: web-shop
+              exists: true
+              consumers: 2
+              cores: 3
+              ram_mib: 2560
     capacity:
       description:
         - Sums over the providers whose inventory was read, by resource class. These are the
@@ -406,6 +424,13 @@ summary:
         not_provable:
           description: What cannot be proven because a service is too old, one sentence each with
             the kinds that are undecided for this reason.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+        unread:
+          description: What was not searched because a service such as Ironic or Keystone did not
+            answer, one sentence each.
           returned: success
           type: list
           elements: str
@@ -1153,6 +1178,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.scope i
     parse_scope,
     scope_options,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.surroundings import (
+    add_surroundings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
@@ -1210,6 +1238,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         VersionsDocument,
     )
@@ -1329,6 +1358,13 @@ def _read_cloud(
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
+    snapshot = _read_allocations(module, session, scope, policy, full_every)
+    return add_surroundings(session, snapshot)
+
+
+def _read_allocations(
+    module: AnsibleModule, session: Session, scope: Scope, policy: Policy, full_every: int
+) -> Snapshot:
     collector = IncrementalCollector(session, policy.pci_aliases)
     if module.params["mode"] != "incremental":
         return collector.collect(scope)

@@ -40,6 +40,8 @@ _PROOF_STATUSES = (400, 404)
 _SERVICE_ERROR_KEYS = frozenset({"itemNotFound", "badRequest", "NeutronError"})
 # The key of Keystone's errors. A proxy may use it too, so it counts for no other service.
 KEYSTONE_ERROR_KEYS = frozenset({"error"})
+# The key of Ironic's errors.
+IRONIC_ERROR_KEYS = frozenset({"error_message"})
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
 # broken after the last pause is an error.
 _RETRY_PAUSES = (0.5, 1.0)

@@ -28,6 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_pars
     parse_aggregate,
     parse_attachments,
     parse_complete_migrations,
+    parse_deleted_server,
     parse_hypervisor,
     parse_migration,
     parse_server,
@@ -49,6 +50,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
     Answer,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
+    DeletedServer,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -293,6 +297,50 @@ class NovaReader:
             stage="servers",
         )
         return frozenset(self._listings.read(listing).value or ())
+
+    def list_server_projects(self) -> Answer[tuple[tuple[str, str], ...]]:
+        """Return the uuid and the project of each server that is not deleted.
+
+        No brief listing has the projects: this takes Nova about 5 s for 1 000 servers.
+        """
+        return self._listings.read(
+            Listing(
+                "/servers/detail",
+                self._listing,
+                "servers",
+                "id",
+                # A server of a cell that does not answer has only what Nova's API database knows.
+                lambda row: (str(row["id"]), str(row.get("tenant_id") or "")),
+                {"all_tenants": "1"},
+                stage="servers",
+            )
+        )
+
+    def list_servers_in_state(self, field: str, state: str) -> Answer[tuple[DeletedServer, ...]]:
+        """Return the servers of all projects in a state that they should leave soon.
+
+        Those of a cell that does not answer are left out, because the listing is filtered.
+
+        field: `task_state`, `vm_state` or `status`, by which Nova filters in its databases.
+        """
+        return self._listings.read(
+            Listing(
+                "/servers/detail",
+                self._listing,
+                "servers",
+                "id",
+                parse_deleted_server,
+                {"all_tenants": "1", field: state},
+            )
+        )
+
+    def get_deleted_server(self, uuid: str) -> Answer[DeletedServer]:
+        """Look up directly a server that should be deleted."""
+        return self._api.ask(
+            f"/servers/{uuid}",
+            self._direct,
+            lambda reply: parse_deleted_server(reply.body["server"]),
+        )
 
     def list_aggregates(self) -> tuple[Aggregate, ...]:
         """Return all host aggregates."""

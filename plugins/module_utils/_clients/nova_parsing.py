@@ -25,6 +25,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     Attachment,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
+    DeletedServer,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -156,6 +159,17 @@ def parse_server(row: Mapping[str, t.Any]) -> Server:
         image_properties=image.get("properties"),
         root_device=row.get("OS-EXT-SRV-ATTR:root_device_name"),
         pinned_zone=row.get("pinned_availability_zone"),
+    )
+
+
+def parse_deleted_server(row: Mapping[str, t.Any]) -> DeletedServer:
+    """Return the server in a row, with what says whether and why its deletion has not ended."""
+    fault = row.get("fault") or {}
+    return DeletedServer(
+        server=parse_server(row),
+        vm_state=row.get("OS-EXT-STS:vm_state"),
+        fault=str(fault.get("message") or ""),
+        locked=row.get("locked"),
     )
 
 

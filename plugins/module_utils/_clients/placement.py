@@ -248,6 +248,18 @@ class PlacementReader:
         entries = self._list_provider_entries(required=trait)
         return {entry["root_provider_uuid"] for entry in entries}
 
+    def query_free_providers(self, resource_class: str) -> Answer[tuple[str, ...]]:
+        """Return the UUIDs of the providers that can still take one unit of a resource class.
+
+        A class that Placement does not know is a 400.
+        """
+        return self._api.ask(
+            "/resource_providers",
+            _PROVIDER_MICROVERSION,
+            lambda reply: tuple(row["uuid"] for row in reply.body["resource_providers"]),
+            resources=f"{resource_class}:1",
+        )
+
     def list_allocation_candidates(self, query: Mapping[str, t.Any]) -> AllocationCandidates:
         """Return the allocation candidates that Placement offers for a query.
 

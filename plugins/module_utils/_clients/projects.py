@@ -10,26 +10,19 @@
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
+import urllib.parse
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import Project
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 
 class NotPermitted(CloudError):
     """These credentials may not read projects."""
-
-
-@d.dataclass(frozen=True)
-class Project:
-    """A project of Keystone; `domain` is the uuid of its domain."""
-
-    uuid: str
-    name: str
-    domain: str
 
 
 class ProjectReader:
@@ -43,6 +36,35 @@ class ProjectReader:
         path = f"/projects/{uuid}"
         found = self._read(path, f"for project {uuid}", lambda body: [_parse(body["project"])])
         return next(iter(found), None)
+
+    def query_project(self, uuid: str) -> Answer[Project]:
+        """Look up a project as evidence; any status is an answer.
+
+        A 404 means that Keystone has no such project: to who may not see all projects it answers
+        403, also for a project that does not exist (keystone/api/projects.py, ProjectResource.get).
+        Raises CloudError without a Keystone.
+        """
+        path = f"/projects/{urllib.parse.quote(uuid, safe='')}"
+        api = self._require_api()
+        return api.ask(path, None, lambda reply: _parse(reply.body["project"]))
+
+    def query_projects(self) -> Answer[tuple[Project, ...]]:
+        """Return the projects that these credentials may list, as evidence.
+
+        Raises CloudError without a Keystone.
+        """
+        api = self._require_api()
+        return api.ask("/projects", None, lambda reply: tuple(_parse_all(reply.body)))
+
+    def query_domains(self) -> Answer[tuple[str, ...]]:
+        """Return the uuids of the domains that these credentials may list, as evidence.
+
+        Raises CloudError without a Keystone.
+        """
+        api = self._require_api()
+        return api.ask(
+            "/domains", None, lambda reply: tuple(str(row["id"]) for row in reply.body["domains"])
+        )
 
     def find_projects(self, name: str) -> list[Project]:
         """Return the projects with exactly this name, in all domains. Raises CloudError."""
@@ -61,14 +83,17 @@ class ProjectReader:
         self, path: str, what: str, read: t.Callable[[t.Any], list[Project]], **filters: t.Any
     ) -> list[Project]:
         """Return what `read` makes of an answer; [] for a 404."""
+        api = self._require_api()
+        reply, value = api.read(path, None, lambda reply: read(reply.body), **filters)
+        if reply.status in (401, 403):
+            raise NotPermitted(f"{api.name} at {api.endpoint} answered {reply.status}.")
+        api.expect(reply, what, 200, 404)
+        return value or []
+
+    def _require_api(self) -> Api:
         if self._api is None:
             raise CloudError("The service catalogue has no Keystone.")
-
-        reply, value = self._api.read(path, None, lambda reply: read(reply.body), **filters)
-        if reply.status in (401, 403):
-            raise NotPermitted(f"{self._api.name} at {self._api.endpoint} answered {reply.status}.")
-        self._api.expect(reply, what, 200, 404)
-        return value or []
+        return self._api
 
 
 def _parse_all(body: t.Any) -> list[Project]:

@@ -19,6 +19,7 @@ import sys
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import (
+    IRONIC_ERROR_KEYS,
     KEYSTONE_ERROR_KEYS,
     Api,
 )
@@ -77,6 +78,7 @@ class Session:
     # The names of the roles that the token has; none where that is not known.
     roles: frozenset[str] = frozenset()
     accelerator: Api | None = None
+    bare_metal: Api | None = None
 
     @property
     def cloud(self) -> Cloud:
@@ -151,6 +153,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         block_storage=_open_block_storage(connection),
         roles=_read_roles(connection.session),
         accelerator=_open_accelerator(connection),
+        bare_metal=_open_bare_metal(connection),
     )
 
 
@@ -265,6 +268,19 @@ def _open_accelerator(connection: t.Any) -> Api | None:
             adapter = connection.config.get_session_client("accelerator")
             adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2")
             return Api("Cyborg", adapter, None)
+    return None
+
+
+def _open_bare_metal(connection: t.Any) -> Api | None:
+    """Return Ironic, to compare its nodes; None where the catalogue does not have it."""
+    # Nothing else rests on it, so that nothing else fails for want of it.
+    with contextlib.suppress(CloudError), translate_sdk_errors("Ironic"):
+        endpoint = connection.endpoint_for("baremetal")
+        if endpoint is not None:
+            # The endpoint in a catalogue may have the version.
+            adapter = connection.config.get_session_client("baremetal")
+            adapter.endpoint_override = f"{endpoint.rstrip('/').removesuffix('/v1')}/v1"
+            return Api("Ironic", adapter, None, IRONIC_ERROR_KEYS)
     return None
 
 

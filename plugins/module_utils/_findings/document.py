@@ -260,6 +260,7 @@ def _build_coverage(index: SnapshotIndex, amounts: AmountCounts | None) -> Cover
         "partial": bool(index.unjudged_hosts),
         "failed_checks": list(index.failed_checks),
         "not_provable": list(list_unmet_requirements(snapshot.cloud)),
+        "unread": list(snapshot.surroundings.unread),
         "silent_hosts": len(index.unjudged_hosts),
         "unjudged_hosts": sorted(index.unjudged_hosts),
         "retried": snapshot.retried,

@@ -110,6 +110,20 @@ class Entry(t.TypedDict):
     waiting: t.NotRequired[str]
 
 
+class ProjectQuota(t.TypedDict):
+    """What a project gets back of its quota where Nova counts usage in Placement."""
+
+    # The name that Keystone has for it; empty where that is not known.
+    name: str
+    # Whether Keystone has it; None where that is not known.
+    exists: bool | None
+    # How many consumers the proposed changes would free, in whole or in part.
+    consumers: int
+    # VCPU and PCPU together, as Nova counts the quota `cores`; and MEMORY_MB, its quota `ram`.
+    cores: int
+    ram_mib: int
+
+
 class Stranded(t.TypedDict):
     """What all proposed changes would free."""
 
@@ -123,6 +137,8 @@ class Stranded(t.TypedDict):
     # Amounts by resource class, by the name of the provider and by the uuid of the project.
     providers: dict[str, dict[str, int]]
     projects: dict[str, dict[str, int]]
+    # By the uuid of the project. Files of older versions do not have it.
+    quota: t.NotRequired[dict[str, ProjectQuota]]
 
 
 class Capacity(t.TypedDict):
@@ -193,6 +209,9 @@ class Coverage(Unjudged):
     failed_checks: list[str]
     # A sentence for each thing that services as old as these cannot prove.
     not_provable: list[str]
+    # A sentence for each thing that was not searched, because a service did not answer. Files of
+    # older versions do not have it.
+    unread: t.NotRequired[list[str]]
     # How many hosts are in cells that do not answer.
     silent_hosts: int
     # How many requests were sent again.

@@ -18,12 +18,16 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     sum_amounts,
     sum_amounts_by_key,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.projects import (
+    find_project,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         Capacity,
+        ProjectQuota,
         ProviderCapacity,
         ProviderClass,
         Stranded,
@@ -57,6 +61,7 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Str
     """
     by_provider: list[tuple[str, Resources]] = []
     by_project: list[tuple[str, Resources]] = []
+    consumers: dict[str, set[str]] = {}
     for finding in findings:
         project = ""
         if finding.allocation:
@@ -64,14 +69,38 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Str
         for provider, amounts in get_freed_amounts(finding).items():
             by_provider.append((index.get_name(provider), amounts))
             by_project.append((project, amounts))
+            consumers.setdefault(project, set()).add(finding.subject)
     stranded = sum_amounts(amounts for _project, amounts in by_project)
     allocated = _sum_allocated(stranded, index)
+    projects = _sum_and_sort(by_project)
+    quota = {}
+    for project, amounts in projects.items():
+        quota[project] = _summarize_quota(project, amounts, len(consumers[project]), index)
     return {
         "resource_classes": stranded,
         "allocated": allocated,
         "share_of_claimed": _compute_fractions(stranded, allocated),
         "providers": _sum_and_sort(by_provider),
-        "projects": _sum_and_sort(by_project),
+        "projects": projects,
+        "quota": quota,
+    }
+
+
+def _summarize_quota(
+    project: str, amounts: Mapping[str, int], consumers: int, index: SnapshotIndex
+) -> ProjectQuota:
+    """Return what a project gets back of its quota.
+
+    Nova counts cores and RAM in Placement, but servers in its own database (nova/quota.py,
+    _cores_ram_count_placement): an orphan takes nothing of the quota for servers.
+    """
+    name, exists = find_project(project, index.snapshot)
+    return {
+        "name": name,
+        "exists": exists,
+        "consumers": consumers,
+        "cores": amounts.get("VCPU", 0) + amounts.get("PCPU", 0),
+        "ram_mib": amounts.get("MEMORY_MB", 0),
     }
 
 

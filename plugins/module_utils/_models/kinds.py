@@ -185,6 +185,21 @@ CONDITION_KINDS = (
         "a compute service that is down, and is disabled, forced down or without a compute node",
         REPORT,
     ),
+    Kind(
+        "stuck_deletion",
+        "a server whose deletion has failed, or began very long ago and has not ended",
+        REPORT,
+    ),
+    Kind(
+        "missing_project",
+        "a project that Keystone no longer has, with servers or allocations that live on",
+        REPORT,
+    ),
+    Kind(
+        "bare_metal_mismatch",
+        "a bare metal node that Ironic shows in another state than Placement",
+        REPORT,
+    ),
 )
 KINDS = (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
 

@@ -45,6 +45,12 @@ from ansible_collections.osops.placement.plugins.module_utils._models.resource_r
     RootVolume,
     ServerPort,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
+    BareMetalNode,
+    DeletedServer,
+    Deletion,
+    Project,
+)
 
 # The classes below cannot be built by an older one.
 require_python()
@@ -135,6 +141,76 @@ class Evidence:
     former_tree: Answer[dict[str, Allocations]] = NOT_ASKED
     host_servers: Answer[tuple[str, ...]] = NOT_ASKED
     own_usages: Answer[Resources] = NOT_ASKED
+
+
+@d.dataclass(frozen=True)
+class BareMetal:
+    """What Ironic says of the nodes whose providers were read, and what was looked up for it.
+
+    nodes: all nodes that Ironic lists; `NOT_ASKED` where no provider is a node's.
+    lookups: by uuid, direct lookups of nodes that have a provider and are not in that listing.
+    free: by resource class, the providers on which one unit of it can still be allocated.
+    allocations: by consumer, read after the nodes.
+    servers: by uuid, those by which a node without an allocation is in use.
+    details: by provider, inventories and usages that were read after the nodes.
+    left_out: how many providers were not looked up because they were too many.
+    unseen: how many nodes these credentials may not see, so that their absence proves nothing.
+    """
+
+    nodes: Answer[tuple[BareMetalNode, ...]] = NOT_ASKED
+    lookups: t.Mapping[str, Answer[BareMetalNode]] = d.field(default_factory=dict)
+    free: t.Mapping[str, Answer[tuple[str, ...]]] = d.field(default_factory=dict)
+    allocations: t.Mapping[str, Answer[Allocation]] = d.field(default_factory=dict)
+    servers: t.Mapping[str, Answer[Server]] = d.field(default_factory=dict)
+    details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
+    left_out: int = 0
+    unseen: int = 0
+
+
+@d.dataclass(frozen=True)
+class Projects:
+    """What Keystone says of the projects that own servers and allocations.
+
+    lookups: by uuid, direct lookups of projects.
+    listing: the projects that these credentials may list; read where a lookup was a 404, or where
+        a listing costs less than the lookups.
+    domains: the domains that they may list; read where all these projects are of one domain.
+    servers: by uuid of a project, the servers that Nova lists for it. Only where Nova was asked for
+        the servers of all projects, and only of the projects that Keystone does not have.
+    """
+
+    lookups: t.Mapping[str, Answer[Project]] = d.field(default_factory=dict)
+    listing: Answer[tuple[Project, ...]] = NOT_ASKED
+    domains: Answer[tuple[str, ...]] = NOT_ASKED
+    servers: t.Mapping[str, tuple[str, ...]] = d.field(default_factory=dict)
+
+
+@d.dataclass(frozen=True)
+class Deletions:
+    """The servers that Nova should have deleted, and did not.
+
+    listings: the listings that name them, one for each state.
+    lookups, actions: by server, a direct lookup, and its newest delete action.
+    left_out: how many servers were not looked up because they were too many.
+    """
+
+    listings: tuple[Answer[tuple[DeletedServer, ...]], ...] = ()
+    lookups: t.Mapping[str, Answer[DeletedServer]] = d.field(default_factory=dict)
+    actions: t.Mapping[str, Answer[Deletion]] = d.field(default_factory=dict)
+    left_out: int = 0
+
+
+@d.dataclass(frozen=True)
+class Surroundings:
+    """What was read after the candidates, and is about no allocation in doubt.
+
+    unread: a sentence for each thing that a service did not answer.
+    """
+
+    bare_metal: BareMetal = BareMetal()
+    projects: Projects = Projects()
+    deletions: Deletions = Deletions()
+    unread: tuple[str, ...] = ()
 
 
 @d.dataclass(frozen=True)
@@ -394,6 +470,7 @@ class Snapshot(Listings):
     retried: how many requests were repeated because their answer was broken.
     finished_at: the time after the last request.
     mirror_again: of `mirror`, what did not agree, read once more at the end.
+    surroundings: what other services say, and servers that are being deleted.
     """
 
     candidates: tuple[str, ...]
@@ -405,3 +482,4 @@ class Snapshot(Listings):
     retried: int = 0
     finished_at: str
     mirror_again: Mirror | None = None
+    surroundings: Surroundings = Surroundings()

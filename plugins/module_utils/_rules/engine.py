@@ -12,8 +12,8 @@
 orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
 `unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
 `former_providers`, `drift` and `leaks`; and what is not about one consumer in `conditions`,
-`capacity` and `mirror`. `protections` says what is never changed. A consumer is judged once, over
-all its allocations.
+`capacity`, `mirror`, `bare_metal`, `missing_projects` and `stuck_deletions`. `protections` says what
+is never changed. A consumer is judged once, over all its allocations.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     undecided,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules import (
+    bare_metal,
     capacity,
     conditions,
     deletions,
@@ -45,6 +46,8 @@ from ansible_collections.osops.placement.plugins.module_utils._rules import (
     former_providers,
     leaks,
     mirror,
+    missing_projects,
+    stuck_deletions,
     unhosted_servers,
     unknown_consumers,
     unreverted_allocations,
@@ -81,7 +84,14 @@ _PROOF_MODULES = (
     drift,
     leaks,
 )
-_CHECK_MODULES = (conditions, capacity, mirror)
+_CHECK_MODULES = (
+    conditions,
+    capacity,
+    mirror,
+    bare_metal,
+    missing_projects,
+    stuck_deletions,
+)
 
 
 def _find_function(kind: Kind, modules: Iterable[types.ModuleType]) -> t.Any:

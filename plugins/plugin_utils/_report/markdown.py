@@ -38,6 +38,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     map_outcomes,
     sum_freed,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.quota import (
+    list_quota_lines,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
     humanize_amount,
     humanize_amounts,
@@ -64,6 +67,7 @@ MAX_ROWS = 100
 _MAX_NAME = 80
 _MAX_REASON = 400
 _MAX_COMMAND = 1000
+_MAX_PROJECTS = 20
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 # Where a mention, a reference, an address or a picture begins or goes on. A space without width is
@@ -89,6 +93,8 @@ def render(report: Report) -> str:
         parts.append(escape_text(amounts, 2000))
     if unjudged := describe_unjudged_hosts(summary["coverage"]):
         parts.append(f"> **Not judged:** {escape_text(unjudged, 2000)}")
+    for sentence in summary["coverage"].get("unread", []):
+        parts.append(f"> **Not searched:** {escape_text(sentence, 2000)}")
     parts.append(_render_summary(summary))
     parts += _render_stranded(summary["stranded"])
     parts += _render_overcommit(summary.get("overcommit", {}))
@@ -178,7 +184,15 @@ def _render_stranded(stranded: Stranded) -> list[str]:
         shown = escape_text(humanize_amount(cls, amounts[cls]))
         rows.append([format_code_span(cls), shown, fraction])
     head = ["resource class", "amount", "of all allocations in the cloud"]
-    return ["## Stranded", format_table(head, rows)]
+    parts = ["## Stranded", format_table(head, rows)]
+    lines = list_quota_lines(stranded)
+    if lines:
+        # Each line of a list of its own would be one paragraph.
+        shown = "\n".join(f"- {escape_text(line)}" for line in lines[:_MAX_PROJECTS])
+        parts.append(f"Quota that projects get back where Nova counts it in Placement:\n\n{shown}")
+    if len(lines) > _MAX_PROJECTS:
+        parts.append(f"… and {len(lines) - _MAX_PROJECTS} more")
+    return parts
 
 
 def _render_overcommit(overcommit: Mapping[str, Overcommit]) -> list[str]:

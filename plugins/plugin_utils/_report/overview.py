@@ -37,6 +37,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.guidance i
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     describe_complaint,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.quota import (
+    label_project,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import (
     RESOURCE_COLUMNS,
     VERDICTS,
@@ -55,6 +58,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         Coverage,
         FindingsDocument,
+        Stranded,
         Summary,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
@@ -111,6 +115,7 @@ def build_overview(report: Report) -> Overview:
         "complete": coverage["complete"],
         "failed_checks": coverage["failed_checks"],
         "unjudged": describe_unjudged_hosts(coverage),
+        "unread": coverage.get("unread", []),
         "left_out": _format_positive(coverage["left_out"]),
         "verdicts": _summarize_verdicts(summary["verdicts"]),
         "fresh": _count_new(findings),
@@ -119,7 +124,7 @@ def build_overview(report: Report) -> Overview:
         "kinds": summarize_kinds(summary["kinds"]),
         "columns": [get_class_label(cls) for cls in RESOURCE_COLUMNS],
         "hosts": _summarize_hosts(findings),
-        "projects": _summarize_projects(summary["stranded"]["projects"]),
+        "projects": _summarize_projects(summary["stranded"]),
         "remediation": _summarize_remediation(report),
         "commands": list_commands(report),
         "unexplained": _list_unexplained(report),
@@ -266,10 +271,12 @@ def _summarize_hosts(findings: FindingsDocument) -> Lines:
     return _build_lines(hosts)
 
 
-def _summarize_projects(projects: Mapping[str, Mapping[str, int]]) -> Lines:
+def _summarize_projects(stranded: Stranded) -> Lines:
     """Return what is stranded of each project."""
     nothing: Mapping[str, int] = {}
-    totals = [(project or "no project", amounts, nothing) for project, amounts in projects.items()]
+    totals = []
+    for project, amounts in stranded["projects"].items():
+        totals.append((label_project(project, stranded), amounts, nothing))
     return _build_lines(totals)
 
 

@@ -150,6 +150,8 @@ class Overview(t.TypedDict):
     failed_checks: list[str]
     # A sentence about what was not judged, empty when everything was.
     unjudged: str
+    # A sentence for each thing that was not searched.
+    unread: list[str]
     # How many consumers were not looked up, empty for none.
     left_out: str
     verdicts: list[VerdictCount]

@@ -31,6 +31,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     MAX_NAME,
     describe_complaint,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.quota import (
+    list_quota_lines,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
     format_drifted,
@@ -65,6 +68,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         Entry,
         FindingsDocument,
+        Stranded,
         Summary,
     )
     from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
@@ -73,6 +77,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 _MAX_COMPLAINTS = 3
+_MAX_PROJECTS = 5
 
 
 def format_findings(
@@ -234,12 +239,15 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     consumers = format_count(coverage["consumers"], "consumer", "consumers")
     providers = format_count(coverage["providers"], "provider", "providers")
     hypervisors = format_count(coverage["hypervisors"], "hypervisor", "hypervisors")
-    lines = wrap_text(
+    lines = _format_quota(summary["stranded"], width)
+    lines += wrap_text(
         f"Total: {counts}; {verdicts['protected']} protected; "
         f"{verdicts['undecided']} undecided; "
         f"of {consumers} on {providers} and {hypervisors}.",
         width,
     )
+    for sentence in coverage.get("unread", []):
+        lines += wrap_text(make_printable(sentence), width)
     if coverage["left_out"]:
         left = format_count(coverage["left_out"], "more candidate was", "more candidates were")
         lines += wrap_text(f"{left} not looked up, because nothing may be changed.", width)
@@ -249,3 +257,14 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     unjudged = make_printable(describe_unjudged_hosts(coverage))
     lines += [Line(line, WARNING) for line in wrap_text(unjudged, width)]
     return lines
+
+
+def _format_quota(stranded: Stranded, width: int) -> list[str]:
+    """Return what the first projects get back of their quota."""
+    projects = list_quota_lines(stranded)
+    if not projects:
+        return []
+    text = "; ".join(projects[:_MAX_PROJECTS])
+    if len(projects) > _MAX_PROJECTS:
+        text += f"; and {len(projects) - _MAX_PROJECTS} more"
+    return wrap_text(f"Quota to get back where Nova counts it in Placement: {text}.", width)

@@ -259,6 +259,8 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
             "conductor": {"workers": 1},
             "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 2},
             "vnc": {"enabled": "false"},
+            # For a host with Ironic's driver, while there is an Ironic.
+            "ironic": {**credentials(state, "nova"), "region_name": region},
             **(nested.of_nova() if paths.release.nested else {}),
         },
     )

@@ -36,6 +36,7 @@ APPLICATIONS = {
     "cinder": ("minicloud_venv.cinder_api", "cinder-api"),
     "cyborg": ("minicloud_venv.cyborg_api", "cyborg-wsgi-api"),
     "neutron": ("minicloud_venv.neutron_server", "neutron-api"),
+    "ironic": ("minicloud_venv.ironic_server", "ironic-api-wsgi"),
 }
 
 # Where such a script looks for its configuration files; its own list has too few of them, or too

@@ -66,14 +66,14 @@ class HeldLiveMigration(ONE_NODE):
 
 
 class SteeredColdMigration(ONE_NODE):
-    """Cold migrations and resizes whose calls wait or fail.
+    """Cold migrations, resizes and deletions whose calls wait or fail.
 
     Files in the host's state folder control them.
 
     `hold-CALL`: the call waits while the file exists; nova-compute can be killed in the middle of
     it. `fail-CALL`: the call raises; with the word `rollback` in the file it raises what libvirt
     raises when it has changed nothing yet. CALL is `migrate_disk_and_power_off` on the source or
-    `finish_migration` on the destination.
+    `finish_migration` on the destination; or `destroy` of a deletion.
     """
 
     def migrate_disk_and_power_off(self, *args: Any, **kwargs: Any) -> Any:
@@ -83,6 +83,10 @@ class SteeredColdMigration(ONE_NODE):
     def finish_migration(self, *args: Any, **kwargs: Any) -> None:
         _follow("finish_migration")
         super().finish_migration(*args, **kwargs)
+
+    def destroy(self, *args: Any, **kwargs: Any) -> None:
+        _follow("destroy")
+        super().destroy(*args, **kwargs)
 
 
 def _follow(call: str) -> None:

@@ -47,6 +47,7 @@ FREE = {
     "allocations",
     "amounts",
     "capacity",
+    "quota",
     "claims",
     "coverage",
     "extra_specs",

@@ -288,6 +288,10 @@ def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
         } <= list_roots_in_shard(shard, world.providers, nodes)
 
 
+# What other services say is no part of these worlds.
+NEEDS_SURROUNDINGS = {"stuck_deletion", "missing_project", "bare_metal_mismatch"}
+
+
 def test_generated_clouds_have_findings_of_every_kind() -> None:
     """Without them the properties above would prove little."""
     found: set[str] = set()
@@ -299,7 +303,7 @@ def test_generated_clouds_have_findings_of_every_kind() -> None:
                 for finding in told(world, **scope).values()
                 if finding.verdict != "protected"
             )
-        return found >= {kind.name for kind in KINDS}
+        return found >= {kind.name for kind in KINDS} - NEEDS_SURROUNDINGS
 
     hypothesis.find(
         clouds(),

@@ -122,6 +122,9 @@ def test_stranded_amounts_are_summed_by_class_provider_and_project(cloud: Cloud)
         "share_of_claimed": {"DISK_GB": 0.5, "MEMORY_MB": 0.5, "VCPU": 0.5, "VF": 1.0},
         "providers": {"compute-1": twice, "compute-1_pci": {"VF": 2}, "compute-2": CLAIM},
         "projects": {PROJECT: {**thrice, "VF": 2}},
+        "quota": {
+            PROJECT: {"name": "", "exists": None, "consumers": 3, "cores": 3, "ram_mib": 1536}
+        },
     }
 
 
@@ -143,6 +146,7 @@ def test_document_without_findings_is_empty() -> None:
         "share_of_claimed": {},
         "providers": {},
         "projects": {},
+        "quota": {},
     }
     assert found["findings"] == found["protected"] == found["undecided"] == []
 
@@ -157,6 +161,7 @@ def test_coverage_says_how_much_was_read(cloud: Cloud) -> None:
         "partial": False,
         "failed_checks": [],
         "not_provable": [],
+        "unread": [],
         "silent_hosts": 0,
         "unjudged_hosts": [],
         "retried": 0,

@@ -57,6 +57,7 @@ def test_older_file_of_the_same_format_is_read() -> None:
     assert written["snapshot"].pop("host_trees") == {}
     assert written["snapshot"].pop("listed_amounts")["by_server"] == 0
     assert not any(written["snapshot"]["scope"].pop("groups").values())
+    assert written["snapshot"].pop("surroundings")["unread"] == []
     for evidence in written["snapshot"]["evidence"].values():
         assert evidence.pop("device_profiles") == []
         for field in ("server_ports", "attachments", "root_volume", "accelerators"):

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The kind `missing_project`: servers and allocations of a project that Keystone has deleted."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    DRIFTED,
+    UNDECIDED,
+    Finding,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.projects import (
+    explain_doubt,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+        SnapshotIndex,
+    )
+
+
+def missing_project(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+    """Yield the projects that own servers or allocations and that Keystone no longer has.
+
+    Proof: Keystone answers 404 when asked for the project directly, and these credentials have
+    shown that they see other projects: Keystone lists their own project to them, and one of another
+    domain where there is more than one domain. Otherwise the finding is undecided.
+
+    Needs: Keystone. Detection asks for the projects of all consumers that it looks up, and for
+    those of all servers if you name this kind in `orphan_cleanup_kinds`.
+
+    Change: None. The servers live on, and nobody but an administrator can use or delete them.
+    """
+    projects = index.snapshot.surroundings.projects
+    owners = _list_consumers(index)
+    for uuid, lookup in sorted(projects.lookups.items()):
+        if lookup.status != 404 or not _is_reported_here(uuid, index):
+            continue
+        consumers = sorted({*owners.get(uuid, ()), *projects.servers.get(uuid, ())})
+        doubt = explain_doubt(projects, index.snapshot.cloud.project)
+        owned = format_count(len(consumers), "server or allocation", "servers or allocations")
+        reason = (
+            f"Keystone has no project {uuid}, but {owned} of it exist: "
+            f"{summarize_names(consumers)}."
+        )
+        verdict = DRIFTED
+        if doubt:
+            verdict = UNDECIDED
+            reason += f" But {doubt}."
+        else:
+            reason += (
+                " The servers live on, and only an administrator can reach them: list them with "
+                f"openstack server list --all-projects --project {uuid}. Nova cannot give a server "
+                "to another project: make images of what somebody still needs, and delete the rest."
+            )
+        yield Finding(
+            "missing_project",
+            verdict,
+            uuid,
+            reason,
+            evidence=(lookup, projects.listing),
+        )
+
+
+def _is_reported_here(uuid: str, index: SnapshotIndex) -> bool:
+    """Return whether this shard reports a project.
+
+    Where the servers of all projects were listed, all shards know the same projects.
+    """
+    return "missing_project" not in index.snapshot.scope.kinds or index.is_in_shard(uuid)
+
+
+def _list_consumers(index: SnapshotIndex) -> dict[str, set[str]]:
+    """Return the consumers by project, of those that were looked up."""
+    consumers: dict[str, set[str]] = {}
+    for evidence in index.snapshot.evidence.values():
+        allocation = evidence.allocation.value
+        if allocation is not None and allocation.resources and allocation.project:
+            consumers.setdefault(allocation.project, set()).add(allocation.consumer)
+    return consumers

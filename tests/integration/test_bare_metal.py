@@ -1,0 +1,227 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nodes of a real Ironic, which Nova's own driver gives to Placement.
+
+There is no conductor: what it would do to a node is written into Ironic's database.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import holdings, ironic, lifecycle
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+pytestmark = pytest.mark.long
+
+HOST = "metal"
+CLASS = "CUSTOM_GOLD_X"
+CLAIM = {CLASS: 1}
+LONG_AGO = "2026-01-01 00:00:00"
+
+
+class Metal:
+    """An Ironic with nodes, and the nova-compute that offers them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        names = ("free", "claimed", "used", "cleaning", "gone")
+        self.nodes = {name: str(uuid.uuid4()) for name in names}
+        self._values: dict[str, dict[str, object]] = {}
+        for name, node in self.nodes.items():
+            self._values[name] = {
+                "uuid": node,
+                "name": name,
+                "provision_state": "available",
+                "power_state": "power off",
+                "resource_class": "gold-x",
+                "provision_updated_at": LONG_AGO,
+                "updated_at": LONG_AGO,
+            }
+        ironic.create_nodes(world.paths, self._values.values())
+        self.offer()
+
+    def change(self, name: str, **values: object) -> None:
+        ironic.change_node(self.world.paths, self.nodes[name], **values)
+        self._values[name].update(values)
+
+    def delete(self, name: str) -> None:
+        ironic.delete_node(self.world.paths, self.nodes[name])
+        del self._values[name]
+
+    def offer(self) -> None:
+        """Have nova-compute write the inventories of all nodes as they are now."""
+        if HOST in self.world.state.computes:
+            lifecycle.kill_compute(self.world.paths, HOST)
+        ironic.start_compute(self.world.paths, HOST)
+        self.world.wait("the nodes to be in Placement as they are", self._are_offered)
+
+    def _are_offered(self) -> bool:
+        providers = self.world.cloud.providers()
+        for name, values in self._values.items():
+            if self.nodes[name] not in providers:
+                return False
+            path = f"/resource_providers/{self.nodes[name]}/inventories"
+            stock = self.world.cloud.placement("GET", path)["inventories"]
+            is_free = values["provision_state"] == "available" and not values.get("maintenance")
+            if stock.get(CLASS, {}).get("reserved") != int(not is_free):
+                return False
+        return True
+
+
+@pytest.fixture(scope="module")
+def metal(world: World) -> Iterator[Metal]:
+    if not ironic.get_requirements(world.paths).exists():
+        pytest.skip("the minicloud has no real Ironic for this release")
+    url = ironic.start(world.paths)
+    # By Ironic's policy, not even an administrator of a project sees more than its own nodes.
+    world.assign("operator", "service", "admin", "service")
+    with world.service("baremetal", url):
+        yield Metal(world)
+        lifecycle.kill_compute(world.paths, HOST)
+    ironic.stop(world.paths)
+
+
+def detect(ansible: Ansible, **options: t.Any) -> tuple[dict[str, str], list[str]]:
+    """Return the reasons of the findings of this kind by node, and what was not searched."""
+    dest = ansible.folder / "findings.json"
+    ansible.direct("orphan_detect", dest=str(dest), **{"min_age": "0", **options})
+    document = json.loads(dest.read_text(encoding="utf-8"))
+    entries = [*document["findings"], *document["undecided"]]
+    reasons = {
+        entry["id"].partition("/")[2]: entry["reason"]
+        for entry in entries
+        if entry["kind"] == "bare_metal_mismatch"
+    }
+    return reasons, document["summary"]["coverage"]["unread"]
+
+
+OPERATOR = {"username": "operator", "password": "operator", "project_name": "service"}
+
+
+@pytest.fixture
+def operator(ansible: Ansible, metal: Metal) -> dict[str, t.Any]:
+    """The credentials of a user who sees all nodes."""
+    auth = {
+        "auth_url": metal.world.state.url("keystone", "/v3"),
+        "user_domain_name": "Default",
+        "project_domain_name": "Default",
+    }
+    for name in [name for name in ansible.environment if name.startswith("OS_")]:
+        del ansible.environment[name]
+    return {"auth": {**auth, **OPERATOR}, "region_name": "RegionOne"}
+
+
+def test_nodes_as_nova_offers_them_have_no_finding(
+    ansible: Ansible, metal: Metal, operator: dict[str, t.Any]
+) -> None:
+    assert detect(ansible, **operator) == ({}, [])
+    metal.change("cleaning", provision_state="cleaning")
+    metal.offer()
+    # It has only begun.
+    assert detect(ansible, **operator, stuck_min_age="3650d") == ({}, [])
+
+
+def test_user_who_sees_the_nodes_of_one_project_only_gets_no_false_alarm(
+    ansible: Ansible, metal: Metal
+) -> None:
+    reasons, unread = detect(ansible)
+    assert reasons == {}
+    (sentence,) = unread
+    assert sentence.startswith("5 bare metal nodes were not compared with their providers")
+    assert detect(ansible, kinds=["deleted_server"]) == ({}, [])
+
+
+def test_each_contradiction_is_found_and_mended(
+    ansible: Ansible, metal: Metal, operator: dict[str, t.Any]
+) -> None:
+    world, nodes = metal.world, metal.nodes
+    consumer = str(uuid.uuid4())
+    world.hold(consumer, {nodes["claimed"]: CLAIM})
+    world.hold(gone := str(uuid.uuid4()), {nodes["gone"]: CLAIM})
+    metal.delete("gone")
+    metal.change("free", maintenance=1)
+    metal.change("cleaning", provision_state="cleaning", last_error="the disk is \x1b[31m broken")
+
+    reasons, unread = detect(ansible, **operator)
+    assert unread == []
+    assert set(reasons) == {nodes[name] for name in ("claimed", "gone", "free", "cleaning")}
+    assert f"Consumer {consumer} is still allocated" in reasons[nodes["claimed"]]
+    assert "the node is available and in use by nothing" in reasons[nodes["claimed"]]
+    assert f"Ironic has no node {nodes['gone']} any more" in reasons[nodes["gone"]]
+    assert "it is available (in maintenance)" in reasons[nodes["free"]]
+    assert "in the state cleaning for" in reasons[nodes["cleaning"]]
+    assert "\x1b" not in reasons[nodes["cleaning"]]
+    # Young contradictions may be a deletion that is under way.
+    assert set(detect(ansible, **operator, min_age="1h")[0]) == {
+        nodes["cleaning"],
+        nodes["free"],
+    }
+
+    holdings.put(world.cloud, consumer, {}, holdings.of(world.cloud, consumer))
+    holdings.put(world.cloud, gone, {}, holdings.of(world.cloud, gone))
+    metal.change("cleaning", provision_state="available", last_error=None)
+    metal.offer()
+    world.wait(
+        "nova-compute to delete the provider of the node that is gone",
+        lambda: nodes["gone"] not in world.cloud.providers(),
+    )
+    assert detect(ansible, **operator) == ({}, [])
+
+
+def test_free_node_that_is_not_offered_is_found(
+    ansible: Ansible, metal: Metal, operator: dict[str, t.Any]
+) -> None:
+    # nova-compute has not seen yet that the maintenance is over.
+    metal.change("free", maintenance=0)
+    reasons, _unread = detect(ansible, **operator)
+    assert list(reasons) == [metal.nodes["free"]]
+    assert "its provider has no room although nothing is allocated there" in reasons.popitem()[1]
+    metal.offer()
+    assert detect(ansible, **operator) == ({}, [])
+
+
+def test_server_on_a_node_without_an_allocation_is_found(
+    ansible: Ansible, metal: Metal, operator: dict[str, t.Any]
+) -> None:
+    world, node = metal.world, metal.nodes["used"]
+    server = world.boot("compute-1")
+    holdings.put(world.cloud, server, {}, holdings.of(world.cloud, server))
+    metal.change("used", provision_state="active", instance_uuid=server)
+    # As if Nova had built it there.
+    world.sql(
+        "first_cell1",
+        "UPDATE instances SET host = ?, node = ? WHERE uuid = ?",
+        HOST,
+        node,
+        server,
+    )
+    metal.offer()
+    reasons, _unread = detect(ansible, **operator)
+    assert f"heal_allocations --instance {server}" in reasons[node]
+
+    world.hold(server, {node: CLAIM})
+    assert detect(ansible, **operator)[0] == {}
+    # A node that is in use by a server which Nova does not have is none of its business.
+    metal.change("used", provision_state="available", instance_uuid=None)
+    holdings.put(world.cloud, server, {}, holdings.of(world.cloud, server))
+
+
+def test_ironic_that_does_not_answer_is_said_once(
+    ansible: Ansible, metal: Metal, operator: dict[str, t.Any]
+) -> None:
+    ironic.stop(metal.world.paths)
+    reasons, (sentence,) = detect(ansible, **operator)
+    assert reasons == {}
+    assert sentence.startswith("Bare metal nodes were not compared with their providers: ")

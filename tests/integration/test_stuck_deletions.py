@@ -1,0 +1,154 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers that Nova does not delete, on real services.
+
+Each is reported with what blocks it, and the next step of the finding deletes it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import typing as t
+
+import pytest
+from minicloud_ctl import lifecycle, servers, steering
+
+from ansible_collections.osops.placement.tests.integration.world import CELL1
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import Ansible
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+pytestmark = pytest.mark.long
+
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(name="host")
+def _host(world: World) -> str:
+    """A host of its own, because one that has just started again may not yet take servers."""
+    name = f"deletes-{next(NUMBERS)}"
+    world.own_host(name, steering.DRIVER)
+    return name
+
+
+def find_stuck(ansible: Ansible, **options: t.Any) -> dict[str, str]:
+    """Return the reasons of the findings of this kind, by server."""
+    dest = ansible.folder / "findings.json"
+    result = ansible.direct(
+        "orphan_detect", dest=str(dest), **{"min_age": "0", "stuck_min_age": "0", **options}
+    )
+    assert result["summary"]["coverage"]["unread"] == []
+    found = json.loads(dest.read_text(encoding="utf-8"))["findings"]
+    return {
+        entry["id"].partition("/")[2]: entry["reason"]
+        for entry in found
+        if entry["kind"] == "stuck_deletion"
+    }
+
+
+def delete(world: World, server: str) -> None:
+    world.cloud.nova("DELETE", f"/servers/{server}")
+
+
+def is_gone(world: World, server: str) -> bool:
+    return world.cloud.nova_call("GET", f"/servers/{server}").status == 404
+
+
+def test_deletion_that_waits_for_its_host_ends_when_nova_compute_starts(
+    ansible: Ansible, world: World, host: str
+) -> None:
+    server = world.boot(host)
+    steering.hold(world.paths, host, "destroy")
+    delete(world, server)
+    servers.await_task(world.cloud, server, "deleting")
+    # It has only begun.
+    assert find_stuck(ansible, stuck_min_age="1h") == {}
+
+    (reason,) = find_stuck(ansible).values()
+    assert f"The deletion of server {server} on {host} began" in reason
+    assert "is up, and Nova ignores another delete. Restart nova-compute there" in reason
+    delete(world, server)
+    assert not is_gone(world, server)
+
+    world.kill(host)
+    (reason,) = find_stuck(ansible).values()
+    assert "is forced down. If the host can come back, start nova-compute there. It ends" in reason
+    steering.release(world.paths, host, "destroy")
+    lifecycle.start_computes(world.paths, [host])
+    world.wait("the deletion to end", lambda: is_gone(world, server))
+    assert find_stuck(ansible) == {}
+
+
+def test_deletion_of_a_server_on_a_dead_host_ends_in_the_databases(
+    ansible: Ansible, world: World, host: str
+) -> None:
+    server = world.boot(host)
+    steering.hold(world.paths, host, "destroy")
+    delete(world, server)
+    servers.await_task(world.cloud, server, "deleting")
+    world.kill(host)
+
+    (reason,) = find_stuck(ansible).values()
+    assert "make sure that the machine is off, because the guest may still run" in reason
+    delete(world, server)
+    world.wait("the deletion to end", lambda: is_gone(world, server))
+    steering.release(world.paths, host, "destroy")
+    lifecycle.start_computes(world.paths, [host])
+
+
+def test_failed_deletion_is_found_when_it_is_asked_for(
+    ansible: Ansible, world: World, host: str
+) -> None:
+    server = world.boot(host)
+    broken = world.boot(host)
+    servers.act(world.cloud, broken, "os-resetState", {"state": "error"})
+    steering.fail(world.paths, host, "destroy")
+    delete(world, server)
+    servers.settle(world.cloud, server, host, "ERROR")
+
+    # A default run does not read the actions of each server in ERROR.
+    assert find_stuck(ansible) == {}
+    for scope in ({"kinds": ["stuck_deletion"]}, {"hosts": [host]}, {"consumers": [server]}):
+        found = find_stuck(ansible, **scope)
+        assert list(found) == [server]
+        assert "destroy fails on purpose" in found[server]
+        assert "Mend the cause first: openstack server event list" in found[server]
+    assert find_stuck(ansible, hosts=["compute-1"]) == {}
+    assert find_stuck(ansible, kinds=["stale_service"]) == {}
+
+    steering.mend(world.paths, host, "destroy")
+    delete(world, server)
+    world.wait("the deletion to end", lambda: is_gone(world, server))
+    assert find_stuck(ansible, kinds=["stuck_deletion"]) == {}
+
+
+def test_server_without_a_host_is_deleted_from_the_databases(
+    ansible: Ansible, world: World, host: str
+) -> None:
+    server = world.boot(host)
+    world.sql(CELL1, "UPDATE instances SET task_state = 'deleting' WHERE uuid = ?", server)
+    world.sql(CELL1, "UPDATE instances SET host = NULL, node = NULL WHERE uuid = ?", server)
+
+    (reason,) = find_stuck(ansible).values()
+    assert "It has no host, so that Nova deletes it from its databases alone" in reason
+    delete(world, server)
+    world.wait("the deletion to end", lambda: is_gone(world, server))
+
+
+def test_deletion_that_ended_half_way_ends_when_nova_compute_starts(
+    ansible: Ansible, world: World, host: str
+) -> None:
+    """The row is marked as deleted, and is still there: what source document 002 sets by hand."""
+    server = world.boot(host)
+    world.sql(CELL1, "UPDATE instances SET vm_state = 'deleted' WHERE uuid = ?", server)
+
+    found = find_stuck(ansible)
+    assert list(found) == [server] and "ended half-way" in found[server]
+    world.restart(host)
+    world.wait("the deletion to end", lambda: is_gone(world, server))
+    assert find_stuck(ansible) == {}
