@@ -12,8 +12,8 @@
 orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
 `unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
 `former_providers`, `drift` and `leaks`; and what is not about one consumer in `conditions`,
-`capacity`, `mirror`, `bare_metal`, `missing_projects` and `stuck_deletions`. `protections` says what
-is never changed. A consumer is judged once, over all its allocations.
+`capacity`, `mirror`, `bare_metal`, `missing_projects` and `stuck_deletions`. `protections` says
+what is never changed. A consumer is judged once, over all its allocations.
 """
 
 from __future__ import annotations
