@@ -453,6 +453,40 @@ def test_pci_devices(
     assert bool(expectation.why) is (expected is None)
 
 
+@pytest.mark.parametrize(
+    ("vnic_type", "present", "matches"),
+    [
+        pytest.param("direct", PLAIN, True, id="it-is-not-in-placement"),
+        pytest.param(
+            "direct", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, None, id="it-may-be-in-placement"
+        ),
+        pytest.param(
+            "normal", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, False, id="no-port-has-a-device"
+        ),
+        pytest.param("direct", {ROOT: {"VCPU": 4}}, False, id="it-does-not-explain-the-rest"),
+    ],
+)
+def test_pci_devices_of_ports(
+    vnic_type: str, present: dict[str, dict[str, int]], matches: bool | None
+) -> None:
+    inputs = make_inputs(ports=(make_port("p", vnic_type=vnic_type),))
+
+    assert expect(inputs, make_tree(DEVICE_1), present).matches is matches
+
+
+def test_cyborg_would_know_the_device() -> None:
+    devices = [make_provider(name, {"FPGA": 1}) for name in ("fpga-1", "fpga-2")]
+    inputs = make_inputs(
+        {"accel:device_profile": "p"},
+        device_profiles={"p": ({"resources:FPGA": "1"},)},
+        accelerators=None,
+    )
+    expectation = expect(inputs, make_tree(*devices), PLAIN)
+
+    assert (expectation.matches, expectation.allocations) == (False, None)
+    assert [missing.name for missing in expectation.missing] == ["accelerators"]
+
+
 PCPU_HOST = make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100})
 SEV_HOST = make_tree(make_provider("sev", {"MEM_ENCRYPTION_CONTEXT": 4}))
 
