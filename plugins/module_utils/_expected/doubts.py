@@ -66,11 +66,7 @@ def find_doubt(missing: MissingInput, tree: HostTree, present: Collection[Key]) 
     if missing.pci or missing.name == "pci_alias":
         doubt = _doubt_providers(tree, _is_pci_device)
         # Where no device is allocated, none has been added.
-        if (
-            doubt
-            and missing.pci
-            and not any(provider in doubt.providers for provider, _ in present)
-        ):
+        if missing.pci and doubt and doubt.providers.isdisjoint(_list_providers(present)):
             return None
         return doubt
     if missing.name in ("ports", "device_profile"):
@@ -83,6 +79,10 @@ def _find_new_classes(tree: HostTree, present: Collection[Key]) -> set[str]:
     for provider in tree.providers.values():
         classes |= provider.inventories.keys()
     return classes
+
+
+def _list_providers(keys: Collection[Key]) -> set[str]:
+    return {provider for provider, _cls in keys}
 
 
 def _doubt_providers(tree: HostTree, test: t.Callable[[TreeProvider], bool]) -> Doubt | None:
