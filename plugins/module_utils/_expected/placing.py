@@ -146,6 +146,8 @@ def _compare_in_doubt(
     """Compare only those amounts that nothing can change that is missing."""
     missing = tuple(item for item, _doubt in doubts)
     why = "; ".join(dict.fromkeys(item.reason for item in missing))
+    if any(doubt.everything for _item, doubt in doubts):
+        return Expectation(None, None, why, requests[0].rules, missing)
     for request in requests:
         ignored = _list_doubted_keys(request, tree, present, [doubt for _item, doubt in doubts])
         solution = find_closest(build_exact_problem(request, tree, present, ignored))

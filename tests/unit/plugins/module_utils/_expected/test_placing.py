@@ -423,6 +423,14 @@ STRANGE = make_provider("device-3", {"CUSTOM_GPU": 1}, [PCI])
         pytest.param(
             "nic:1", make_tree(DEVICE_1, DEVICE_2), PLAIN, False, None, id="one-of-two-devices"
         ),
+        pytest.param(
+            "nic:1",
+            make_tree(make_provider("cyborg-device", {"CUSTOM_NIC": 1})),
+            PLAIN,
+            True,
+            PLAIN,
+            id="the-class-is-somebody-else-s",
+        ),
         pytest.param("nic:1", make_tree(STRANGE), PLAIN, None, None, id="a-wrong-alias"),
         pytest.param("unknown:1", make_tree(GPU_1), PLAIN, True, PLAIN, id="unknown-but-no-pci"),
         pytest.param("unknown:1", make_tree(DEVICE_1), PLAIN, None, None, id="unknown-and-lost"),
@@ -495,6 +503,14 @@ SEV_HOST = make_tree(make_provider("sev", {"MEM_ENCRYPTION_CONTEXT": 4}))
     ("changes", "tree", "present", "matches", "names"),
     [
         pytest.param({"extra_specs": None}, make_tree(), PLAIN, None, ["flavor"], id="flavor"),
+        pytest.param(
+            {"extra_specs": None},
+            make_tree(),
+            {"other": PLAIN_AMOUNTS},
+            None,
+            ["flavor"],
+            id="flavor-and-another-provider",
+        ),
         pytest.param(
             {"image_properties": None}, make_tree(), PLAIN, True, [], id="the-image-cannot-matter"
         ),
