@@ -218,4 +218,4 @@ def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) ->
             providers[tree.providers[key[0]].name] = None
             classes[key[1]] = None
     names = summarize_names(make_printable(name, 100) for name in providers)
-    return f"its {', '.join(classes)} can be of any of these providers: {names}"
+    return f"its {', '.join(classes)} can be of more than one provider, such as {names}"

@@ -224,28 +224,28 @@ def test_what_is_wrong(
             VGPU,
             make_tree(GPU_1, GPU_2),
             PLAIN,
-            "its VGPU can be of any of these providers: gpu-1, gpu-2",
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
             id="two-gpus",
         ),
         pytest.param(
             VGPU,
             make_tree(GPU_1, GPU_2),
             {**PLAIN, "gpu-1": {"VGPU": 1}, "gpu-2": {"VGPU": 1}},
-            "its VGPU can be of any of these providers: gpu-1, gpu-2",
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
             id="one-of-two-is-too-much",
         ),
         pytest.param(
             {"resources1:VGPU": "1", "resources2:VGPU": "1"},
             make_tree(GPU_1, GPU_2),
             PLAIN,
-            "its VGPU can be of any of these providers: gpu-1, gpu-2",
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
             id="together-or-apart",
         ),
         pytest.param(
             {},
             make_tree(make_pool("pool", {"DISK_GB": 900})),
             {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}},
-            "its DISK_GB can be of any of these providers: pool, root",
+            "its DISK_GB can be of more than one provider, such as pool, root",
             id="local-disk-or-shared-pool",
         ),
         pytest.param(
@@ -626,7 +626,17 @@ def test_many_pci_devices_are_no_problem() -> None:
     assert right.matches is True
     assert wrong.allocations == right.allocations
     assert (lost.matches, lost.allocations) == (False, None)
-    assert lost.why.startswith("its CUSTOM_NIC can be of any of these providers")
+    assert lost.why.startswith("its CUSTOM_NIC can be of more than one provider")
+
+
+def test_many_like_devices_are_no_problem() -> None:
+    specs = {f"resources{number}:CUSTOM_{number}": "1" for number in range(1, 13)}
+    classes = {f"CUSTOM_{number}": 9 for number in range(1, 13)}
+    devices = [make_provider(f"device-{number}", classes) for number in range(11)]
+    expectation = expect(make_inputs(specs), make_tree(*devices), {})
+
+    assert (expectation.matches, expectation.allocations) == (False, None)
+    assert expectation.why.startswith("its CUSTOM_9 can be of more than one provider")
 
 
 def test_too_many_placements_are_not_certain() -> None:
