@@ -102,6 +102,9 @@ options:
       - For V(missing_project), the projects of all servers are read only if you name it here, and
         otherwise those of the consumers that are looked up directly. For V(stuck_deletion), servers
         in C(ERROR) are read only if you name it here, and for named O(hosts) and O(consumers).
+      - With V(wrong_amount), every server is compared by itself with what Nova would allocate for
+        it. Otherwise only those are compared whose hosts report other sums than Placement, or have
+        child providers in use.
     type: list
     elements: str
     choices:

@@ -333,6 +333,11 @@ findings:
           returned: success
           type: str
           sample: az1
+        root_device:
+          description: The name of its root disk.
+          returned: success
+          type: str
+          sample: /dev/vda
     guest:
       description: The domain or directory, with the fields that
         M(osops.placement.hypervisor_guest_info) returns in
