@@ -102,8 +102,8 @@ COMPLAINT_KINDS = (
             r"Got 409: .*Conflicting resource provider name: (?P<name>\S{1,255}) already exists"
         ),
     ),
-    # LP 1820588 (nova/compute/manager.py, _process_instance_vif_deleted_event). It is the only place
-    # that names the port.
+    # LP 1820588 (nova/compute/manager.py, _process_instance_vif_deleted_event). Nothing else names
+    # the port.
     ComplaintKind(
         "port_deleted",
         "nova.compute.manager",
