@@ -407,3 +407,12 @@ def test_young_allocation_is_protected() -> None:
     cloud.allocations[cloud.leaker] = d.replace(held, age_seconds=600)
 
     assert cloud.finding(Policy(min_age=3600)) is None
+
+
+def test_doubt_about_its_ports_does_not_hide_a_wrong_owner() -> None:
+    cloud = Cloud()
+    cloud.answers("server_ports", cloud.leaker, 403)
+    cloud.changes(project="another")
+    finding = cloud.finding()
+
+    assert finding and finding.kind == "wrong_owner"
