@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import (
     compare_amounts,
+    find_device_doubt,
     find_host_tree,
     fits_all_that_is_known,
 )
@@ -266,6 +267,9 @@ def _decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> D
     allocations = expectation.allocations
     if allocations is None:
         return _decide_without_change(reason, view, expectation.why)
+    doubt = find_device_doubt(view, policy)
+    if doubt:
+        return _decide_without_change(reason, view, doubt)
     # What it was given elsewhere says what it needed there.
     strange = sorted(_list_classes(view.allocation.resources) - _list_classes(allocations))
     if strange:
