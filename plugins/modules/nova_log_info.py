@@ -105,6 +105,8 @@ records:
           hypervisor.
         - V(provider_conflict) for a resource provider that cannot be created because another
           provider has its name.
+        - V(port_deleted) for a port that was deleted in Neutron while it was bound, and whose
+          bandwidth Nova does not free (LP 1820588).
         - V(rpc_version_cap) for an RPC version that is newer than an older service allows.
       returned: success
       type: str
@@ -129,6 +131,12 @@ records:
         DISK_GB: 80
         MEMORY_MB: 32768
         VCPU: 12
+    port:
+      description: UUID of the deleted port; V(null) if the complaint is not about one.
+      returned: success
+      type: str
+      sample: 3e1c2b3a-9f0d-4c58-8e0a-5d2b7c1f6a90
+      version_added: 2.0.0
     other_host:
       description: The host to which the server has moved, or V(null).
       returned: success

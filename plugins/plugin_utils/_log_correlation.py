@@ -55,6 +55,8 @@ class Complaint(t.TypedDict):
     counts: t.NotRequired[dict[str, int] | None]
     # The version of an RPC that was `requested`, and the `cap`.
     versions: t.NotRequired[dict[str, str] | None]
+    # The uuid of the port that was deleted.
+    port: t.NotRequired[str | None]
     # How often the host complained, and when it last did, in UTC.
     count: t.NotRequired[int]
     last_seen: t.NotRequired[str]

@@ -199,6 +199,16 @@ def _is_path(value: t.Any) -> bool:
     return not path.startswith(("[", "{")) and "\n" not in path
 
 
+def _check_guests(value: list[t.Any], run: Run) -> str:
+    for entry in value:
+        # Any other entry is a result itself.
+        if not isinstance(entry, str) or not run.has_files:
+            continue
+        if not os.path.isfile(build_host_path(entry.strip())):
+            return f"names {show_value(entry)}, and there is no such file."
+    return ""
+
+
 def _check_moves_journal(value: str, run: Run) -> str:
     if not value.strip():
         return "is empty: leave it out to read all journals of the host."
@@ -276,6 +286,7 @@ BOUNDS: Mapping[str, Check] = {
     "ca_cert": _check_file_to_read,
     "client_cert": _check_file_to_read,
     "client_key": _check_file_to_read,
+    "guests": _check_guests,
     "journal": _check_journal,
     "metrics_path": _check_metrics_path,
     "moves_journal": _check_moves_journal,

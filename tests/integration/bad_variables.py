@@ -687,6 +687,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad("cleanup_orphans", "orphan_cleanup_client_key=/tmp", "and there is no such file."),
         Bad(
             "cleanup_orphans",
+            "orphan_cleanup_guests=/nowhere/guests.json",
+            "orphan_cleanup_guests names '/nowhere/guests.json', and there is no such file.",
+        ),
+        Bad(
+            "cleanup_orphans",
             "orphan_cleanup_notify_url=hooks.example",
             "orphan_cleanup_notify_url is not an",
         ),

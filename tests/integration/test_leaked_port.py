@@ -176,7 +176,7 @@ def test_change_that_was_planned_before_a_port_was_attached_is_not_made(leaks: L
     plan = str(leaks.ansible.folder / "orphan-cleanup" / "plan.json")
     leaks.attach(server, new)
     assert leaks.held(server) == leaks.expected(2 * KILOBITS)
-    run = leaks.clean(plan=plan)
+    run = leaks.run("cleanup_orphans", plan=plan, remediate_kinds=["leaked_port"])
     assert outcomes(run) == ["skipped"], run.output
     assert leaks.held(server) == leaks.expected(2 * KILOBITS)
     # The leak is still one, and only the new port explains its part.

@@ -71,6 +71,7 @@ EXPECTED: dict[str, set[str]] = {
     "misplaced_allocation": {"misplaced_allocation"},
     "wrong_amount": {"wrong_amount"},
     "wrong_owner": set(),
+    "leaked_port": {"leaked_port"},
     "leaked_child": {"leaked_child"},
     "ironic_nodes": {"deleted_server", "extra_host"},
     "error_without_host": {"unhosted_server"},

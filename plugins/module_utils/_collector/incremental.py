@@ -105,8 +105,9 @@ _MAX_ROUNDS = 3
 _MAX_FRACTION = 0.25
 _MIN_NODES = 10
 
-# The kinds for which every consumer or every provider has to be read.
-_KINDS_OF_ALL = ("wrong_owner", "capacity_mismatch", "uneven_capacity")
+# The kinds for which every consumer or every provider has to be read. Neither Nova nor Placement
+# records a change when a port is deleted.
+_KINDS_OF_ALL = ("wrong_owner", "capacity_mismatch", "uneven_capacity", "leaked_port")
 
 
 class FullReadingNeeded(Exception):

@@ -102,6 +102,18 @@ COMPLAINT_KINDS = (
             r"Got 409: .*Conflicting resource provider name: (?P<name>\S{1,255}) already exists"
         ),
     ),
+    # LP 1820588 (nova/compute/manager.py, _process_instance_vif_deleted_event). Nothing else names
+    # the port.
+    ComplaintKind(
+        "port_deleted",
+        "nova.compute.manager",
+        " is deleted in Neutron but the resource allocation on the resource provider",
+        re.compile(
+            rf"The bound port (?P<port>{_UUID}) is deleted in Neutron but the resource allocation "
+            r"on the resource providers? [0-9a-f,-]{1,1000} (?:is|are) leaked "
+            rf"until the server (?P<instance>{_UUID}) is deleted"
+        ),
+    ),
     # oslo.messaging raises it. Any logger may log it, at the end of a traceback or of a longer
     # sentence.
     ComplaintKind(
@@ -354,6 +366,7 @@ def _extract_facts(groups: Mapping[str, str | None]) -> dict[str, t.Any]:
         "counts": None,
         "versions": None,
         "provider": None,
+        "port": groups.get("port"),
     }
     # Nova writes None for a server without a host, such as one that is shelved and offloaded.
     if facts["other_host"] == "None":

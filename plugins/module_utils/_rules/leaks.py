@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.drift impor
     format_allocations,
     is_settled_and_healthy,
     list_amount_evidence,
+    wrong_owner,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_devices import (
     find_unused_providers,
@@ -87,6 +88,9 @@ def leaked_port(view: ConsumerView, policy: Policy) -> Decision | None:
     )
     doubt = leak.doubt or _find_age_doubt(view) or find_action_doubt(view.subject)
     if doubt:
+        # That the owner is wrong is certain.
+        if wrong_owner(view, policy) is not None:
+            return None
         network = list_network_amounts(view.allocation.resources)
         return undecided(
             f"Server {view.consumer} has {format_allocations(network, view)} allocated, and "

@@ -80,7 +80,10 @@ def list_network_amounts(allocations: Allocations) -> dict[str, Resources]:
 
 
 def find_port_leak(view: ServerView) -> PortLeak | None:
-    """Return what the ports of a server do not explain; None where they explain everything."""
+    """Return what the ports of a server do not explain; None where they explain everything.
+
+    The result is None, too, where its ports could not be read: then `wrong_amount` says so.
+    """
     allocation, server = view.subject.allocation.value, view.server
     if allocation is None or server is None:
         return None
@@ -88,9 +91,8 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
     if not present:
         return None
     ports = view.subject.server_ports.value
-    doubt = _find_reading_doubt(view.subject)
-    if doubt or ports is None:
-        return PortLeak({}, {}, doubt)
+    if ports is None or not _has_all_requests(view.subject):
+        return None
     requested: dict[str, dict[str, int]] = {}
     for port in ports:
         doubt = _add_request(requested, port)
@@ -160,14 +162,13 @@ def remove_amounts(allocations: Allocations, leaked: Allocations) -> dict[str, R
     return _subtract(allocations, leaked)
 
 
-def _find_reading_doubt(subject: Evidence) -> str:
+def _has_all_requests(subject: Evidence) -> bool:
+    """Return whether Neutron shows the ports that Nova lists, and what each of them requests."""
     ports, attached = subject.server_ports.value, subject.interfaces.value
-    if ports is None:
-        return "Neutron did not show its ports"
     # To some roles Neutron shows no ports of other projects, and does not say so.
-    if attached is None or set(attached) != {port.uuid for port in ports}:
-        return "Nova and Neutron do not show the same ports"
-    return ""
+    if ports is None or attached is None or set(attached) != {port.uuid for port in ports}:
+        return False
+    return all(port.groups is not None for port in ports)
 
 
 def _find_port_doubt(port: ServerPort, server: Server) -> str:
@@ -188,9 +189,10 @@ def _add_request(requested: dict[str, dict[str, int]], port: ServerPort) -> str:
 
     Return why the request or the provider is not known; empty if they are.
     """
-    if port.groups is None or not port.shows_request:
+    groups = port.groups or ()
+    if not groups and not port.shows_request:
         return f"Neutron does not show what port {port.uuid} requests"
-    for group in port.groups:
+    for group in groups:
         provider = port.providers.get(group.uuid) or port.providers.get("")
         if provider is None:
             return f"port {port.uuid} does not name the provider of what it requests"

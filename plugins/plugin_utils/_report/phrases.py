@@ -43,6 +43,7 @@ _COMPLAINT_TEXTS = {
     "moved_away": "it has moved to <to>",
     "power_state_counts": "servers in the database: <database>, on the hypervisor: <hypervisor>",
     "provider_conflict": "another resource provider has this name",
+    "port_deleted": "its port <port> was deleted in Neutron, and its bandwidth was not freed",
     "rpc_version_cap": "version <requested> was requested, and the cap is <cap>",
 }
 
@@ -89,6 +90,7 @@ def describe_complaint(record: Complaint) -> str:
     text = _COMPLAINT_TEXTS.get(record["kind"], record["kind"])
     facts = {
         "to": record.get("other_host") or "no host",
+        "port": record.get("port") or "of an unknown UUID",
         **(record.get("counts") or {}),
         **(record.get("versions") or {}),
     }

@@ -54,6 +54,18 @@ def wrong_owner(context: Context) -> None:
     holdings.put(context.cloud, server, held.allocations, holdings.somebody())
 
 
+@scenario("a live server without ports that has the bandwidth of a deleted port")
+def leaked_port(context: Context) -> None:
+    server, own = live_server(context, "leaked_port")
+    bandwidth = {"NET_BW_EGR_KILOBIT_PER_SEC": 1000, "NET_BW_IGR_KILOBIT_PER_SEC": 1000}
+    child = holdings.create_provider(
+        context.cloud, f"leaked-port-{uuid.uuid4()}", dict.fromkeys(bandwidth, 8000), parent=own
+    )
+    held = holdings.of(context.cloud, server)
+    holdings.put(context.cloud, server, {**held.allocations, child: bandwidth}, held)
+    context.record.needed(server, child, f"{LIVE}: only who chooses the kind removes the bandwidth")
+
+
 @scenario("a live server with an unexplained allocation on a child of its own host")
 def leaked_child(context: Context) -> None:
     server, own = live_server(context, "leaked_child")

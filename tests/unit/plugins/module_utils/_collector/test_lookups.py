@@ -26,8 +26,15 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.lookups
     Lookups,
     MigrationsAtHosts,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    PortGroup,
+    ServerPort,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     ListingsIndex,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
+    MAX_PORT_ACTIONS,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
@@ -47,6 +54,8 @@ class Site(World):
         self.here, self.there = self.host("compute-1"), self.host("compute-2")
         self.asked: list[str] = []
         self.looked_for: list[int] = []
+        # The questions about ports, in their order.
+        self.order: list[str] = []
 
     def about(self, uuid: str) -> Evidence:
         """Return the first evidence about a consumer.
@@ -68,7 +77,12 @@ class Site(World):
             self.asked.append(f"{found.action} {request}")
             return answer("GET /os-instance-actions/…", 200, found)
 
+        def ports(uuid: str) -> t.Any:
+            self.order.append("ports")
+            return known[uuid].server_ports
+
         def actions(uuid: str) -> t.Any:
+            self.order.append("actions")
             return (
                 answer("GET /os-instance-actions", 200, self.actions.get(uuid, ()))
                 if uuid in self.servers
@@ -109,7 +123,7 @@ class Site(World):
             nova_roots=frozenset(),
             fresh=False,
         )
-        services.append(types.SimpleNamespace(list_ports=lambda uuid: known[uuid].server_ports))
+        services.append(types.SimpleNamespace(list_ports=ports))
         services.append(types.SimpleNamespace())
         cyborg = CyborgReader(None)
         return Lookups(*services, cyborg).collect_evidence(uuid, look)[0]
@@ -220,3 +234,45 @@ def test_deleted_server_is_looked_up_once(site: Site) -> None:
 
     assert site.about(server).server.status == 404
     assert site.looked_for == [200]
+
+
+def _with_bandwidth(site: Site, *ports: ServerPort) -> str:
+    bridge = site.provider("compute-1:Open vSwitch agent:br-ex", site.here)
+    server = site.server(site.here, site.here)
+    site.hold(server, bridge, amounts={"NET_BW_EGR_KILOBIT_PER_SEC": 1000})
+    site.ports[server] = ports
+    return server
+
+
+def test_actions_on_ports_are_read_after_the_ports_of_a_server_with_more_bandwidth(
+    site: Site,
+) -> None:
+    """Nova records an action on a port before it does anything to the port."""
+    server = _with_bandwidth(site)
+    for action in ("attach_interface", "reboot", "detach_interface"):
+        site.did(server, action, NOW)
+    evidence = site.about(server)
+
+    assert site.order[-2:] == ["ports", "actions"]
+    assert site.asked == ["detach_interface req-2", "attach_interface req-0"]
+    assert len(evidence.port_actions) == 2 and evidence.actions.value
+
+
+def test_not_all_of_very_many_actions_on_ports_are_read(site: Site) -> None:
+    server = _with_bandwidth(site)
+    for _number in range(2 * MAX_PORT_ACTIONS):
+        site.did(server, "attach_interface", NOW)
+    site.about(server)
+
+    assert len(site.asked) == MAX_PORT_ACTIONS
+
+
+def test_actions_on_ports_are_not_read_where_the_ports_explain_the_bandwidth(site: Site) -> None:
+    group = PortGroup("group", {"NET_BW_EGR_KILOBIT_PER_SEC": 1000})
+    server = _with_bandwidth(site)
+    (bridge,) = set(site.allocations[server].resources) - {site.here}
+    port = ServerPort("port", "normal", (group,), {"group": bridge}, shows_request=True)
+    site.ports[server] = (port,)
+    site.did(server, "attach_interface", NOW)
+
+    assert site.about(server).port_actions == () and site.asked == []

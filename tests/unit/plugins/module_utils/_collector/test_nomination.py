@@ -50,6 +50,17 @@ def test_allocation_on_a_shared_pool_makes_no_candidate(fleet: Fleet) -> None:
     assert find_candidates(fleet.read()) == []
 
 
+def test_servers_with_bandwidth_are_candidates_if_the_kind_is_named(fleet: Fleet) -> None:
+    """The listings do not show whether their ports request it."""
+    bridge = fleet.provider("bridge", fleet.roots[0])
+    fleet.hold(fleet.guests[0], bridge, amounts={"NET_BW_EGR_KILOBIT_PER_SEC": 1})
+    device = fleet.provider("device", fleet.roots[1])
+    fleet.hold(fleet.guests[1], device, amounts={"CUSTOM_VF": 1})
+
+    assert find_candidates(fleet.read(kinds=("leaked_child",))) == []
+    assert find_candidates(fleet.read(kinds=("leaked_port",))) == [fleet.guests[0]]
+
+
 def test_neighbours_of_a_named_consumer_are_not_candidates(fleet: Fleet) -> None:
     """Its host was asked for its servers, and their allocations were not read."""
     named = fleet.guests[0]

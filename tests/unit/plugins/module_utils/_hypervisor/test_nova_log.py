@@ -38,6 +38,7 @@ NOTHING = {
     "counts": None,
     "versions": None,
     "provider": None,
+    "port": None,
 }
 
 MISSING = (
@@ -66,6 +67,10 @@ CONFLICT = (
     "to complete your request.\\n\\n "
     'Conflicting resource provider name: compute-17.example.org already exists.  ", "code": '
     '"placement.duplicate_name"}]}.'
+)
+PORT_DELETED = (
+    f"The bound port {OTHER} is deleted in Neutron but the resource allocation on the resource "
+    f"providers {PROVIDER},{OTHER} are leaked until the server {U} is deleted."
 )
 
 
@@ -191,6 +196,14 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
             "provider": {"uuid": PROVIDER, "name": "compute-17.example.org"},
             "last_seen": AT,
         },
+    ),
+    "port deleted": (
+        f"{STAMP} ERROR nova.compute.manager {CONTEXT} {PORT_DELETED}",
+        {"kind": "port_deleted", "instance": U, "port": OTHER, "last_seen": AT},
+    ),
+    "port deleted, in an older release": (
+        PORT_DELETED.replace("providers", "provider").replace(f",{OTHER}", "").replace("are", "is"),
+        {"kind": "port_deleted", "instance": U, "port": OTHER},
     ),
     "the message alone": (MISSING, {"kind": "not_in_database", "instance": U}),
     "a format of one's own": (

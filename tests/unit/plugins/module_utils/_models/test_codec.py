@@ -60,6 +60,7 @@ def test_older_file_of_the_same_format_is_read() -> None:
     assert written["snapshot"].pop("surroundings")["unread"] == []
     for evidence in written["snapshot"]["evidence"].values():
         assert evidence.pop("device_profiles") == []
+        assert evidence.pop("port_actions") == []
         for field in ("server_ports", "attachments", "root_volume", "accelerators"):
             assert evidence.pop(field)["status"] == 0
         assert evidence.pop("rows") == []

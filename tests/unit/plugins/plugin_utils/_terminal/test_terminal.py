@@ -491,7 +491,7 @@ def _complaint(
         "instance": instance,
         "count": 12,
         "last_seen": "2026-11-02T07:48:00Z",
-        **dict.fromkeys(("amounts", "other_host", "counts", "versions", "provider")),
+        **dict.fromkeys(("amounts", "other_host", "counts", "versions", "provider", "port")),
         **facts,
     }
 
