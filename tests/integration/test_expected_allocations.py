@@ -36,17 +36,8 @@ pytestmark = pytest.mark.long
 
 OWNER = "other owner"
 KINDS = ["wrong_amount", "missing_allocation", "misplaced_allocation", "wrong_owner"]
-# What a run is told of nova.conf, which no API shows.
-ALIASES = {
-    "orphan_cleanup_pci_aliases": [
-        {
-            "name": alias["name"],
-            "resource_class": alias.get("resource_class", nested.FUNCTION_CLASS),
-            "traits": alias.get("traits", "").split(),
-        }
-        for alias in nested.ALIASES
-    ]
-}
+# No API shows what nova.conf says of them.
+ALIASES = {"orphan_cleanup_pci_aliases": nested.ALIASES}
 HOST_WITHOUT_DEVICES = "compute-1"
 
 

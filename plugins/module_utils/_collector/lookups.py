@@ -496,14 +496,14 @@ def _needs_amounts(view: ServerView, context: LookupContext) -> bool:
         return True
     if not view.has_only_own_tree(context.nova_roots):
         return False
-    if not context.fresh:
-        # The listing has the properties of its image, which the direct lookup lacks.
-        if context.listed_amounts.get(server.uuid) == "":
-            return False
-        if context.scope.names_amounts:
-            return True
+    # Before a write, what listings show of an image, ports or devices proves nothing.
+    if context.fresh:
+        return True
+    # The listing has the properties of its image, which the direct lookup lacks.
+    if context.listed_amounts.get(server.uuid) == "":
+        return False
     # On which of several providers the amounts have to be, only the tree of the host shows.
-    if view.server_trees[own] != {own} or (context.fresh and set(allocation.resources) != {own}):
+    if context.scope.names_amounts or view.server_trees[own] != {own}:
         return True
     return not compare_listed(server, allocation.resources, context.pci_aliases).fits
 
