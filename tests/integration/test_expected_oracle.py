@@ -18,8 +18,14 @@ import pytest
 from minicloud_ctl import releases
 from minicloud_ctl.paths import Paths
 
+from ansible_collections.osops.placement.plugins.module_utils._expected.placing import compare
 from ansible_collections.osops.placement.plugins.module_utils._expected.request import (
     build_requests,
+)
+from ansible_collections.osops.placement.tests.integration.placement_worlds import (
+    PlacementWorld,
+    disturb,
+    list_placement_worlds,
 )
 from ansible_collections.osops.placement.tests.integration.request_worlds import (
     RequestWorld,
@@ -30,6 +36,9 @@ from ansible_collections.osops.placement.tests.integration.support import ROOT, 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
         ResourceRequest,
     )
@@ -108,3 +117,88 @@ def ask(script: str, questions: Iterable[object]) -> list[t.Any]:
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("count, seed", [(100, 1), pytest.param(3_000, 2, marks=pytest.mark.long)])
+def test_placements_are_those_of_placement(own_cloud: Minicloud, count: int, seed: int) -> None:
+    worlds = list(list_placement_worlds(count, seed))
+    answers = ask("allocation_candidates.py", (world.describe() for world in worlds))
+
+    tally: collections.Counter[str] = collections.Counter()
+    for number, (world, candidates) in enumerate(zip(worlds, answers, strict=True)):
+        unique = list_unique(candidates)
+        for candidate in unique:
+            expectation = compare([world.request], world.tree, candidate)
+            assert expectation.matches, (world, candidate, expectation)
+            assert expectation.allocations == candidate
+        tally[judge_empty(world, unique)] += 1
+        if unique:
+            damaged = disturb(unique[0], world, f"{seed}/{number}")
+            tally[judge_damaged(world, unique, damaged)] += 1
+
+    print(dict(tally))
+    assert tally["the only candidate"] > count * 0.1
+    assert tally["the nearest candidate"] > count * 0.1
+
+
+def list_unique(candidates: Iterable[Allocations]) -> list[Allocations]:
+    """Return the candidates without those that differ only in which group has what."""
+    unique: list[Allocations] = []
+    for candidate in candidates:
+        if candidate not in unique:
+            unique.append(candidate)
+    return unique
+
+
+def judge_empty(world: PlacementWorld, candidates: list[Allocations]) -> str:
+    """Return what is expected of a server without allocations; fail if that is wrong."""
+    expectation = compare([world.request], world.tree, {})
+    if len(candidates) == 1:
+        assert expectation.allocations == candidates[0], (world, candidates, expectation)
+        return "the only candidate"
+    if not candidates and requires_absent_trait(world):
+        # Placement would not put a server there now, but this one is there.
+        return "a trait that is gone"
+    assert expectation.allocations is None, (world, candidates, expectation)
+    return "several candidates" if candidates else "no candidate"
+
+
+def requires_absent_trait(world: PlacementWorld) -> bool:
+    main = world.request.groups.get("")
+    return main is not None and bool(main.required)
+
+
+def judge_damaged(
+    world: PlacementWorld, candidates: list[Allocations], damaged: Allocations
+) -> str:
+    """Return what is expected of a server with wrong allocations; fail if that is wrong."""
+    expectation = compare([world.request], world.tree, damaged)
+    if damaged in candidates:
+        assert expectation.matches
+        return "still a candidate"
+    if expectation.allocations is None:
+        return f"undecided: {expectation.why}"
+    if expectation.matches:
+        # What is there is right although traits and units may have changed since.
+        sums = measure_by_class(damaged, {})
+        assert sums == measure_by_class(candidates[0], {}), (world, damaged, expectation)
+        return "right although Placement would not give it now"
+    assert expectation.allocations in candidates, (world, candidates, damaged, expectation)
+    chosen = measure_by_class(expectation.allocations, damaged)
+    for candidate in candidates:
+        if candidate == expectation.allocations:
+            continue
+        other = measure_by_class(candidate, damaged)
+        assert chosen != other, (world, candidates, damaged, expectation)
+        assert all(chosen[cls] <= other[cls] for cls in other), (world, candidates, damaged)
+    return "the nearest candidate"
+
+
+def measure_by_class(first: Allocations, second: Allocations) -> collections.Counter[str]:
+    """Return for each class the sum of the amounts by which both differ."""
+    distances: collections.Counter[str] = collections.Counter()
+    for provider in first.keys() | second.keys():
+        left, right = first.get(provider, {}), second.get(provider, {})
+        for cls in left.keys() | right.keys():
+            distances[cls] += abs(left.get(cls, 0) - right.get(cls, 0))
+    return distances

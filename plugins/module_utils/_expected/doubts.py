@@ -41,9 +41,15 @@ class Doubt:
     providers: frozenset[str]
     classes: frozenset[str]
 
-    def covers(self, key: Key) -> bool:
-        """Return whether it may change the amount of this class on this provider."""
-        return self.everything or key[0] in self.providers or key[1] in self.classes
+    def covers(self, key: Key, possible: bool) -> bool:
+        """Return whether it may change the amount of this class on this provider.
+
+        possible: whether the provider has an inventory or an allocation of the class. An amount
+            that may not be requested at all need not be possible anywhere.
+        """
+        if self.everything or key[1] in self.classes:
+            return True
+        return possible and key[0] in self.providers
 
 
 def find_doubt(missing: MissingInput, tree: HostTree, present: Iterable[Key]) -> Doubt | None:

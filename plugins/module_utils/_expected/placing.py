@@ -25,6 +25,11 @@ from ansible_collections.osops.placement.plugins.module_utils._expected.contradi
     fit_to_host,
 )
 from ansible_collections.osops.placement.plugins.module_utils._expected.doubts import find_doubt
+from ansible_collections.osops.placement.plugins.module_utils._expected.nearness import (
+    TOO_MANY,
+    find_nearest,
+    is_nearer,
+)
 from ansible_collections.osops.placement.plugins.module_utils._expected.problems import (
     build_exact_problem,
     build_problem,
@@ -54,8 +59,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ResourceRequest,
     )
 
-_UNBOUNDED = "it has too many possible placements on its host to try them all"
-
 
 @d.dataclass(frozen=True)
 class Expectation:
@@ -83,9 +86,9 @@ def compare(
     """Compare what a server has with what Nova would have allocated on this host.
 
     present: all allocations of the server. What of it can be right is kept: the expected
-        allocations differ from it as little as possible, and are certain only if no other
-        placement of the requests differs as little. Where two requests differ as little, the
-        earlier one counts.
+        allocations are certain only if they are as near to it as any other placement in each
+        resource class, and all others are farther from it in some class. The distance is the sum
+        of the amounts by which both differ.
 
     A present allocation is right although the traits or inventories of its provider changed since.
     The search is bounded; what it does not find in time is not certain.
@@ -101,7 +104,7 @@ def compare(
         if solution.placements:
             return Expectation(True, collect_allocations(amounts), "", request.rules, ())
         bounded = bounded or not solution.complete
-    why = _UNBOUNDED if bounded else find_contradiction(fitted, tree, amounts)
+    why = TOO_MANY if bounded else find_contradiction(fitted, tree, amounts)
     if why:
         return Expectation(None, None, why, fitted[0].rules, ())
     return _find_expected(fitted, tree, amounts)
@@ -143,35 +146,48 @@ def _list_doubted_keys(
     classes = {cls for _provider, cls in present}
     for group in request.groups.values():
         classes |= group.resources.keys()
-    keys = set(present)
-    for provider in tree.providers:
-        keys.update((provider, cls) for cls in classes)
-    return frozenset(key for key in keys if any(doubt.covers(key) for doubt in doubts))
+    keys = set()
+    for provider in tree.providers.values():
+        for cls in classes:
+            key = (provider.uuid, cls)
+            possible = cls in provider.inventories or key in present
+            if any(doubt.covers(key, possible) for doubt in doubts):
+                keys.add(key)
+    return frozenset(keys)
 
 
 def _find_expected(
     requests: Sequence[ResourceRequest], tree: HostTree, present: Amounts
 ) -> Expectation:
-    """Return the only placement that differs least from what is present, if there is one."""
-    best: tuple[int, ResourceRequest, tuple[Amounts, ...]] | None = None
+    """Return the only placement that is nearest to what is present, if there is one."""
+    nearest: list[tuple[ResourceRequest, Amounts]] = []
     lacking: list[str] = []
     for request in requests:
         problem = build_problem(request, tree, present)
         lacking = lacking or list_unplaceable_classes(problem)
-        solution = find_closest(problem)
-        if not solution.complete:
-            return Expectation(False, None, _UNBOUNDED, request.rules, ())
-        if solution.placements and (best is None or solution.differences < best[0]):
-            best = (solution.differences, request, solution.placements)
-    if best is None:
+        placements, why = find_nearest(problem)
+        if why:
+            return Expectation(False, None, why, request.rules, ())
+        if len(placements) > 1:
+            return Expectation(False, None, _describe_choice(placements, tree), request.rules, ())
+        if placements:
+            nearest.append((request, placements[0]))
+    if not nearest:
         what = ", ".join(lacking) if lacking else "all that it requests"
         why = f"no provider of its host can have {what} as Nova requests it"
         return Expectation(None, None, why, requests[0].rules, ())
-    _differences, request, placements = best
-    if len(placements) > 1:
-        why = _describe_choice(placements, tree)
-        return Expectation(False, None, why, request.rules, ())
-    return Expectation(False, collect_allocations(placements[0]), "", request.rules, ())
+    request, placement = nearest[0]
+    for other_request, other in nearest[1:]:
+        if is_nearer(other, placement, present):
+            request, placement = other_request, other
+        elif not is_nearer(placement, other, present) and _has_cpus(present):
+            why = "it can have dedicated CPUs as PCPU or as VCPU"
+            return Expectation(False, None, why, request.rules, ())
+    return Expectation(False, collect_allocations(placement), "", request.rules, ())
+
+
+def _has_cpus(amounts: Mapping[Key, int]) -> bool:
+    return any(cls in ("VCPU", "PCPU") for _provider, cls in amounts)
 
 
 def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) -> str:

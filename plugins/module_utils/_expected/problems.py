@@ -72,7 +72,7 @@ def build_exact_problem(
         limits=limits,
         ignored=ignored,
         accept=_build_subtree_test(request, tree),
-        most_differences=0,
+        largest_distance=0,
     )
 
 

@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 import dataclasses as d
+import math
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Resources,
@@ -51,7 +52,7 @@ class Problem:
 
     present: what there is. limits: the most that the units together may have of each key.
     ignored: the keys that are not compared. accept: whether a complete placement, the provider of
-        each unit, is allowed. most_differences: None if any number of keys may differ.
+        each unit, is allowed. largest_distance: None if any distance is allowed.
     """
 
     units: tuple[Unit, ...]
@@ -59,19 +60,19 @@ class Problem:
     limits: Mapping[Key, int]
     ignored: frozenset[Key]
     accept: Callable[[tuple[str, ...]], bool]
-    most_differences: int | None = None
+    largest_distance: int | None = None
 
 
 @d.dataclass(frozen=True)
 class Solution:
     """The placements that differ least from what is present.
 
-    placements: at most two; without differences between them there is one. differences: in how many
-        keys they differ from what is present. complete: whether all placements were looked at.
+    placements: at most two of them. distance: the sum of the amounts by which they differ from what
+        is present. complete: whether all placements were looked at.
     """
 
     placements: tuple[Amounts, ...]
-    differences: int
+    distance: int
     complete: bool
 
 
@@ -79,7 +80,8 @@ def find_closest(problem: Problem) -> Solution:
     """Return the placements of all units that differ least from what is present."""
     search = _Search(problem)
     search.place(0, 0)
-    return Solution(tuple(search.found), search.best, search.steps < _MOST_STEPS)
+    distance = int(search.best) if search.found else 0
+    return Solution(tuple(search.found), distance, search.steps < _MOST_STEPS)
 
 
 class _Search:
@@ -95,7 +97,9 @@ class _Search:
         self.amounts: Amounts = {}
         self.chosen: list[str] = []
         self.found: list[Amounts] = []
-        self.best = problem.most_differences if problem.most_differences is not None else 10**9
+        self.best: float = math.inf
+        if problem.largest_distance is not None:
+            self.best = problem.largest_distance
         self.steps = 0
         self._later_keys = self._collect_later_keys()
 
@@ -119,7 +123,7 @@ class _Search:
             self._add(unit, provider, 1)
             self.chosen.append(provider)
             next_first = index if self._has_twin(position) else 0
-            if self._can_improve(self._count_differences(position, next_first)):
+            if self._can_improve(self._measure_least_distance(position, next_first)):
                 self.place(position + 1, next_first)
             self.chosen.pop()
             self._add(unit, provider, -1)
@@ -150,30 +154,31 @@ class _Search:
             return False
         return _get_sort_key(self.units[position]) == _get_sort_key(self.units[position + 1])
 
-    def _can_improve(self, differences: int) -> bool:
+    def _can_improve(self, distance: int) -> bool:
         if len(self.found) > 1:
-            return differences < self.best
-        return differences <= self.best
+            return distance < self.best
+        return distance <= self.best
 
-    def _count_differences(self, position: int, next_first: int) -> int:
-        """Return how many keys differ for certain, whatever follows."""
+    def _measure_least_distance(self, position: int, next_first: int) -> int:
+        """Return the least distance that is possible, whatever follows."""
         open_keys = self._later_keys[position]
         still_tried: set[str] = set()
         unit = self.units[position]
         if self._has_twin(position):
             still_tried.update(unit.providers[next_first:])
-        count = 0
-        for key in (self.amounts.keys() | self.problem.present.keys()) - self.problem.ignored:
+        distance = 0
+        for key in self._list_compared_keys():
             amount, present = self.amounts.get(key, 0), self.problem.present.get(key, 0)
-            if amount == present:
-                continue
             if amount < present:
                 if key in open_keys:
                     continue
                 if key[0] in still_tried and key[1] in unit.resources:
                     continue
-            count += 1
-        return count
+            distance += abs(amount - present)
+        return distance
+
+    def _list_compared_keys(self) -> set[Key]:
+        return (self.amounts.keys() | self.problem.present.keys()) - self.problem.ignored
 
     def _collect_later_keys(self) -> list[set[Key]]:
         """Return for each unit what later units, except those that it can be swapped with, may add.
@@ -192,23 +197,18 @@ class _Search:
         return later_keys
 
     def _keep_placement(self) -> None:
-        differences = self._count_all_differences()
-        if not self._can_improve(differences) or self.amounts in self.found:
+        distance = 0
+        for key in self._list_compared_keys():
+            distance += abs(self.amounts.get(key, 0) - self.problem.present.get(key, 0))
+        if not self._can_improve(distance) or self.amounts in self.found:
             return
         chosen = dict(zip(self.order, self.chosen, strict=True))
         if not self.problem.accept(tuple(chosen[index] for index in range(len(chosen)))):
             return
-        if differences < self.best:
+        if distance < self.best:
             self.found.clear()
-        self.best = differences
+        self.best = distance
         self.found.append(dict(self.amounts))
-
-    def _count_all_differences(self) -> int:
-        count = 0
-        for key in (self.amounts.keys() | self.problem.present.keys()) - self.problem.ignored:
-            if self.amounts.get(key, 0) != self.problem.present.get(key, 0):
-                count += 1
-        return count
 
 
 def _get_sort_key(unit: Unit) -> tuple[bool, list[tuple[str, int]], tuple[str, ...], bool, str]:
@@ -235,9 +235,10 @@ def collect_allocations(amounts: Mapping[Key, int]) -> dict[str, dict[str, int]]
     return allocations
 
 
-def sum_by_class(amounts: Iterable[tuple[Key, int]]) -> dict[str, int]:
-    """Return the sum of the amounts of each resource class."""
-    sums: dict[str, int] = {}
-    for (_provider, cls), amount in amounts:
-        sums[cls] = sums.get(cls, 0) + amount
-    return sums
+def measure_distances(first: Mapping[Key, int], second: Mapping[Key, int]) -> dict[str, int]:
+    """Return for each class the sum of the amounts by which both differ."""
+    distances: dict[str, int] = {}
+    for key in first.keys() | second.keys():
+        difference = abs(first.get(key, 0) - second.get(key, 0))
+        distances[key[1]] = distances.get(key[1], 0) + difference
+    return distances

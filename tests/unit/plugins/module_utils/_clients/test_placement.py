@@ -2,16 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The allocations on a tree as evidence: all providers, or the first answer that is not one."""
+"""Trees as evidence: all of their providers, or the first answer that is not one."""
 
 from __future__ import annotations
 
 import typing as t
 
+import pytest
+
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import Service
 
 ROOT, CHILD = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
 CPU, VF = {"resources": {"VCPU": 1}}, {"resources": {"CUSTOM_VF": 1}}
@@ -58,3 +61,73 @@ def test_consumers_have_what_they_have_on_each_provider() -> None:
 def test_one_provider_that_cannot_be_read_leaves_the_tree_unread() -> None:
     assert _query(root=503, child={}).value is None
     assert _query(root={"a": CPU}, child=404).value is None
+
+
+SHARING = "aaaaaaa2-0000-4000-8000-000000000000"
+INVENTORY = {
+    "total": 8,
+    "reserved": 0,
+    "min_unit": 1,
+    "max_unit": 8,
+    "step_size": 1,
+    "allocation_ratio": 1.0,
+}
+
+
+def _entry(uuid: str, parent: str | None = None) -> dict[str, t.Any]:
+    root = ROOT if parent else uuid
+    names = {"uuid": uuid, "name": uuid[:8], "generation": 1}
+    return {**names, "root_provider_uuid": root, "parent_provider_uuid": parent}
+
+
+def _tree() -> dict[str, t.Any]:
+    """A host with a child; the aggregate of the child has a sharing provider."""
+    answers: dict[str, t.Any] = {
+        f"/resource_providers?in_tree={ROOT}": {
+            "resource_providers": [_entry(ROOT), _entry(CHILD, ROOT)]
+        },
+        "/resource_providers?required=MISC_SHARES_VIA_AGGREGATE&member_of=in:agg": {
+            "resource_providers": [_entry(SHARING)]
+        },
+    }
+    parts = {ROOT: ("VCPU", [], []), CHILD: ("VGPU", ["T"], ["agg"])}
+    parts[SHARING] = ("DISK_GB", ["MISC_SHARES_VIA_AGGREGATE"], ["agg"])
+    for uuid, (cls, traits, aggregates) in parts.items():
+        path = f"/resource_providers/{uuid}"
+        answers[f"{path}/inventories"] = {"inventories": {cls: INVENTORY}}
+        answers[f"{path}/traits"] = {"traits": traits}
+        answers[f"{path}/aggregates"] = {"aggregates": aggregates}
+    return answers
+
+
+def test_tree_of_a_host_has_what_shares_with_any_provider_of_it() -> None:
+    service = Service(_tree())
+    answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+
+    assert answer.value is not None and answer.request == f"GET /resource_providers?in_tree={ROOT}"
+    tree = answer.value.providers
+    assert {uuid: sorted(row.inventories) for uuid, row in tree.items()} == {
+        ROOT: ["VCPU"],
+        CHILD: ["VGPU"],
+        SHARING: ["DISK_GB"],
+    }
+    assert [row.sharing for row in tree.values()] == [False, False, True]
+    assert (tree[CHILD].parent, tree[CHILD].traits) == (ROOT, frozenset({"T"}))
+
+
+@pytest.mark.parametrize("part", ["inventories", "traits", "aggregates"])
+@pytest.mark.parametrize("uuid", [ROOT, CHILD, SHARING])
+def test_tree_with_a_provider_that_went_away_is_unread(uuid: str, part: str) -> None:
+    service = Service({**_tree(), f"/resource_providers/{uuid}/{part}": 404})
+
+    assert PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT).value is None
+
+
+def test_tree_that_is_gone_or_too_large_is_unread() -> None:
+    path = f"/resource_providers?in_tree={ROOT}"
+    many = [_entry(f"{number:08}-0000-4000-8000-000000000000", ROOT) for number in range(201)]
+    for entries in ([], many):
+        service = Service({**_tree(), path: {"resource_providers": entries}})
+        answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+
+        assert (answer.status, answer.value, service.asked) == (200, None, [path])

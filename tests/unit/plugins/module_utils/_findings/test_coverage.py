@@ -11,6 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_amounts,
     describe_unjudged_hosts,
     list_unjudged_hosts,
 )
@@ -138,3 +139,34 @@ def test_each_host_counts_once_per_cloud_over_several_runs() -> None:
         [],
     ]
     assert SENTENCE in "\n".join(format_summary(summary, "/summary.json", 200))
+
+
+@pytest.mark.parametrize(
+    ("amounts", "said"),
+    [
+        (None, ""),
+        ({"servers": 0, "checked": 0, "by_host": 0, "unchecked": {}}, ""),
+        (
+            {"servers": 1, "checked": 1, "by_host": 0, "unchecked": {}},
+            "Amounts checked for 1 of 1 server.",
+        ),
+        (
+            {
+                "servers": 840,
+                "checked": 812,
+                "by_host": 700,
+                "unchecked": {"pci_alias": 8, "volume_image": 20},
+            },
+            "Amounts checked for 812 of 840 servers (700 only by the sums of their host); "
+            "20 need Cinder; 8 need the alias of a PCI device.",
+        ),
+        (
+            {"servers": 2, "checked": 0, "by_host": 0, "unchecked": {"later": 2}},
+            "Amounts checked for 0 of 2 servers; 2 lack later.",
+        ),
+    ],
+)
+def test_amounts_are_one_sentence(amounts: t.Any, said: str) -> None:
+    coverage: t.Any = {"amounts": amounts} if amounts else {}
+
+    assert describe_amounts(coverage) == said

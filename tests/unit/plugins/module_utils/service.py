@@ -1,0 +1,59 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A service behind a real client, with an answer for each path."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from keystoneauth1.exceptions import ConnectFailure
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+
+
+class Service:
+    """An adapter of keystoneauth: each path has a body, or a status for an error.
+
+    asked: the paths that were requested, with their query. A status of 0 stands for no answer.
+    """
+
+    def __init__(self, answers: t.Mapping[str, t.Any], newest: tuple[int, int] = (1, 39)) -> None:
+        self.answers = dict(answers)
+        self.asked: list[str] = []
+        self.max_microversion = newest
+
+    def open(self, name: str, minimum: tuple[int, int] | None = None) -> Api:
+        return Api(name, self, minimum)
+
+    def get_endpoint(self) -> str:
+        return "http://service"
+
+    def get_endpoint_data(self) -> t.Any:
+        return self
+
+    def request(self, url: str, method: str, **options: t.Any) -> t.Any:
+        path = url.removeprefix("http://service")
+        query = "&".join(f"{key}={value}" for key, value in (options.get("params") or {}).items())
+        asked = f"{path}?{query}" if query else path
+        self.asked.append(asked)
+        found = self.answers.get(asked, self.answers.get(path, 404))
+        if found == 0:
+            raise ConnectFailure("refused")
+        if isinstance(found, int):
+            return Response(found, {"itemNotFound": {"message": "no", "code": found}})
+        return Response(200, found)
+
+
+class Response:
+    """A response of requests."""
+
+    def __init__(self, status: int, body: t.Any) -> None:
+        self.status_code = status
+        self.headers: dict[str, str] = {}
+        self.content = json.dumps(body).encode()
+
+    def json(self) -> t.Any:
+        return json.loads(self.content)
