@@ -50,6 +50,9 @@ options:
         request for each consumer or provider of the cloud. Otherwise, V(wrong_owner) is found
         only among consumers that are looked up directly, and V(capacity_mismatch) only on the
         named O(hosts) and on the providers of other findings.
+      - With V(wrong_amount), every server is compared by itself with what Nova would allocate for
+        it. Otherwise only those are compared whose hosts report other sums than Placement, or have
+        child providers in use.
     type: list
     elements: str
     choices:

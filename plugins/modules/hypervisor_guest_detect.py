@@ -327,6 +327,11 @@ findings:
           returned: success
           type: dict
           sample: {}
+        root_device:
+          description: The name of its root disk.
+          returned: success
+          type: str
+          sample: /dev/vda
     guest:
       description: The domain or directory, with the fields that
         M(osops.placement.hypervisor_guest_info) returns in

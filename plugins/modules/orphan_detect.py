@@ -666,6 +666,11 @@ findings:
           returned: success
           type: dict
           sample: {}
+        root_device:
+          description: The name of its root disk.
+          returned: success
+          type: str
+          sample: /dev/vda
     migration:
       description: The migration that the consumer is, or that explains the finding; V(null)
         without one.

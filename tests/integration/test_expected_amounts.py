@@ -162,7 +162,7 @@ def test_lost_child_is_found_by_a_default_run(ansible: Ansible, world: World, si
     host = site.hosts["compute-4"]
     world.hold(site.servers["lost"], {host: site.held["lost"][host]})
     try:
-        run = ansible.playbook("find_orphans", variables={"orphan_cleanup_min_age": 0})
+        run = ansible.playbook("detect_orphans", variables={"orphan_cleanup_min_age": 0})
     finally:
         world.hold(site.servers["lost"], site.held["lost"])
 
@@ -174,4 +174,4 @@ def test_lost_child_is_found_by_a_default_run(ansible: Ansible, world: World, si
 def test_terminal_says_of_how_many_servers_the_amounts_were_checked(
     ansible: Ansible, site: Site
 ) -> None:
-    assert site.servers and "Amounts checked for" in ansible.playbook("find_orphans").output
+    assert site.servers and "Amounts checked for" in ansible.playbook("detect_orphans").output

@@ -150,47 +150,48 @@ class PlacementReader:
         if not entries or len(entries) > MAX_TREE_PROVIDERS:
             return answer
         providers = _parse_providers(entries, set())
-        parts = self._read_tree_parts(providers)
-        if parts is None:
-            return answer
+        details: dict[str, ProviderDetails] = {}
+        failed = self._add_tree_details(providers, details)
+        if failed is not None:
+            return failed
         aggregates: set[str] = set()
-        for part in parts.values():
-            aggregates |= part.aggregates
+        for parts in details.values():
+            aggregates |= parts.aggregates
         shared = {}
         for uuid, provider in self.list_sharing_providers(aggregates).items():
             if uuid not in providers:
                 shared[uuid] = provider
         if len(shared) > MAX_TREE_PROVIDERS:
             return answer
-        shared_parts = self._read_tree_parts(shared)
-        if shared_parts is None:
-            return answer
-        parts.update(shared_parts)
+        failed = self._add_tree_details(shared, details)
+        if failed is not None:
+            return failed
         tree = {}
         for uuid, provider in {**providers, **shared}.items():
             tree[uuid] = TreeProvider(
                 uuid=uuid,
                 name=provider.name,
                 parent=provider.parent,
-                sharing=_SHARING_TRAIT in parts[uuid].traits,
-                inventories=parts[uuid].inventories,
-                traits=parts[uuid].traits,
+                sharing=_SHARING_TRAIT in details[uuid].traits,
+                inventories=details[uuid].inventories,
+                traits=details[uuid].traits,
             )
         return d.replace(answer, value=HostTree(root, tree))
 
-    def _read_tree_parts(
-        self, providers: Mapping[str, Provider]
-    ) -> dict[str, ProviderDetails] | None:
-        """Return the details of the providers, None where one of them is gone."""
-        details = {}
+    def _add_tree_details(
+        self, providers: Iterable[str], details: dict[str, ProviderDetails]
+    ) -> Answer[HostTree] | None:
+        """Add what the providers have to `details`, and return the first answer that fails."""
         for uuid in providers:
             parts: dict[str, t.Any] = {}
-            for part in ("inventories", "traits", "aggregates"):
-                parts[part] = self._read_part((uuid, part))
-            if None in parts.values():
-                return None
+            for part, parse in _TREE_PARTS.items():
+                path = f"/resource_providers/{uuid}/{part}"
+                reply, value = self._api.read(path, _PROVIDER_MICROVERSION, parse)
+                if value is None:
+                    return self._api.build_answer(path, _PROVIDER_MICROVERSION, {}, reply, None)
+                parts[part] = value
             details[uuid] = ProviderDetails(**parts)
-        return details
+        return None
 
     def query_usages(self, provider: str) -> Answer[Resources]:
         """Return the usages of `provider` as evidence; any status is an answer."""
@@ -365,6 +366,14 @@ class PlacementReader:
             lambda reply: reply.body["resource_providers"], reply, path
         )
         return entries
+
+
+# What is read of each provider of a host's tree.
+_TREE_PARTS: dict[str, Callable[[Reply], t.Any]] = {
+    "inventories": lambda reply: parse_inventories(reply.body["inventories"]),
+    "traits": lambda reply: frozenset(reply.body["traits"]),
+    "aggregates": lambda reply: frozenset(reply.body["aggregates"]),
+}
 
 
 def _parse_providers(

@@ -98,12 +98,15 @@ class AmountNominator:
         by_host = self._count_by_host(looked_up, checked)
         by_server = checked.pop("", 0)
         settled = {}
+        differing = []
         for uuid in sorted(looked_up & set(self._compared)):
             compared = self._compared[uuid]
-            if compared.fits and not self._needs_tree(uuid):
+            if not compared.fits:
+                differing.append(uuid)
+            elif not self._needs_tree(uuid):
                 settled[uuid] = self._explain(compared)
         unchecked = {name: count for name, count in sorted(checked.items()) if count}
-        return ListedAmounts(by_server, by_host, unchecked, settled)
+        return ListedAmounts(by_server, by_host, unchecked, settled, tuple(differing))
 
     def _count_by_host(self, looked_up: AbstractSet[str], checked: dict[str, int]) -> int:
         """Return how many servers are on hosts whose figures agree with the sums.

@@ -176,22 +176,33 @@ class Collector:
         hypervisors = compute_nodes.add_servers(self._nova, listings.hypervisors, nodes)
         return d.replace(listings, hypervisors=hypervisors)
 
-    def refresh_evidence(self, index: ListingsIndex, consumers: Sequence[str]) -> Snapshot:
+    def refresh_evidence(
+        self, index: ListingsIndex, consumers: Sequence[str], with_amounts: bool = False
+    ) -> Snapshot:
         """Look up `consumers` again (steps 7 and 8), and return a snapshot with these candidates.
 
         No listing replaces a direct lookup here. The listings stay as `collect_listings` read them,
         and the services, listed again at the end, show whether every cell still answers.
 
         index: the index of the listings, made once for all calls of a run.
+        with_amounts: whether the amounts of every server are compared; otherwise only where they
+            differ from its flavor.
         """
         # A consumer that is asked for by uuid is named, as in a detection whose scope names
         # consumers.
         scope = Scope(consumers=tuple(consumers))
-        reader = self._make_evidence_reader(index, get_utc_now(), scope, fresh=True)
+        reader = self._make_evidence_reader(
+            index, get_utc_now(), scope, fresh=True, with_amounts=with_amounts
+        )
         return reader.finish(consumers)
 
     def _make_evidence_reader(
-        self, index: ListingsIndex, started_at: str, scope: Scope, fresh: bool
+        self,
+        index: ListingsIndex,
+        started_at: str,
+        scope: Scope,
+        fresh: bool,
+        with_amounts: bool = False,
     ) -> EvidenceReader:
         return EvidenceReader(
             self._placement,
@@ -202,6 +213,7 @@ class Collector:
             scope=scope,
             fresh=fresh,
             pci_aliases=self._pci_aliases,
+            with_amounts=with_amounts or scope.names_amounts,
         )
 
     def _read_server_details(self, hosts: Sequence[str]) -> dict[str, Server]:

@@ -108,6 +108,8 @@ class EvidenceReader:
 
     started_at, scope: of the snapshot; a renewed proof has its own, whatever the listings have.
     fresh: whether nothing that a listing said may replace a direct answer.
+    pci_aliases: as in the policy.
+    with_amounts: whether the amounts of every server are compared.
     """
 
     def __init__(
@@ -121,8 +123,10 @@ class EvidenceReader:
         scope: Scope,
         fresh: bool,
         pci_aliases: Mapping[str, PciAlias],
+        with_amounts: bool,
     ) -> None:
         self._pci_aliases = pci_aliases
+        self._with_amounts = with_amounts
         self._host_trees = HostTrees(placement)
         self._placement = placement
         self._nova = nova
@@ -274,7 +278,8 @@ class EvidenceReader:
             device_profiles=self._lookups.start_device_profiles(),
             nova_roots=find_nova_roots(self._details),
             fresh=self._fresh,
-            listed_amounts=listed_amounts.candidates,
+            listed_amounts=listed_amounts,
+            with_amounts=self._with_amounts,
             pci_aliases=self._pci_aliases,
         )
         candidates = []

@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
     Evidence,
+    ListedAmounts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
     list_relevant_request_ids,
@@ -127,7 +128,8 @@ class LookupContext:
     nova_roots: the root providers with a trait that only Nova sets.
     host_trees, device_profiles: what is read once for all servers.
     fresh: whether nothing that a listing said may replace a direct answer.
-    listed_amounts: as `ListedAmounts.candidates`.
+    listed_amounts: what the listings say of the amounts of servers.
+    with_amounts: whether the amounts of every server are compared.
     pci_aliases: as in the policy.
     """
 
@@ -141,7 +143,8 @@ class LookupContext:
     device_profiles: DeviceProfiles
     nova_roots: frozenset[str]
     fresh: bool
-    listed_amounts: Mapping[str, str] = d.field(default_factory=dict)
+    listed_amounts: ListedAmounts = d.field(default_factory=ListedAmounts)
+    with_amounts: bool = False
     pci_aliases: Mapping[str, PciAlias] = d.field(default_factory=dict)
 
 
@@ -496,14 +499,15 @@ def _needs_amounts(view: ServerView, context: LookupContext) -> bool:
         return True
     if not view.has_only_own_tree(context.nova_roots):
         return False
-    # Before a write, what listings show of an image, ports or devices proves nothing.
-    if context.fresh:
-        return True
+    listed = context.listed_amounts
     # The listing has the properties of its image, which the direct lookup lacks.
-    if context.listed_amounts.get(server.uuid) == "":
+    if not context.fresh and listed.candidates.get(server.uuid) == "":
         return False
+    is_named = not context.fresh and server.uuid in context.scope.consumers
+    if context.with_amounts or is_named or server.uuid in listed.differing:
+        return True
     # On which of several providers the amounts have to be, only the tree of the host shows.
-    if context.scope.names_amounts or view.server_trees[own] != {own}:
+    if view.server_trees[own] != {own}:
         return True
     return not compare_listed(server, allocation.resources, context.pci_aliases).fits
 

@@ -85,7 +85,7 @@ class RenewingCollector(Collector):
     def renew(self, consumers: Sequence[str]) -> Snapshot:
         """Look up `consumers` again, and every compute node that the lookups name."""
         for _round in range(_MAX_ROUNDS):
-            snapshot = self.refresh_evidence(self._index, consumers)
+            snapshot = self.refresh_evidence(self._index, consumers, with_amounts=True)
             if self._index.listings.every_node_listed:
                 return snapshot
             unread = find_unread_nodes(SnapshotIndex(snapshot))
@@ -98,7 +98,7 @@ class RenewingCollector(Collector):
                 break
             self._replace_nodes([*self._index.nodes.values(), *nodes.values()])
         self._list_all_nodes()
-        return self.refresh_evidence(self._index, consumers)
+        return self.refresh_evidence(self._index, consumers, with_amounts=True)
 
     def _replace_nodes(self, nodes: Iterable[Hypervisor]) -> None:
         listings = self._index.listings

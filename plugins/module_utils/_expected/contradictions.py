@@ -38,8 +38,9 @@ def fit_to_host(request: ResourceRequest, tree: HostTree) -> ResourceRequest:
     reported: set[str] = set()
     has_devices = False
     for provider in tree.providers.values():
-        reported |= provider.inventories.keys()
-        has_devices = has_devices or PCI_TRAIT in provider.traits
+        if PCI_TRAIT in provider.traits:
+            has_devices = True
+            reported |= provider.inventories.keys()
     groups = {}
     strange: set[str] = set()
     for name, group in request.groups.items():

@@ -13,7 +13,7 @@ import dataclasses as d
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
     from ansible_collections.osops.placement.plugins.module_utils._expected.search import Key
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
@@ -52,7 +52,7 @@ class Doubt:
         return possible and key[0] in self.providers
 
 
-def find_doubt(missing: MissingInput, tree: HostTree, present: Iterable[Key]) -> Doubt | None:
+def find_doubt(missing: MissingInput, tree: HostTree, present: Collection[Key]) -> Doubt | None:
     """Return what a missing input may change on this host; None if it changes nothing there.
 
     What no provider has an inventory of, nothing can have requested: the server is on this host.
@@ -63,18 +63,26 @@ def find_doubt(missing: MissingInput, tree: HostTree, present: Iterable[Key]) ->
         if missing.classes.isdisjoint(_find_new_classes(tree, present) - {"VCPU"}):
             return None
         return Doubt(False, frozenset(), missing.classes)
-    if missing.name == "pci_alias":
-        return _doubt_providers(tree, _is_pci_device)
+    if missing.pci or missing.name == "pci_alias":
+        doubt = _doubt_providers(tree, _is_pci_device)
+        # Where no device is allocated, none has been added.
+        if missing.pci and doubt and doubt.providers.isdisjoint(_list_providers(present)):
+            return None
+        return doubt
     if missing.name in ("ports", "device_profile"):
         return _doubt_providers(tree, _is_child)
     return Doubt(True, frozenset(), frozenset())
 
 
-def _find_new_classes(tree: HostTree, present: Iterable[Key]) -> set[str]:
+def _find_new_classes(tree: HostTree, present: Collection[Key]) -> set[str]:
     classes = {cls for _provider, cls in present}
     for provider in tree.providers.values():
         classes |= provider.inventories.keys()
     return classes
+
+
+def _list_providers(keys: Collection[Key]) -> set[str]:
+    return {provider for provider, _cls in keys}
 
 
 def _doubt_providers(tree: HostTree, test: t.Callable[[TreeProvider], bool]) -> Doubt | None:

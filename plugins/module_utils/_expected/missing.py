@@ -48,6 +48,7 @@ def list_missing_inputs(inputs: ServerInputs) -> tuple[MissingInput, ...]:
         *_list_missing_volume(inputs, inputs.extra_specs),
         *_list_missing_devices(inputs, inputs.extra_specs),
         *list_missing_ports(inputs),
+        *_list_missing_accelerators(inputs, inputs.extra_specs),
     )
 
 
@@ -91,3 +92,16 @@ def _list_missing_devices(inputs: ServerInputs, specs: Mapping[str, str]) -> Ite
     profile = specs.get("accel:device_profile")
     if profile:
         yield from list_missing_profile(profile, inputs.device_profiles, inputs.unread)
+
+
+def _list_missing_accelerators(
+    inputs: ServerInputs, specs: Mapping[str, str]
+) -> Iterator[MissingInput]:
+    if inputs.accelerators is not None:
+        return
+    has_profile = bool(specs.get("accel:device_profile"))
+    for port in inputs.ports or ():
+        has_profile = has_profile or bool(port.device_profile)
+    if has_profile:
+        reason = inputs.unread.get("accelerators", "Cyborg does not show which devices it has")
+        yield MissingInput("accelerators", reason)

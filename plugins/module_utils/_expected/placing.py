@@ -96,18 +96,32 @@ def compare(
     amounts = collect_amounts(present)
     fitted = [fit_to_host(request, tree) for request in requests]
     doubts = _collect_doubts(fitted, tree, amounts)
+    # What may only have added something explains nothing where nothing is too much.
+    if all(missing.pci for missing, _doubt in doubts):
+        exact = _find_exact(fitted, tree, amounts)
+        if exact is not None:
+            return exact
     if doubts:
         return _compare_in_doubt(fitted, tree, amounts, doubts)
-    bounded = False
-    for request in fitted:
-        solution = find_closest(build_exact_problem(request, tree, amounts))
-        if solution.placements:
-            return Expectation(True, collect_allocations(amounts), "", request.rules, ())
-        bounded = bounded or not solution.complete
-    why = TOO_MANY if bounded else find_contradiction(fitted, tree, amounts)
+    why = find_contradiction(fitted, tree, amounts)
     if why:
         return Expectation(None, None, why, fitted[0].rules, ())
     return _find_expected(fitted, tree, amounts)
+
+
+def _find_exact(
+    requests: Sequence[ResourceRequest], tree: HostTree, present: Amounts
+) -> Expectation | None:
+    """Return that all is right, or that this is unknown; None if it is wrong."""
+    complete = True
+    for request in requests:
+        solution = find_closest(build_exact_problem(request, tree, present))
+        if solution.placements:
+            return Expectation(True, collect_allocations(present), "", request.rules, ())
+        complete = complete and solution.complete
+    if complete:
+        return None
+    return Expectation(None, None, TOO_MANY, requests[0].rules, ())
 
 
 def _collect_doubts(
@@ -132,6 +146,8 @@ def _compare_in_doubt(
     """Compare only those amounts that nothing can change that is missing."""
     missing = tuple(item for item, _doubt in doubts)
     why = "; ".join(dict.fromkeys(item.reason for item in missing))
+    if any(doubt.everything for _item, doubt in doubts):
+        return Expectation(None, None, why, requests[0].rules, missing)
     for request in requests:
         ignored = _list_doubted_keys(request, tree, present, [doubt for _item, doubt in doubts])
         solution = find_closest(build_exact_problem(request, tree, present, ignored))
@@ -169,7 +185,10 @@ def _find_expected(
         if why:
             return Expectation(False, None, why, request.rules, ())
         if len(placements) > 1:
-            return Expectation(False, None, _describe_choice(placements, tree), request.rules, ())
+            why = _describe_choice(placements, tree)
+            # Cyborg may know which it is.
+            missing = tuple(item for item in request.missing if item.name == "accelerators")
+            return Expectation(False, None, why, request.rules, missing)
         if placements:
             nearest.append((request, placements[0]))
     if not nearest:
@@ -199,4 +218,4 @@ def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) ->
             providers[tree.providers[key[0]].name] = None
             classes[key[1]] = None
     names = summarize_names(make_printable(name, 100) for name in providers)
-    return f"its {', '.join(classes)} can be of any of these providers: {names}"
+    return f"its {', '.join(classes)} can be of more than one provider, such as {names}"

@@ -36,6 +36,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # nova/network/model.py, VNIC_TYPES_ACCELERATOR
 _ACCELERATOR_TYPES = ("accelerator-direct", "accelerator-direct-physical")
+# The types of ports without a PCI device.
+_VIRTUAL_TYPES = ("normal", "baremetal", "smart-nic")
 
 
 def list_port_groups(inputs: ServerInputs) -> Iterator[tuple[str, Group]]:
@@ -71,6 +73,10 @@ def list_missing_ports(inputs: ServerInputs) -> Iterator[MissingInput]:
         yield MissingInput("ports", reason)
         return
     for port in inputs.ports:
+        if port.vnic_type not in _VIRTUAL_TYPES:
+            # nova-compute allocates any tracked device (nova/compute/pci_placement_translator.py).
+            reason = f"no API shows whether the PCI device of port {port.uuid} is in Placement"
+            yield MissingInput("ports", reason, pci=True)
         if port.groups is None:
             yield MissingInput(
                 "ports", f"these credentials may not see what port {port.uuid} requests"

@@ -102,6 +102,8 @@ class _Search:
             self.best = problem.largest_distance
         self.steps = 0
         self._later_keys = self._collect_later_keys()
+        self._later_amounts = self._sum_later_amounts()
+        self._ignored_classes = {cls for _provider, cls in problem.ignored}
 
     def place(self, position: int, first: int) -> None:
         """Place the unit at `position` and all after it.
@@ -167,14 +169,18 @@ class _Search:
         if self._has_twin(position):
             still_tried.update(unit.providers[next_first:])
         distance = 0
+        # What later units have at the least to add or to leave out, by class.
+        rest = dict(self._later_amounts[position])
         for key in self._list_compared_keys():
             amount, present = self.amounts.get(key, 0), self.problem.present.get(key, 0)
-            if amount < present:
-                if key in open_keys:
-                    continue
-                if key[0] in still_tried and key[1] in unit.resources:
-                    continue
-            distance += abs(amount - present)
+            is_open = key in open_keys or (key[0] in still_tried and key[1] in unit.resources)
+            if amount < present and is_open:
+                rest[key[1]] = rest.get(key[1], 0) - (present - amount)
+            else:
+                distance += abs(amount - present)
+        for cls, amount in rest.items():
+            if cls not in self._ignored_classes:
+                distance += abs(amount)
         return distance
 
     def _list_compared_keys(self) -> set[Key]:
@@ -195,6 +201,17 @@ class _Search:
                     keys.update((provider, cls) for cls in later.resources)
             later_keys.append(keys)
         return later_keys
+
+    def _sum_later_amounts(self) -> list[dict[str, int]]:
+        """Return for each unit the sum of what all units after it have, by class."""
+        sums: list[dict[str, int]] = []
+        for position in range(len(self.units)):
+            later: dict[str, int] = {}
+            for unit in self.units[position + 1 :]:
+                for cls, amount in unit.resources.items():
+                    later[cls] = later.get(cls, 0) + amount
+            sums.append(later)
+        return sums
 
     def _keep_placement(self) -> None:
         distance = 0

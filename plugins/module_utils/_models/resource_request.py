@@ -66,11 +66,13 @@ class MissingInput:
         `tree`: the summary counts servers by it.
     reason: what is missing and why, as a part of a sentence.
     classes: of which resource classes it could change the amounts; None where only the host shows.
+    pci: whether it could only add PCI devices, to which Nova gives allocations of its own accord.
     """
 
     name: str
     reason: str
     classes: frozenset[str] | None = None
+    pci: bool = False
 
 
 @d.dataclass(frozen=True)

@@ -302,12 +302,14 @@ class ListedAmounts:
         `not_compared` for servers that this reading did not compare.
     candidates: by uuid, what is missing to know the amounts of a candidate; empty if they are as
         its flavor and image request.
+    differing: the candidates whose amounts are not what their flavor and image request.
     """
 
     by_server: int = 0
     by_host: int = 0
     unchecked: t.Mapping[str, int] = d.field(default_factory=dict)
     candidates: t.Mapping[str, str] = d.field(default_factory=dict)
+    differing: tuple[str, ...] = ()
 
 
 @d.dataclass(frozen=True, kw_only=True)

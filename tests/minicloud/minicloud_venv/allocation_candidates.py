@@ -30,11 +30,13 @@ class Placement:
         placement_conf.register_opts(config)
         config.set_override("connection", f"sqlite:///{folder}/placement.db", "placement_database")
         config([], project="placement", default_config_files=[])
+        config.set_override("sqlite_synchronous", False, "placement_database")
         config.set_override("auth_strategy", "noauth2", "api")
         db_api.configure(config)
         migration.upgrade("head")
         policy.init(config)
         self._app = deploy.loadapp(config)
+        self._made = set()
 
     def send(self, method, path, document=None):
         request = webob.Request.blank(path, method=method)
@@ -50,10 +52,11 @@ class Placement:
 
     def list_candidates(self, world):
         """Return the allocations of all candidates of a world."""
-        for cls in world["classes"]:
-            self.send("PUT", f"/resource_classes/{cls}")
-        for trait in world["traits"]:
-            self.send("PUT", f"/traits/{trait}")
+        paths = {f"/resource_classes/{cls}" for cls in world["classes"]}
+        paths |= {f"/traits/{trait}" for trait in world["traits"]}
+        for path in paths - self._made:
+            self.send("PUT", path)
+        self._made |= paths
         for provider in world["providers"]:
             self._create(provider)
         answer = self.send("GET", f"/allocation_candidates?{world['query']}")

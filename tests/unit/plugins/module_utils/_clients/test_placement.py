@@ -117,10 +117,15 @@ def test_tree_of_a_host_has_what_shares_with_any_provider_of_it() -> None:
 
 @pytest.mark.parametrize("part", ["inventories", "traits", "aggregates"])
 @pytest.mark.parametrize("uuid", [ROOT, CHILD, SHARING])
-def test_tree_with_a_provider_that_went_away_is_unread(uuid: str, part: str) -> None:
-    service = Service({**_tree(), f"/resource_providers/{uuid}/{part}": 404})
+@pytest.mark.parametrize("status", [403, 404])
+def test_tree_with_a_provider_that_cannot_be_read_is_unread(
+    uuid: str, part: str, status: int
+) -> None:
+    path = f"/resource_providers/{uuid}/{part}"
+    service = Service({**_tree(), path: status})
+    answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
 
-    assert PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT).value is None
+    assert (answer.request, answer.status, answer.value) == (f"GET {path}", status, None)
 
 
 def test_tree_that_is_gone_or_too_large_is_unread() -> None:

@@ -85,7 +85,9 @@ def test_servers_of_a_host_that_disagrees_are_compared_by_themselves(fleet: Flee
     candidates, listed = _nominate(fleet)
 
     assert candidates == [wrong] and {right, booted}.isdisjoint(candidates)
-    assert listed == ListedAmounts(by_server=2, by_host=2, unchecked={"not_compared": 1})
+    assert listed == ListedAmounts(
+        by_server=2, by_host=2, unchecked={"not_compared": 1}, differing=(wrong,)
+    )
 
 
 def test_lost_child_is_found_where_the_listing_is_read_anyway(fleet: Fleet) -> None:

@@ -224,28 +224,28 @@ def test_what_is_wrong(
             VGPU,
             make_tree(GPU_1, GPU_2),
             PLAIN,
-            "its VGPU can be of any of these providers: gpu-1, gpu-2",
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
             id="two-gpus",
         ),
         pytest.param(
             VGPU,
             make_tree(GPU_1, GPU_2),
             {**PLAIN, "gpu-1": {"VGPU": 1}, "gpu-2": {"VGPU": 1}},
-            "its VGPU can be of any of these providers: gpu-1, gpu-2",
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
             id="one-of-two-is-too-much",
         ),
         pytest.param(
             {"resources1:VGPU": "1", "resources2:VGPU": "1"},
             make_tree(GPU_1, GPU_2),
             PLAIN,
-            "its VGPU can be of any of these providers: gpu-1, gpu-2",
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
             id="together-or-apart",
         ),
         pytest.param(
             {},
             make_tree(make_pool("pool", {"DISK_GB": 900})),
             {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}},
-            "its DISK_GB can be of any of these providers: pool, root",
+            "its DISK_GB can be of more than one provider, such as pool, root",
             id="local-disk-or-shared-pool",
         ),
         pytest.param(
@@ -423,6 +423,14 @@ STRANGE = make_provider("device-3", {"CUSTOM_GPU": 1}, [PCI])
         pytest.param(
             "nic:1", make_tree(DEVICE_1, DEVICE_2), PLAIN, False, None, id="one-of-two-devices"
         ),
+        pytest.param(
+            "nic:1",
+            make_tree(make_provider("cyborg-device", {"CUSTOM_NIC": 1})),
+            PLAIN,
+            True,
+            PLAIN,
+            id="the-class-is-somebody-else-s",
+        ),
         pytest.param("nic:1", make_tree(STRANGE), PLAIN, None, None, id="a-wrong-alias"),
         pytest.param("unknown:1", make_tree(GPU_1), PLAIN, True, PLAIN, id="unknown-but-no-pci"),
         pytest.param("unknown:1", make_tree(DEVICE_1), PLAIN, None, None, id="unknown-and-lost"),
@@ -453,6 +461,40 @@ def test_pci_devices(
     assert bool(expectation.why) is (expected is None)
 
 
+@pytest.mark.parametrize(
+    ("vnic_type", "present", "matches"),
+    [
+        pytest.param("direct", PLAIN, True, id="it-is-not-in-placement"),
+        pytest.param(
+            "direct", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, None, id="it-may-be-in-placement"
+        ),
+        pytest.param(
+            "normal", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, False, id="no-port-has-a-device"
+        ),
+        pytest.param("direct", {ROOT: {"VCPU": 4}}, False, id="it-does-not-explain-the-rest"),
+    ],
+)
+def test_pci_devices_of_ports(
+    vnic_type: str, present: dict[str, dict[str, int]], matches: bool | None
+) -> None:
+    inputs = make_inputs(ports=(make_port("p", vnic_type=vnic_type),))
+
+    assert expect(inputs, make_tree(DEVICE_1), present).matches is matches
+
+
+def test_cyborg_would_know_the_device() -> None:
+    devices = [make_provider(name, {"FPGA": 1}) for name in ("fpga-1", "fpga-2")]
+    inputs = make_inputs(
+        {"accel:device_profile": "p"},
+        device_profiles={"p": ({"resources:FPGA": "1"},)},
+        accelerators=None,
+    )
+    expectation = expect(inputs, make_tree(*devices), PLAIN)
+
+    assert (expectation.matches, expectation.allocations) == (False, None)
+    assert [missing.name for missing in expectation.missing] == ["accelerators"]
+
+
 PCPU_HOST = make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100})
 SEV_HOST = make_tree(make_provider("sev", {"MEM_ENCRYPTION_CONTEXT": 4}))
 
@@ -461,6 +503,14 @@ SEV_HOST = make_tree(make_provider("sev", {"MEM_ENCRYPTION_CONTEXT": 4}))
     ("changes", "tree", "present", "matches", "names"),
     [
         pytest.param({"extra_specs": None}, make_tree(), PLAIN, None, ["flavor"], id="flavor"),
+        pytest.param(
+            {"extra_specs": None},
+            make_tree(),
+            {"other": PLAIN_AMOUNTS},
+            None,
+            ["flavor"],
+            id="flavor-and-another-provider",
+        ),
         pytest.param(
             {"image_properties": None}, make_tree(), PLAIN, True, [], id="the-image-cannot-matter"
         ),
@@ -576,7 +626,17 @@ def test_many_pci_devices_are_no_problem() -> None:
     assert right.matches is True
     assert wrong.allocations == right.allocations
     assert (lost.matches, lost.allocations) == (False, None)
-    assert lost.why.startswith("its CUSTOM_NIC can be of any of these providers")
+    assert lost.why.startswith("its CUSTOM_NIC can be of more than one provider")
+
+
+def test_many_like_devices_are_no_problem() -> None:
+    specs = {f"resources{number}:CUSTOM_{number}": "1" for number in range(1, 13)}
+    classes = {f"CUSTOM_{number}": 9 for number in range(1, 13)}
+    devices = [make_provider(f"device-{number}", classes) for number in range(11)]
+    expectation = expect(make_inputs(specs), make_tree(*devices), {})
+
+    assert (expectation.matches, expectation.allocations) == (False, None)
+    assert expectation.why.startswith("its CUSTOM_9 can be of more than one provider")
 
 
 def test_too_many_placements_are_not_certain() -> None:

@@ -374,8 +374,9 @@ def test_ports_with_accelerators() -> None:
         make_port("one", vnic_type="accelerator-direct", device_profile="p"),
         make_port("two", vnic_type="normal", device_profile="p"),
     )
-    request = build_one(make_inputs(ports=ports, device_profiles=profiles))
+    (request,) = build_requests(make_inputs(ports=ports, device_profiles=profiles))
 
+    assert [missing.pci for missing in request.missing] == [True]
     assert list_amounts(request) == {"": PLAIN_AMOUNTS, "device_profile_0one": {"FPGA": 1}}
 
 
