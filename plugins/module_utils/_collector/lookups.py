@@ -20,12 +20,8 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
     DeviceProfiles,
 )
-from ansible_collections.osops.placement.plugins.module_utils._expected.inputs import (
-    find_root_volume,
-    list_device_profiles,
-)
-from ansible_collections.osops.placement.plugins.module_utils._expected.listed import (
-    compare_listed,
+from ansible_collections.osops.placement.plugins.module_utils._collector.amount_lookups import (
+    AmountLookups,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     COLD_MIGRATION_TYPES,
@@ -161,9 +157,8 @@ class Lookups:
     ) -> None:
         self._placement = placement
         self._nova = nova
-        self._neutron = neutron
-        self._volumes = volumes
         self._cyborg = cyborg
+        self._amounts = AmountLookups(nova, neutron, volumes, cyborg)
 
     def start_device_profiles(self) -> DeviceProfiles:
         """Return the device profiles of a new reading."""
@@ -316,50 +311,9 @@ class Lookups:
     def _add_amount_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Look up what decides on the amounts of a server, if its allocation may be wrong."""
         view = _build_view(evidence, context.index)
-        if view is None or view.own_tree is None or not _needs_amounts(view, context):
+        if view is None:
             return evidence
-        uuid = evidence.uuid
-        # Placement is read before Nova, so that a server that was just resized is seen resized.
-        context.host_trees.read(view.own_tree)
-        shape = self._nova.get_server_with_image_properties(uuid)
-        evidence = d.replace(
-            evidence,
-            shape=shape,
-            interfaces=self._nova.list_attached_port_uuids(uuid),
-            server_ports=self._neutron.list_ports(uuid),
-        )
-        if shape.value is not None and (shape.value.volumes or not shape.value.image):
-            evidence = self._add_volume_evidence(evidence, shape.value)
-        return self._add_device_evidence(evidence, context)
-
-    def _add_volume_evidence(self, evidence: Evidence, server: Server) -> Evidence:
-        """Look up from which volume a server boots, if from any."""
-        uuid = evidence.uuid
-        evidence = d.replace(evidence, attachments=self._nova.list_attachments(uuid))
-        # Of a server with an image Nova itself shows the properties.
-        if server.image:
-            return evidence
-        if evidence.actions == NOT_ASKED:
-            evidence = d.replace(evidence, actions=self._nova.list_instance_actions(uuid))
-        volume = find_root_volume(server, evidence.attachments.value)
-        if volume is None:
-            return evidence
-        return d.replace(evidence, root_volume=self._volumes.get_root_volume(volume))
-
-    def _add_device_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
-        """Look up the device profiles that the flavor and the ports of a server name."""
-        server = evidence.server.value
-        specs = None
-        if server is not None and server.flavor is not None:
-            specs = server.flavor.extra_specs
-        names = list_device_profiles(specs, evidence.server_ports.value or ())
-        if not names:
-            return evidence
-        return d.replace(
-            evidence,
-            device_profiles=tuple(map(context.device_profiles.get, names)),
-            accelerators=self._cyborg.list_accelerator_requests(evidence.uuid),
-        )
+        return self._amounts.add_evidence(view, context)
 
     def _add_former_tree_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Look up the tree of a server's allocation, if it may be its host's former provider."""
@@ -485,31 +439,6 @@ def _build_view(evidence: Evidence, index: ListingsIndex) -> ServerView | None:
     if evidence.allocation.value is None or evidence.server.value is None:
         return None
     return ServerView(index=index, subject=evidence)
-
-
-def _needs_amounts(view: ServerView, context: LookupContext) -> bool:
-    """Return whether more has to be read about a server to decide on its allocation.
-
-    That is so for a settled server whose allocation on its host is not just what its flavor says.
-    """
-    server, own, allocation = view.server, view.own_tree, view.subject.allocation.value
-    if server is None or own is None or allocation is None or not view.settled:
-        return False
-    if own not in view.server_trees:
-        return True
-    if not view.has_only_own_tree(context.nova_roots):
-        return False
-    listed = context.listed_amounts
-    # The listing has the properties of its image, which the direct lookup lacks.
-    if not context.fresh and listed.candidates.get(server.uuid) == "":
-        return False
-    is_named = not context.fresh and server.uuid in context.scope.consumers
-    if context.with_amounts or is_named or server.uuid in listed.differing:
-        return True
-    # On which of several providers the amounts have to be, only the tree of the host shows.
-    if view.server_trees[own] != {own}:
-        return True
-    return not compare_listed(server, allocation.resources, context.pci_aliases).fits
 
 
 def _get_project(evidence: Evidence) -> str | None:

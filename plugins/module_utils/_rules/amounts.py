@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._expected.doubts import PCI_TRAIT
 from ansible_collections.osops.placement.plugins.module_utils._expected.inputs import (
     build_inputs,
     describe_unread,
@@ -91,6 +92,21 @@ def compare_amounts(view: ConsumerView, policy: Policy, present: Allocations) ->
             matches=None, allocations=None, why=doubt.reason, rules=(), missing=(doubt,)
         )
     return compare(_build_requests(view, policy), _get_tree(view), present)
+
+
+def find_device_doubt(view: ConsumerView, policy: Policy) -> str:
+    """Return why a server may have had a PCI device that nothing shows; empty if it cannot.
+
+    What it has says whether it has one, and so this matters where it has nothing.
+    """
+    tree = find_host_tree(view).value
+    if tree is None or not any(PCI_TRAIT in row.traits for row in tree.providers.values()):
+        return ""
+    for request in _build_requests(view, policy):
+        for missing in request.missing:
+            if missing.pci:
+                return missing.reason
+    return ""
 
 
 def fits_all_that_is_known(view: ConsumerView, policy: Policy, present: Allocations) -> bool:

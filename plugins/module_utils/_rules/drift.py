@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import (
     compare_amounts,
+    find_device_doubt,
     find_host_tree,
     fits_all_that_is_known,
 )
@@ -295,7 +296,7 @@ def _decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> D
     allocations = expectation.allocations
     if allocations is None:
         return _decide_without_change(reason, view, expectation.why)
-    doubt = _find_volume_doubt_of_new(view)
+    doubt = find_device_doubt(view, policy) or _find_volume_doubt_of_new(view)
     if doubt:
         return _decide_without_change(reason, view, doubt)
     # What it was given elsewhere says what it needed there.

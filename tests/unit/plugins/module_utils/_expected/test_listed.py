@@ -65,7 +65,7 @@ BOOTED = {"image": None, "image_properties": None, "volumes": ("v",)}
             (),
         ),
         (PCI, [PLAIN], True, ("pci_alias",)),
-        (PROFILE, [PLAIN], True, ("device_profile",)),
+        (PROFILE, [PLAIN], True, ("device_profile", "accelerators")),
     ],
 )
 def test_sums_are_those_of_flavor_and_image(

@@ -357,8 +357,10 @@ def _port(vnic_type: str | None = "normal", asks: bool | None = False, bound: st
     [
         ((), True),
         ((_port(),), True),
-        ((_port(None),), True),
-        ((_port("direct"),), True),
+        ((_port("macvtap"),), False),
+        # It may have a device of the host, which Nova then allocates by itself.
+        ((_port(None),), False),
+        ((_port("direct"),), False),
         ((_port(asks=None),), False),
         ((_port(asks=True),), False),
     ],
