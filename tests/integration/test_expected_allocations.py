@@ -141,6 +141,7 @@ def test_nothing_is_found_of_servers_as_nova_booted_them(checked: Run, booted: B
         for key in ("findings", "undecided", "protected")
         for entry in found[key]
     } == {}
+    assert f"Amounts checked for {len(SHAPES)} of {len(SHAPES)} servers." in checked.told
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
