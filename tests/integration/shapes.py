@@ -165,12 +165,20 @@ POOL = (
     ),
 )
 
+# The host has dedicated CPUs and memory encryption, for which the properties of a volume may have
+# asked when its server was created: only what the server still has tells.
+OF_VOLUME = ("all lost", "moved")
+
 VOLUMES = (
-    Shape("volume", volume={}),
-    Shape("volume with swap", volume={}, swap=512, ephemeral=1),
-    Shape("volume with dedicated", volume={"hw_cpu_policy": "dedicated"}),
-    Shape("volume with memory encryption", volume={**UEFI, "hw_mem_encryption": "true"}),
-    Shape("volume on the pool", volume={}, host=POOLED),
+    Shape("volume", volume={}, uncertain=OF_VOLUME),
+    Shape("volume with swap", volume={}, swap=512, ephemeral=1, uncertain=OF_VOLUME),
+    Shape("volume with dedicated", volume={"hw_cpu_policy": "dedicated"}, uncertain=OF_VOLUME),
+    Shape(
+        "volume with memory encryption",
+        volume={**UEFI, "hw_mem_encryption": "true"},
+        uncertain=LOST,
+    ),
+    Shape("volume on the pool", volume={}, host=POOLED, uncertain=OF_VOLUME),
 )
 
 PORTS = (

@@ -267,7 +267,7 @@ def _decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> D
     allocations = expectation.allocations
     if allocations is None:
         return _decide_without_change(reason, view, expectation.why)
-    doubt = find_device_doubt(view, policy)
+    doubt = find_device_doubt(view, policy) or _find_volume_doubt_of_new(view)
     if doubt:
         return _decide_without_change(reason, view, doubt)
     # What it was given elsewhere says what it needed there.
@@ -281,6 +281,21 @@ def _decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> D
             why = f"it has an allocation on {name}, which hosts share, and does not need it"
             return _decide_without_change(reason, view, why)
     return _decide_change(reason, view, allocations)
+
+
+def _find_volume_doubt_of_new(view: ConsumerView) -> str:
+    """Return why the properties of a volume do not say what a server without allocation needs.
+
+    Empty if they do, or do not matter on its host. A user may change them at any time (Cinder,
+    `os-set_image_metadata`), and no allocation shows what they were when the server was created.
+    """
+    shape, tree = view.subject.shape.value, find_host_tree(view).value
+    if shape is None or shape.image or tree is None:
+        return ""
+    for provider in tree.providers.values():
+        if not _IMAGE_CLASSES.isdisjoint(provider.inventories):
+            return "the image properties of its volume may have changed since it was created"
+    return ""
 
 
 def _decide_without_change(reason: str, view: ConsumerView, why: str) -> Decision:

@@ -237,6 +237,30 @@ def test_right_amounts_are_no_finding(situation: Situation) -> None:
     assert count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE).by_server == 1
 
 
+@pytest.mark.parametrize(
+    ("inventories", "after"),
+    [
+        # Its volume may have asked for dedicated CPUs when it was created.
+        (("PCPU",), None),
+        ((), NO_DISK),
+    ],
+)
+def test_volume_says_what_is_missing_only_where_its_properties_do_not_matter(
+    inventories: tuple[str, ...], after: dict[str, int] | None
+) -> None:
+    cloud = Cloud()
+    cloud.stock[cloud.here] = dict.fromkeys((*CLAIM, *inventories), PLENTY)
+    server = cloud.made(**BOOTED)
+    finding = cloud.finding(server)
+
+    assert finding and finding.kind == "missing_allocation"
+    if after is None:
+        assert finding.change is None and "may have changed" in finding.reason
+    else:
+        assert finding.change
+        assert finding.change.after["allocations"][cloud.here]["resources"] == after
+
+
 def unread_image(cloud: Cloud) -> str:
     """Pinned by its image, which this Nova does not show."""
     server = {"PCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
