@@ -342,3 +342,26 @@ def test_cells_that_are_not_certain_stop_the_run(
     assert run.status == 2, run.output
     assert sentence in run.told
     assert placement.everything() == before
+
+
+@pytest.mark.long
+def test_cells_that_are_not_certain_leave_nothing_of_an_earlier_run(
+    ansible: Ansible, cast: Cast, guests: Guests, placement: Placement
+) -> None:
+    """The second run of a play must not change what the first one found."""
+    role = {"name": "osops.placement.orphan_cleanup"}
+    first = {
+        "ansible.builtin.include_role": {**role, "tasks_from": "detect"},
+        "vars": {"orphan_cleanup_min_age": "0", "orphan_cleanup_unknown_min_age": "0"},
+    }
+    second = {
+        "ansible.builtin.include_role": role,
+        "vars": {"orphan_cleanup_cells": ["cell7"], "orphan_cleanup_nova_manage": "echo"},
+    }
+    before = placement.everything()
+
+    run = ansible.play({"tasks": [first, second]})
+
+    assert run.status == 2, run.output
+    assert "printed no table of hosts." in run.told
+    assert placement.everything() == before
