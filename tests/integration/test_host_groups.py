@@ -16,6 +16,11 @@ import typing as t
 import pytest
 from minicloud_ctl import cells
 
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CONDITION_KINDS,
+    DRIFT_KINDS,
+    ORPHAN_KINDS,
+)
 from ansible_collections.osops.placement.tests.integration.cells import CELL, SECOND
 
 if t.TYPE_CHECKING:
@@ -30,6 +35,11 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
+EVERY_KIND = [
+    kind.name
+    for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
+    if kind.by_default != "report"
+]
 HOME, NEAR, FAR = "compute-1", "compute-2", "compute-3"
 
 
@@ -222,6 +232,33 @@ def test_host_that_has_left_its_aggregate_since_the_plan_is_not_changed(
     )
     again = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_plan": plan})
     assert again.outcome(cast.near)["outcome"] == "reduced", again.output
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["with its own", "without its own"])
+def test_live_server_elsewhere_that_nova_does_not_find_keeps_its_allocation(
+    ansible: Ansible, placement: Placement, world: World, own: bool
+) -> None:
+    """Only its host shows that it lives, and that host is not in the aggregate."""
+    server = world.boot(FAR)
+    world.claim_also(server, NEAR)
+    if not own:
+        near = placement.providers()[NEAR]
+        world.hold(server, {near: placement.held(server)[near]})
+    before = placement.everything()
+
+    with world.lost_mapping(server):
+        run = ansible.playbook(
+            "cleanup_orphans",
+            variables={
+                "orphan_cleanup_aggregates": ["rack-7"],
+                "orphan_cleanup_remediate_kinds": EVERY_KIND,
+                "orphan_cleanup_fail_on": "never",
+            },
+        )
+
+    assert run.status == 0, run.output
+    assert placement.everything()[server] == before[server]
+    assert run.entry(server)["verdict"] == "undecided"
 
 
 @pytest.fixture(scope="module")
