@@ -164,6 +164,22 @@ EXAMPLES = r"""
     shard: 2/8
     dest: findings-2.json
 
+- name: Read only the hosts of one aggregate
+  osops.placement.orphan_detect:
+    cloud: admin
+    aggregates: rack-7
+    dest: findings-rack-7.json
+
+- name: Read only the hosts of one cell, while another one is down
+  osops.placement.orphan_detect:
+    cloud: admin
+    cells: cell1
+    cell_hosts:
+      cell1:
+        - compute-1
+        - compute-2
+    dest: findings-cell1.json
+
 - name: Read only what changed since the last run, and everything once a day
   osops.placement.orphan_detect:
     cloud: admin

@@ -306,6 +306,45 @@ compact:
           returned: success
           type: str
           sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+    groups:
+      description: The groups of hosts that were detected. The module
+        M(osops.placement.orphan_remediate) skips changes of hosts that have left them since.
+      returned: when detection was limited to aggregates, availability zones or cells
+      type: dict
+      contains:
+        aggregates:
+          description: UUIDs of the aggregates.
+          returned: success
+          type: list
+          elements: str
+          sample:
+            - 0c6a3f2e-5d4b-4a79-8e21-9f3b7c1d6e50
+        aggregate_names:
+          description: Their names, in the same order.
+          returned: success
+          type: list
+          elements: str
+          sample:
+            - rack-7
+        availability_zones:
+          description: Names of the availability zones.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+        cells:
+          description: Names or UUIDs of the cells.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+      sample:
+        aggregates:
+          - 0c6a3f2e-5d4b-4a79-8e21-9f3b7c1d6e50
+        aggregate_names:
+          - rack-7
+        availability_zones: []
+        cells: []
     digest:
       description: SHA-256 of everything else in the compact plan.
       returned: success

@@ -16,6 +16,11 @@ import typing as t
 import pytest
 from minicloud_ctl import cells
 
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CONDITION_KINDS,
+    DRIFT_KINDS,
+    ORPHAN_KINDS,
+)
 from ansible_collections.osops.placement.tests.integration.cells import CELL, SECOND
 
 if t.TYPE_CHECKING:
@@ -30,6 +35,11 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
+EVERY_KIND = [
+    kind.name
+    for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
+    if kind.by_default != "report"
+]
 HOME, NEAR, FAR = "compute-1", "compute-2", "compute-3"
 
 
@@ -224,6 +234,33 @@ def test_host_that_has_left_its_aggregate_since_the_plan_is_not_changed(
     assert again.outcome(cast.near)["outcome"] == "reduced", again.output
 
 
+@pytest.mark.parametrize("own", [True, False], ids=["with its own", "without its own"])
+def test_live_server_elsewhere_that_nova_does_not_find_keeps_its_allocation(
+    ansible: Ansible, placement: Placement, world: World, own: bool
+) -> None:
+    """Only its host shows that it lives, and that host is not in the aggregate."""
+    server = world.boot(FAR)
+    world.claim_also(server, NEAR)
+    if not own:
+        near = placement.providers()[NEAR]
+        world.hold(server, {near: placement.held(server)[near]})
+    before = placement.everything()
+
+    with world.lost_mapping(server):
+        run = ansible.playbook(
+            "cleanup_orphans",
+            variables={
+                "orphan_cleanup_aggregates": ["rack-7"],
+                "orphan_cleanup_remediate_kinds": EVERY_KIND,
+                "orphan_cleanup_fail_on": "never",
+            },
+        )
+
+    assert run.status == 0, run.output
+    assert placement.everything()[server] == before[server]
+    assert run.entry(server)["verdict"] == "undecided"
+
+
 @pytest.fixture(scope="module")
 def second_cell(world: World) -> Iterator[None]:
     """Another cell with a host."""
@@ -341,4 +378,27 @@ def test_cells_that_are_not_certain_stop_the_run(
 
     assert run.status == 2, run.output
     assert sentence in run.told
+    assert placement.everything() == before
+
+
+@pytest.mark.long
+def test_cells_that_are_not_certain_leave_nothing_of_an_earlier_run(
+    ansible: Ansible, cast: Cast, guests: Guests, placement: Placement
+) -> None:
+    """The second run of a play must not change what the first one found."""
+    role = {"name": "osops.placement.orphan_cleanup"}
+    first = {
+        "ansible.builtin.include_role": {**role, "tasks_from": "detect"},
+        "vars": {"orphan_cleanup_min_age": "0", "orphan_cleanup_unknown_min_age": "0"},
+    }
+    second = {
+        "ansible.builtin.include_role": role,
+        "vars": {"orphan_cleanup_cells": ["cell7"], "orphan_cleanup_nova_manage": "echo"},
+    }
+    before = placement.everything()
+
+    run = ansible.play({"tasks": [first, second]})
+
+    assert run.status == 2, run.output
+    assert "printed no table of hosts." in run.told
     assert placement.everything() == before

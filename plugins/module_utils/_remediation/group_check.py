@@ -35,12 +35,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Listings
 
 
@@ -62,24 +60,34 @@ class GroupCheck:
         """
         return cls(groups, read_hosts_still_in_groups(session, groups))
 
-    def explain_change(self, change: Change, listings: Listings) -> str:
-        """Return why no host that a change frees or fills is in the groups now; empty if one is."""
-        touched = {*change.frees, *change.allocates}
-        if not touched:
-            # It changes the owner, and all amounts stay where they are.
-            touched.update(change.before["allocations"])
-        return self.explain_providers(touched, listings)
+    def explain_changes(self, changes: Sequence[Change], listings: Listings) -> list[str]:
+        """Return of each change why no host that it frees or fills is in the groups now.
 
-    def explain_providers(self, touched: Collection[str], listings: Listings) -> str:
-        """Return why none of the providers is of a host in the groups; empty if one is."""
+        Empty where one is.
+        """
+        if self.hosts is None:
+            return [""] * len(changes)
+        in_groups = self._find_roots(self.hosts, listings)
+        return [self._explain(_list_touched(change), in_groups, listings) for change in changes]
+
+    def explain_provider(self, provider: str, listings: Listings) -> str:
+        """Return why a provider is not of a host in the groups; empty if it is."""
         if self.hosts is None:
             return ""
-        nodes, providers = listings.hypervisors.value or (), listings.providers
-        in_groups = find_roots_of_members(self.hosts, nodes, providers)
+        return self._explain({provider}, self._find_roots(self.hosts, listings), listings)
+
+    def _find_roots(self, hosts: Collection[str], listings: Listings) -> frozenset[str]:
+        nodes = listings.hypervisors.value or ()
+        return find_roots_of_members(hosts, nodes, listings.providers)
+
+    def _explain(
+        self, touched: Collection[str], in_groups: Collection[str], listings: Listings
+    ) -> str:
+        providers = listings.providers
         roots = {providers[uuid].root for uuid in touched if uuid in providers}
-        if roots & in_groups:
+        if not roots.isdisjoint(in_groups):
             return ""
-        hosts = _list_host_names(roots, nodes, providers)
+        hosts = _list_host_names(roots, listings)
         shown = summarize_names(make_printable(host, 100) for host in hosts) or "its host"
         named = describe_groups(d.asdict(self.groups))
         return (
@@ -92,12 +100,20 @@ class GroupCheck:
 EVERY_HOST = GroupCheck()
 
 
-def _list_host_names(
-    roots: Collection[str], nodes: Collection[Hypervisor], providers: Mapping[str, Provider]
-) -> list[str]:
-    hosts_by_root = {node.uuid: node.host for node in nodes}
+def _list_touched(change: Change) -> set[str]:
+    """Return the providers that a change frees or fills."""
+    touched = {*change.frees, *change.allocates}
+    if not touched:
+        # It changes the owner, and all amounts stay where they are.
+        touched.update(change.before["allocations"])
+    return touched
+
+
+def _list_host_names(roots: Collection[str], listings: Listings) -> list[str]:
+    hosts_by_root = {node.uuid: node.host for node in listings.hypervisors.value or ()}
     names = set()
     for root in roots:
-        if root in providers and providers[root].is_host:
-            names.add(hosts_by_root.get(root, providers[root].name))
+        provider = listings.providers.get(root)
+        if provider is not None and provider.is_host:
+            names.add(hosts_by_root.get(root, provider.name))
     return sorted(names)

@@ -167,7 +167,7 @@ class TreeRemover:
         if index.failed_absence_checks:
             sentences = " ".join(index.failed_absence_checks)
             raise UnsoundReading(f"Nothing may be deleted now. {sentences}")
-        if reason := self._group_check.explain_providers([step.subject], index.snapshot):
+        if reason := self._group_check.explain_provider(step.subject, index.snapshot):
             return reason
         judged = judge(index, self._policy)
         finding = next((finding for finding in judged if finding.subject == step.subject), None)

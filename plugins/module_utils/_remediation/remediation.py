@@ -142,8 +142,9 @@ class Remediation:
     def _find_steps_outside(self, steps: Sequence[Step], listings: Listings) -> dict[str, Outcome]:
         """Return by finding the outcomes of the steps whose hosts have left the plan's groups."""
         outside = {}
-        for step in steps:
-            reason = self._group_check.explain_change(step.change, listings)
+        changes = [step.change for step in steps]
+        reasons = self._group_check.explain_changes(changes, listings)
+        for step, reason in zip(steps, reasons, strict=True):
             if reason:
                 outside[step.finding] = Outcome(step, SKIPPED, reason)
         return outside

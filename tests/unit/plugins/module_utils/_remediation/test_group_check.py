@@ -50,7 +50,8 @@ def _site() -> Site:
 
 
 def _explain(change: Change, snapshot: Snapshot, *hosts: str) -> str:
-    return GroupCheck(RACK, frozenset(hosts)).explain_change(change, snapshot)
+    (reason,) = GroupCheck(RACK, frozenset(hosts)).explain_changes([change], snapshot)
+    return reason
 
 
 @pytest.mark.parametrize(
@@ -102,11 +103,14 @@ def test_another_owner_changes_all_hosts_of_the_server(site: Site) -> None:
 def test_a_provider_without_a_node_goes_by_its_name(site: Site) -> None:
     ghost, snapshot = site.provider("gone"), site.snapshot()
 
-    assert GroupCheck(RACK, frozenset({"gone"})).explain_providers([ghost], snapshot) == ""
-    assert GroupCheck(RACK, frozenset({"compute-1"})).explain_providers([ghost], snapshot)
+    assert GroupCheck(RACK, frozenset({"gone"})).explain_provider(ghost, snapshot) == ""
+    assert GroupCheck(RACK, frozenset({"compute-1"})).explain_provider(ghost, snapshot)
 
 
 def test_a_plan_without_groups_may_change_every_host(site: Site) -> None:
     site.server(site.here, site.here, site.there)
 
-    assert EVERY_HOST.explain_change(*site.change("extra_host")) == ""
+    change, snapshot = site.change("extra_host")
+
+    assert EVERY_HOST.explain_changes([change, change], snapshot) == ["", ""]
+    assert EVERY_HOST.explain_provider(site.there, snapshot) == ""

@@ -26,7 +26,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Inventory,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report import (
     csv_file,
     html_page,
@@ -65,7 +69,7 @@ _CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_VF")
 def documents(draw: st.DrawFn) -> t.Any:
     """Draw the contents of a `findings.json`."""
     world = draw(worlds())
-    changes = draw(st.sampled_from([_read_all, _read_a_host, _read_a_shard]))(world)
+    changes = draw(st.sampled_from([_read_all, _read_a_host, _read_a_shard, _read_a_group]))(world)
     snapshot = world.snapshot(**changes)
     details = dict(snapshot.details)
     for uuid in draw(st.lists(st.sampled_from(sorted(world.providers)), unique=True)):
@@ -99,6 +103,12 @@ def _read_all(world: World) -> dict[str, t.Any]:
 def _read_a_host(world: World) -> dict[str, t.Any]:
     root = next(iter(world.nodes))
     return {"scope": Scope(hosts=(root,)), "trees": (root,)}
+
+
+def _read_a_group(world: World) -> dict[str, t.Any]:
+    root = next(iter(world.nodes))
+    groups = HostGroups(("uuid",), ("rack-7",), ("7",), hosts=(world.nodes[root].host,))
+    return {"scope": Scope(groups=groups), "trees": (root,)}
 
 
 def _read_a_shard(world: World) -> dict[str, t.Any]:
@@ -155,7 +165,8 @@ def test_stranded_amounts_are_the_sums_of_their_parts(found: t.Any) -> None:
 @hypothesis.given(documents())
 def test_fractions_are_of_what_they_say(found: t.Any) -> None:
     stranded, scope = found["summary"]["stranded"], found["scope"]
-    narrow = bool(scope["hosts"] or scope["consumers"] or scope["shard"])
+    groups = scope["groups"]["hosts"]
+    narrow = bool(scope["hosts"] or scope["consumers"] or scope["shard"] or groups)
 
     assert (found["summary"]["coverage"]["scope"] == "the whole cloud") is not narrow
     if narrow:
