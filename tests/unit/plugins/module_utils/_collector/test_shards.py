@@ -231,6 +231,11 @@ def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
         } <= list_roots_in_shard(shard, world.providers, nodes)
 
 
+# What Placement has of Nova's groups is no part of these worlds; `_rules/test_mirror.py` has its
+# shards. A shard never finds that capacities are uneven.
+NOT_GENERATED = {"aggregate_mismatch", "trait_mismatch", "zone_mismatch", "uneven_capacity"}
+
+
 def test_generated_clouds_have_findings_of_every_kind() -> None:
     """Without them the properties above would prove little."""
     found: set[str] = set()
@@ -242,7 +247,7 @@ def test_generated_clouds_have_findings_of_every_kind() -> None:
                 for finding in told(world, **scope).values()
                 if finding.verdict != "protected"
             )
-        return found >= {kind.name for kind in KINDS}
+        return found >= {kind.name for kind in KINDS} - NOT_GENERATED
 
     hypothesis.find(
         clouds(),
