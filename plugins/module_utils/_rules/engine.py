@@ -11,9 +11,9 @@
 `_models.kinds` is the table of kinds, and each kind has one function of its name in this room:
 orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
 `unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
-`former_providers` and `drift`; and what is not about one consumer in `conditions`, `capacity` and
-`mirror`. `protections` says what is never changed. A consumer is judged once, over all its
-allocations.
+`former_providers` and `drift`; and what is not about one consumer in `conditions`, `capacity`,
+`mirror` and `zones`. `protections` says what is never changed. A consumer is judged once, over all
+its allocations.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from ansible_collections.osops.placement.plugins.module_utils._rules import (
     unhosted_servers,
     unknown_consumers,
     unreverted_allocations,
+    zones,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import decide_unproven
@@ -79,7 +80,7 @@ _PROOF_MODULES = (
     former_providers,
     drift,
 )
-_CHECK_MODULES = (conditions, capacity, mirror)
+_CHECK_MODULES = (conditions, capacity, mirror, zones)
 
 
 def _find_function(kind: Kind, modules: Iterable[types.ModuleType]) -> t.Any:

@@ -92,11 +92,13 @@ def _compare_members(
     index: ListingsIndex, nodes: Mapping[str, str], aggregate: Aggregate, members: frozenset[str]
 ) -> AggregateMismatch:
     hosts = frozenset(aggregate.hosts)
+    # An older Nova on a database that ignores case may have a host under another spelling.
+    spellings = {host.casefold() for host in hosts}
     missing, extra = set(), set()
     for host, node in nodes.items():
         if host in hosts and node not in members:
             missing.add(node)
-        if host not in hosts and node in members:
+        if host.casefold() not in spellings and node in members:
             extra.add(node)
     # Other hosts may be in the aggregate on purpose: to use what a sharing provider in it has.
     if any(index.is_sharing(member) for member in members):

@@ -67,9 +67,9 @@ IMPURE_ROOMS = {
 # How many files of module_utils a module may ship to the host that it runs on. One of them is
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
-    "aggregate_host": 60,
+    "aggregate_host": 61,
     "allocation_candidate_info": 25,
-    "compute_host_info": 91,
+    "compute_host_info": 92,
     "compute_host_restore": 42,
     "compute_service": 34,
     "compute_service_info": 24,
@@ -78,12 +78,12 @@ CEILINGS = {
     "hypervisor_guest_detect": 81,
     "hypervisor_guest_info": 12,
     "migration_info": 30,
-    "network_agent": 62,
+    "network_agent": 63,
     "nova_log_info": 5,
-    "orphan_detect": 93,
+    "orphan_detect": 94,
     "orphan_notification": 0,
     "orphan_plan": 24,
-    "orphan_remediate": 94,
+    "orphan_remediate": 95,
     "orphan_report": 0,
     "orphan_result": 0,
     "orphan_restore": 49,
