@@ -12,8 +12,8 @@
 orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
 `unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
 `former_providers`, `drift` and `leaks`; and what is not about one consumer in `conditions`,
-`capacity`, `mirror`, `bare_metal`, `missing_projects` and `stuck_deletions`. `protections` says
-what is never changed. A consumer is judged once, over all its allocations.
+`capacity`, `mirror`, `zones`, `bare_metal`, `missing_projects` and `stuck_deletions`. `protections`
+says what is never changed. A consumer is judged once, over all its allocations.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from ansible_collections.osops.placement.plugins.module_utils._rules import (
     unhosted_servers,
     unknown_consumers,
     unreverted_allocations,
+    zones,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import decide_unproven
@@ -88,6 +89,7 @@ _CHECK_MODULES = (
     conditions,
     capacity,
     mirror,
+    zones,
     bare_metal,
     missing_projects,
     stuck_deletions,

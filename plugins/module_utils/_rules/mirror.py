@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The kinds about aggregates, traits and availability zones: one function for each.
+"""The kinds about aggregates and traits, which Nova mirrors to Placement: one function for each.
 
 Each function checks the whole snapshot and yields a finding for everything that is of its kind.
 """
@@ -26,7 +26,6 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.mirror i
     find_aggregate_mismatches,
     find_lacking_traits,
     find_status_mismatches,
-    map_comparable_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
@@ -35,7 +34,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Aggregate,
-        Server,
         Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
@@ -52,15 +50,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _OPENSTACK = "openstack"
 # Placement returns the generation with the aggregates from 1.19 on, and traits from 1.6 on.
+_SYNCHRONIZE = "nova-manage placement sync_aggregates"
 _SET_AGGREGATES = ("--os-placement-api-version", "1.19", "resource", "provider", "aggregate", "set")
 _TRAIT = f"{_OPENSTACK} --os-placement-api-version 1.6 resource provider trait"
 
 # A trait that an operator gives to a host. All others are nova-compute's own, which removes them
 # again from a host that does not support them.
 _CUSTOM = "CUSTOM_"
-
-# Statuses in which Nova can move a server while it runs.
-_RUNNING = frozenset({"ACTIVE", "PAUSED"})
 
 
 def aggregate_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
@@ -82,35 +78,13 @@ def aggregate_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
     if both is None:
         return
     first, again = both
-    again_by_uuid = find_aggregate_mismatches(index, again)
+    mismatches = _find_lasting_mismatches(index, first, again)
     aggregates = _map_aggregates(again)
-    before = find_aggregate_mismatches(index, first)
-    repeated: dict[str, AggregateMismatch] = {}
-    for uuid, mismatch in before.items():
-        if uuid in again_by_uuid:
-            same = mismatch.keep_common(again_by_uuid[uuid])
-            if same:
-                repeated[uuid] = same
-    extra_of = _map_extra_aggregates(repeated)
-    can_sync = _can_synchronize(index, again)
-    for uuid, mismatch in sorted(repeated.items()):
-        commands = []
-        if mismatch.missing and can_sync:
-            commands.append(shlex.join(("nova-manage", "placement", "sync_aggregates")))
-        to_set = set(mismatch.extra)
-        if not can_sync:
-            to_set |= mismatch.missing
-        unset = 0
-        for node in sorted(to_set):
-            added = uuid if node in mismatch.missing else ""
-            command = _build_aggregate_command(again, node, extra_of.get(node, ()), added)
-            if command:
-                commands.append(command)
-            else:
-                unset += 1
+    for uuid, mismatch in sorted(mismatches.items()):
+        commands, left_out = _build_aggregate_commands(index, again, uuid, mismatches)
         reason = _describe_aggregate_mismatch(index, aggregates[uuid], mismatch)
-        if unset:
-            reason += f" The commands leave out {unset} of the hosts: detect again after them."
+        if left_out:
+            reason += f" The commands leave out {left_out} of the hosts: detect again after them."
         yield Finding(
             "aggregate_mismatch",
             DRIFTED,
@@ -142,25 +116,6 @@ def trait_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     yield from _find_wrong_statuses(index, *both)
 
 
-def zone_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """Yield the hosts in two availability zones, and the servers outside of their zone.
-
-    Proof: Nova refuses to add a host to a second zone, and since 2024 to move a host with servers
-    to another zone; a repair of the database or an older Nova could do both. The metadata of the
-    host aggregates of a host names two zones. Or a server that was read directly is bound to a zone
-    (`pinned_availability_zone`), has no task, and is on a host that two listings of the services
-    show in another zone.
-
-    Needs: All soundness checks, and the cell of the host.
-
-    Change: None. Remove the host from the aggregates of the wrong zone, or move the server.
-    """
-    if index.failed_checks:
-        return
-    yield from _find_hosts_in_two_zones(index)
-    yield from _find_servers_outside_their_zone(index)
-
-
 def _get_both_readings(index: SnapshotIndex) -> tuple[Mirror, Mirror] | None:
     """Return the groups of hosts as they were read at the beginning and at the end.
 
@@ -177,13 +132,46 @@ def _map_aggregates(mirror: Mirror) -> dict[str, Aggregate]:
     return {aggregate.uuid: aggregate for aggregate in mirror.aggregates}
 
 
-def _map_extra_aggregates(mismatches: Mapping[str, AggregateMismatch]) -> dict[str, set[str]]:
-    """Return by the uuid of a compute node all aggregates that it must be taken out of."""
-    by_node: dict[str, set[str]] = {}
-    for uuid, mismatch in mismatches.items():
-        for node in mismatch.extra:
-            by_node.setdefault(node, set()).add(uuid)
-    return by_node
+def _find_lasting_mismatches(
+    index: SnapshotIndex, first: Mirror, again: Mirror
+) -> dict[str, AggregateMismatch]:
+    """Return by the uuid of a host aggregate the mismatch that both readings show."""
+    latest = find_aggregate_mismatches(index, again)
+    lasting = {}
+    for uuid, mismatch in find_aggregate_mismatches(index, first).items():
+        if uuid not in latest:
+            continue
+        common = mismatch.keep_common(latest[uuid])
+        if common:
+            lasting[uuid] = common
+    return lasting
+
+
+def _build_aggregate_commands(
+    index: SnapshotIndex,
+    mirror: Mirror,
+    aggregate: str,
+    mismatches: Mapping[str, AggregateMismatch],
+) -> tuple[list[str], int]:
+    """Return the commands for one aggregate, and how many hosts they leave out."""
+    mismatch = mismatches[aggregate]
+    commands = []
+    nodes = set(mismatch.extra)
+    if mismatch.missing and _can_synchronize(index, mirror):
+        commands.append(_SYNCHRONIZE)
+    else:
+        nodes |= mismatch.missing
+    left_out = 0
+    for node in sorted(nodes):
+        # All wrong aggregates at once: the command for one would otherwise restore another.
+        removed = {uuid for uuid, other in mismatches.items() if node in other.extra}
+        added = aggregate if node in mismatch.missing else ""
+        command = _build_aggregate_command(mirror, node, removed, added)
+        if command:
+            commands.append(command)
+        else:
+            left_out += 1
+    return commands, left_out
 
 
 def _can_synchronize(index: SnapshotIndex, mirror: Mirror) -> bool:
@@ -347,77 +335,3 @@ def _describe_wrong_status(service: Service) -> str:
         f"{DISABLED_TRAIT}, so no server is scheduled there. {COMPUTE} removes the trait every few "
         "minutes: if it does not, look into its log and restart it."
     )
-
-
-def _find_hosts_in_two_zones(index: SnapshotIndex) -> Iterator[Finding]:
-    """Yield a finding for each host whose aggregates name more than one zone."""
-    by_host: dict[str, list[Aggregate]] = {}
-    for aggregate in index.snapshot.aggregates:
-        for host in aggregate.hosts:
-            if aggregate.zone:
-                by_host.setdefault(host, []).append(aggregate)
-    nodes = map_comparable_nodes(index, by_host=True)
-    for host, aggregates in sorted(by_host.items()):
-        zones = {aggregate.zone for aggregate in aggregates}
-        if host not in nodes or len(zones) < 2:
-            continue
-        named = []
-        for aggregate in sorted(aggregates, key=_get_zone_key):
-            named.append(f"zone {aggregate.zone} by aggregate {aggregate.name} ({aggregate.id})")
-        yield Finding(
-            "zone_mismatch",
-            DRIFTED,
-            host,
-            f"Host {host} is in {len(zones)} availability zones: {', '.join(named)}. Nova takes "
-            "any one of them for the zone of its servers. Remove it from the aggregates of all "
-            "zones but one (openstack aggregate remove host AGGREGATE HOST).",
-            providers=(nodes[host],),
-        )
-
-
-def _get_zone_key(aggregate: Aggregate) -> tuple[str, str]:
-    return (aggregate.zone or "", aggregate.uuid)
-
-
-def _find_servers_outside_their_zone(index: SnapshotIndex) -> Iterator[Finding]:
-    """Yield a finding for each server, of those read in full, that is not in its zone."""
-    zones = _map_zones(index)
-    for uuid, evidence in sorted(index.snapshot.evidence.items()):
-        server = evidence.shape.value
-        if server is None or not server.pinned_zone or not server.host or server.task_state:
-            continue
-        zone = zones.get(server.host)
-        if zone is None or zone == server.pinned_zone:
-            continue
-        yield Finding(
-            "zone_mismatch",
-            DRIFTED,
-            uuid,
-            f"Server {uuid} is bound to availability zone {server.pinned_zone}, but its host "
-            f"{server.host} is in zone {zone}. Nova moves it only to hosts of zone "
-            f"{server.pinned_zone}, and fails if these have no room: move it there while it can.",
-            server=server,
-            evidence=(evidence.shape, index.snapshot.services_after),
-            commands=(_build_move_command(server),),
-        )
-
-
-def _map_zones(index: SnapshotIndex) -> dict[str, str]:
-    """Return the zone of each host that both listings of the services show in the same one zone."""
-    zones: list[dict[str, str]] = []
-    for answer in (index.snapshot.services, index.snapshot.services_after):
-        by_host = {}
-        for service in answer.value or ():
-            # Nova names several zones of one host with commas between them.
-            if service.binary == COMPUTE and service.zone and "," not in service.zone:
-                by_host[service.host] = service.zone
-        zones.append(by_host)
-    before, after = zones
-    return {host: zone for host, zone in after.items() if before.get(host) == zone}
-
-
-def _build_move_command(server: Server) -> str:
-    words = [_OPENSTACK, "server", "migrate"]
-    if server.status in _RUNNING:
-        words.append("--live-migration")
-    return shlex.join([*words, server.uuid])

@@ -92,12 +92,17 @@ def _compare_members(
     index: ListingsIndex, nodes: Mapping[str, str], aggregate: Aggregate, members: frozenset[str]
 ) -> AggregateMismatch:
     hosts = frozenset(aggregate.hosts)
-    missing, extra = set(), set()
-    for host, node in nodes.items():
-        if host in hosts and node not in members:
-            missing.add(node)
-        if host not in hosts and node in members:
-            extra.add(node)
+    # An older Nova on a database that ignores case may have a host under another spelling.
+    spellings = {host.casefold() for host in hosts}
+    missing = {nodes[host] for host in hosts if host in nodes} - members
+    extra = set()
+    for member in members:
+        node = index.nodes.get(member)
+        if node is None or node.host.casefold() in spellings:
+            continue
+        # A host may be out of scope, or have several compute nodes.
+        if nodes.get(node.host) == member:
+            extra.add(member)
     # Other hosts may be in the aggregate on purpose: to use what a sharing provider in it has.
     if any(index.is_sharing(member) for member in members):
         extra = set()

@@ -101,6 +101,7 @@ def format_overview(
     lines += format_omitted(entries, MAX_ROWS, path, prose)
     if is_cut(_COLUMNS, rows, width, _SUBJECT):
         lines += wrap_path(f"Whole ids: {make_printable(path)}, or a wider terminal.", prose)
+    lines += _format_mended(entries, path, prose)
     lines += _format_left_alone(entries, kinds, prose)
     return lines + _format_kinds(entries, prose) + _format_hosts(entries, width)
 
@@ -130,6 +131,15 @@ def _describe_change(entry: Entry, kinds: Collection[str] | None) -> str:
     if change["action"] == DELETE_PROVIDERS:
         return f"deletes {format_count(len(change['providers']), 'provider', 'providers')}"
     return describe_effect(change, map_names(entry))
+
+
+def _format_mended(entries: Iterable[Entry], path: str, width: int) -> list[str]:
+    """Return where the commands are that mend some of the entries; nothing without any."""
+    count = sum(bool(entry.get("commands")) for entry in entries)
+    if not count:
+        return []
+    findings = format_count(count, "finding", "findings")
+    return wrap_path(f"Commands that mend {findings}: {make_printable(path)}, or -v.", width)
 
 
 def _format_left_alone(

@@ -89,12 +89,12 @@ def _site() -> Site:
     return Site()
 
 
-@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch", "zone_mismatch"])
+@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch"])
 def test_groups_that_agree_are_no_finding(site: Site, kind: str) -> None:
     assert site.findings(kind) == []
 
 
-@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch", "zone_mismatch"])
+@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch"])
 def test_groups_that_were_not_read_are_no_finding(site: Site, kind: str) -> None:
     assert site.findings(kind, mirror=None, mirror_again=None) == []
 
@@ -142,6 +142,11 @@ def _give_sharing_provider(site: Site) -> None:
     site.members = (*site.members, site.three, site.provider("pool", sharing=True))
 
 
+def _spell_host_otherwise(site: Site) -> None:
+    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "Compute-3"))
+    site.members = (*site.members, site.three)
+
+
 def _add_child(site: Site) -> None:
     site.members = (*site.members, site.provider("child", site.three))
 
@@ -178,6 +183,7 @@ def _lose_provider(site: Site) -> None:
     "arrange",
     [
         _give_sharing_provider,
+        _spell_host_otherwise,
         _add_child,
         _add_root_without_node,
         _add_unknown_provider,
@@ -249,16 +255,15 @@ def test_host_that_nova_adds_meanwhile_is_no_finding(site: Site) -> None:
     ],
     ids=["unsound", "out of scope"],
 )
-@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch", "zone_mismatch"])
+@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch"])
 def test_unsound_reading_and_other_hosts_have_no_finding(
     site: Site, kind: str, changes: dict[str, t.Any]
 ) -> None:
     site.members, site.disabled, site.lacking = (site.one,), (site.three,), (site.two,)
-    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"}, zone="a")
-    second = d.replace(site.rack, zone="b")
-    assert site.findings(kind, aggregates=(site.rack, second))
+    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
+    assert site.findings(kind)
 
-    assert site.findings(kind, aggregates=(site.rack, second), **changes) == []
+    assert site.findings(kind, **changes) == []
 
 
 def test_hosts_of_a_silent_cell_have_no_finding(site: Site) -> None:
@@ -394,57 +399,6 @@ def test_names_of_the_cloud_are_in_no_command(site: Site) -> None:
             commands += finding.commands
 
     assert len(commands) == 3 and not any("reboot" in command for command in commands)
-
-
-def test_host_in_two_zones_is_reported_with_their_aggregates(site: Site) -> None:
-    aggregates = (
-        Aggregate(RACK, "first", "a", ("compute-1", "compute-2"), id=7),
-        Aggregate(OTHER, "second", "b", ("compute-1",), id=8),
-        Aggregate("c", "third", None, ("compute-2",), id=9),
-        Aggregate("d", "fourth", "a", ("compute-2",), id=10),
-    )
-    (finding,) = site.findings("zone_mismatch", aggregates=aggregates)
-
-    assert finding.id == "zone_mismatch/compute-1"
-    assert "zone a by aggregate first (7), zone b by aggregate second (8)" in finding.reason
-
-
-@pytest.mark.parametrize(
-    ("server", "zone", "zone_after", "command"),
-    [
-        ({"pinned_zone": "b"}, "a", "a", "openstack server migrate --live-migration"),
-        ({"pinned_zone": "b", "status": "SHUTOFF"}, "a", "a", "openstack server migrate"),
-        ({"pinned_zone": "a"}, "a", "a", None),
-        ({"pinned_zone": None}, "a", "a", None),
-        ({"pinned_zone": "b", "task_state": "migrating"}, "a", "a", None),
-        ({"pinned_zone": "b", "host": None}, "a", "a", None),
-        ({"pinned_zone": "b"}, "a", "b", None),
-        ({"pinned_zone": "b"}, "a,b", "a,b", None),
-        ({"pinned_zone": "b"}, None, None, None),
-    ],
-)
-def test_server_outside_of_its_zone_is_to_be_moved(
-    site: Site,
-    server: dict[str, t.Any],
-    zone: str | None,
-    zone_after: str | None,
-    command: str | None,
-) -> None:
-    uuid = site.server(site.two, site.two)
-    evidence = dict(site.snapshot().evidence)
-    shape = answer(f"GET /servers/{uuid}", 200, d.replace(site.servers[uuid], **server))
-    evidence[uuid] = d.replace(evidence[uuid], shape=shape)
-    services = [
-        answer("GET /os-services", 200, tuple(d.replace(row, zone=name) for row in site.services))
-        for name in (zone, zone_after)
-    ]
-    found = site.findings(
-        "zone_mismatch", evidence=evidence, services=services[0], services_after=services[1]
-    )
-
-    assert [(finding.subject, *finding.commands) for finding in found] == (
-        [(uuid, f"{command} {uuid}")] if command else []
-    )
 
 
 def test_each_shard_reports_the_status_of_its_own_hosts(site: Site) -> None:

@@ -646,3 +646,12 @@ def test_command_that_mends_a_finding_is_on_one_line_to_be_copied() -> None:
     lines = _lines(_found_with_command(command), width=60)
 
     assert f"    mend     {command}" in [str(line) for line in lines]
+
+
+def test_overview_says_where_the_commands_are() -> None:
+    found = _found(_orphans(6))
+    assert not any(line.startswith("Commands that mend") for line in _lines(found))
+    for entry in found["findings"][:2]:
+        entry["commands"] = ["nova-manage placement sync_aggregates"]
+
+    assert f"Commands that mend 2 findings: {PATH}, or -v." in map(str, _lines(found))
