@@ -74,7 +74,7 @@ def bare_metal_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Findin
     # The answer for another region would contradict every provider.
     if reading.nodes.value is None or index.failed_checks:
         return
-    for view in build_node_views(index, reading.nodes, reading.lookups.values()):
+    for view in build_node_views(index, reading.nodes, reading.lookups):
         node_check = _NodeCheck(index, policy, reading, view)
         verdict, reason = node_check.decide()
         if reason:
