@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # Ironic's own default for the longest page.
 _PAGE = 1000
 
-# The first microversion that has each field of a listing; 1.1 stands for any Ironic that still runs.
+# The first microversion that has each field of a listing; 1.1 stands for any Ironic.
 # A listing of single fields cannot have `updated_at`, and one with all fields takes far longer.
 _FIELDS = {
     "uuid": (1, 1),

@@ -34,8 +34,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
-    )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.bare_metal import (
         NodeView,
     )
