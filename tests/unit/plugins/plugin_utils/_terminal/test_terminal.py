@@ -625,3 +625,28 @@ def test_without_a_locale_each_character_counts_as_one_column(
     monkeypatch.setattr(lines_module, "get_text_width", measure)
 
     assert lines_module.measure_width("\u6771\u4eac") == 2
+
+
+def test_what_was_not_searched_and_what_projects_get_back_is_said() -> None:
+    found = _found(_orphans(2))
+    found["summary"]["coverage"]["unread"] = ["Ironic answered 403\x1b."]
+    quota = found["summary"]["stranded"]["quota"]
+    (project,) = quota
+    quota[project].update({"name": "web\x1b", "exists": True})
+    lines = _lines(found, width=1000)
+
+    assert f"Quota to get back where Nova counts it in Placement: web\\x1b ({project}): " in _words(
+        lines
+    )
+    assert "2 cores, 1 GiB of RAM." in _words(lines)
+    assert lines[-1] == "Ironic answered 403\\x1b."
+
+
+def test_only_the_first_projects_are_said() -> None:
+    found = _found(_orphans(1))
+    quota = found["summary"]["stranded"]["quota"]
+    (fields,) = quota.values()
+    for number in range(7):
+        quota[f"p{number}"] = {**fields, "exists": True}
+
+    assert "p4: 1 core, 512 MiB of RAM; and 2 more." in _words(_lines(found))
