@@ -29,7 +29,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # Ironic's own default for the longest page.
 _PAGE = 1000
 
-# The first microversion that has each field; the others are older than any Ironic that still runs.
+# The first microversion that has each field of a listing; 1.1 stands for any Ironic.
+# A listing of single fields cannot have `updated_at`, and one with all fields takes far longer.
 _FIELDS = {
     "uuid": (1, 1),
     "provision_state": (1, 1),
@@ -37,7 +38,6 @@ _FIELDS = {
     "power_state": (1, 1),
     "instance_uuid": (1, 1),
     "provision_updated_at": (1, 1),
-    "updated_at": (1, 1),
     "last_error": (1, 1),
     "resource_class": (1, 21),
     "owner": (1, 50),
@@ -77,7 +77,7 @@ class BareMetalReader:
             query["marker"] = page[-1].uuid
 
     def get_node(self, uuid: str) -> Answer[BareMetalNode]:
-        """Look up a node directly.
+        """Look up a node directly, also for the time when anything of it changed.
 
         A 404 means that Ironic does not have it, or does not show it to these credentials.
         """

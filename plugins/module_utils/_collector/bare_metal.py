@@ -34,9 +34,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
-        BareMetalNode,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.bare_metal import (
         NodeView,
     )
@@ -63,52 +60,51 @@ def read_bare_metal(
     nodes = reader.list_nodes()
     if nodes.value is None:
         return BareMetal(nodes=nodes)
-    absent = sorted(set(roots.values()) - {node.uuid for node in nodes.value})
-    lookups: dict[str, Answer[BareMetalNode]] = {}
+    sees_all = sees_every_node(nodes.value, index.listings.cloud.project)
     unseen = 0
-    if sees_every_node(nodes.value, index.listings.cloud.project):
-        looked_up = absent[:_MAX_LOOKUPS]
-        answers = map_parallel(reader.get_node, looked_up, _WORKERS)
-        lookups = dict(zip(looked_up, answers, strict=True))
-    else:
-        unseen = len(absent)
     views = []
-    for view in build_node_views(index, nodes, lookups.values()):
-        # Nothing can be said of the others.
-        if view.node is not None or view.uuid in lookups:
+    for view in build_node_views(index, nodes, {}):
+        # The absence of a node proves nothing to those who may not see it.
+        if view.node is None and not sees_all:
+            unseen += 1
+        else:
             views.append(view)
-    reading = _look_up_suspects(placement, nova, views)
-    return d.replace(reading, nodes=nodes, lookups=lookups, unseen=unseen)
-
-
-def _look_up_suspects(
-    placement: PlacementReader, nova: NovaReader, views: Sequence[NodeView]
-) -> BareMetal:
     free = {}
     for resource_class in sorted({view.free_class for view in views} - {""}):
         free[resource_class] = placement.query_free_providers(resource_class)
+    suspects = [view for view in views if _is_suspect(view, free)]
+    looked_up = suspects[:_MAX_LOOKUPS]
+    reading = _look_up_consumers(placement, nova, looked_up)
+    # Last, so that a node that is taken or freed meanwhile shows that it has just changed.
+    uuids = [view.uuid for view in looked_up]
+    lookups = map_parallel(reader.get_node, uuids, _WORKERS)
+    return d.replace(
+        reading,
+        nodes=nodes,
+        free=free,
+        lookups=dict(zip(uuids, lookups, strict=True)),
+        left_out=len(suspects) - len(looked_up),
+        unseen=unseen,
+    )
+
+
+def _look_up_consumers(
+    placement: PlacementReader, nova: NovaReader, views: Sequence[NodeView]
+) -> BareMetal:
+    """Read again what is allocated on the providers of nodes, and what the nodes are in use by."""
     consumers: list[str] = []
     servers: list[str] = []
-    providers: list[str] = []
-    left_out = 0
     for view in views:
-        if not _is_suspect(view, free):
-            continue
-        if len(providers) >= _MAX_LOOKUPS:
-            left_out += 1
-            continue
-        providers.append(view.root)
         consumers += view.consumers
         if view.node is not None and view.node.instance and not view.consumers:
             servers.append(view.node.instance)
     allocations = map_parallel(placement.get_allocation, consumers, placement.workers)
     found = map_parallel(nova.get_server, servers, nova.workers)
+    roots = [view.root for view in views]
     return BareMetal(
-        free=free,
         allocations=dict(zip(consumers, allocations, strict=True)),
         servers=dict(zip(servers, found, strict=True)),
-        details=placement.get_details(providers, ("inventories", "usages")),
-        left_out=left_out,
+        details=placement.get_details(roots, ("inventories", "usages")),
     )
 
 

@@ -148,7 +148,8 @@ class BareMetal:
     """What Ironic says of the nodes whose providers were read, and what was looked up for it.
 
     nodes: all nodes that Ironic lists; `NOT_ASKED` where no provider is a node's.
-    lookups: by uuid, direct lookups of nodes that have a provider and are not in that listing.
+    lookups: by uuid, direct lookups of nodes that have a provider, and are not in that listing or
+        do not seem to match the provider; read last.
     free: by resource class, the providers on which one unit of it can still be allocated.
     allocations: by consumer, read after the nodes.
     servers: by uuid, those by which a node without an allocation is in use.

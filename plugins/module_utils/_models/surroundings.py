@@ -32,7 +32,8 @@ class BareMetalNode:
     power_state: None while Ironic does not know it.
     instance: the uuid of what the node is in use by; None for a node that is not in use.
     owner, lessee: the projects that may see the node although they do not see all nodes.
-    provisioned_at: when `provision_state` last changed. updated_at: when anything of it did.
+    provisioned_at: when `provision_state` last changed. updated_at: when anything of it did; None
+        in a listing, which does not have it.
     """
 
     uuid: str

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import shlex
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
@@ -74,7 +75,7 @@ def bare_metal_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Findin
     # The answer for another region would contradict every provider.
     if reading.nodes.value is None or index.failed_checks:
         return
-    for view in build_node_views(index, reading.nodes, reading.lookups.values()):
+    for view in build_node_views(index, reading.nodes, reading.lookups):
         node_check = _NodeCheck(index, policy, reading, view)
         verdict, reason = node_check.decide()
         if reason:
@@ -172,12 +173,13 @@ class _NodeCheck:
         used = "in use by nothing"
         if node.instance:
             used = f"in use by {make_printable(node.instance, _MAX_MESSAGE)}"
+        show = f"openstack server show {shlex.quote(consumers[0])}"
         return (
             f"{_describe(consumers).capitalize()} still allocated on the provider of node "
             f"{node.uuid}, but in Ironic the node is {_get_state(node)} and {used}. If Nova no "
-            f"longer has that server (openstack server show {consumers[0]}), its allocation is an "
-            "orphan, which has a finding of its own. If it has, the server has lost its machine: "
-            f"compare with openstack baremetal node show {node.uuid}, tell its owner, and only "
+            f"longer has that server ({show}), its allocation is an orphan, which has a finding of "
+            "its own. If it has, the server has lost its machine: compare with openstack "
+            f"baremetal node show {node.uuid}, tell its owner, and only "
             "then delete the server."
         )
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import shlex
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
@@ -63,10 +64,11 @@ def missing_project(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             verdict = UNDECIDED
             reason += f" But {doubt}."
         else:
+            listing = f"openstack server list --all-projects --project {shlex.quote(uuid)}"
             reason += (
                 " The servers live on, and only an administrator can reach them: list them with "
-                f"openstack server list --all-projects --project {uuid}. Nova cannot give a server "
-                "to another project: make images of what somebody still needs, and delete the rest."
+                f"{listing}. Nova cannot give a server to another project: make images of what "
+                "somebody still needs, and delete the rest."
             )
         yield Finding(
             "missing_project",

@@ -21,7 +21,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         ProviderDetails,
@@ -95,16 +95,15 @@ def find_node_roots(index: ListingsIndex) -> dict[str, str]:
 def build_node_views(
     index: ListingsIndex,
     nodes: Answer[tuple[BareMetalNode, ...]],
-    lookups: Iterable[Answer[BareMetalNode]],
+    lookups: Mapping[str, Answer[BareMetalNode]],
 ) -> list[NodeView]:
     """Return the providers of nodes with their nodes, sorted by the uuid of the node.
 
-    lookups: direct lookups of nodes that are not in the listing.
+    lookups: by uuid, direct lookups of nodes, which count for more than the listing.
     """
-    known = {node.uuid: node for node in nodes.value or ()}
-    for answer in lookups:
-        if answer.value is not None:
-            known[answer.value.uuid] = answer.value
+    known: dict[str, BareMetalNode | None] = {node.uuid: node for node in nodes.value or ()}
+    for uuid, answer in lookups.items():
+        known[uuid] = answer.value
     views = []
     for root, uuid in find_node_roots(index).items():
         consumers = tuple(sorted(index.consumers_by_tree.get(root, ())))

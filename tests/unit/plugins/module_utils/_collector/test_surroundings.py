@@ -80,7 +80,8 @@ class Services(World):
 
     def get_node(self, uuid: str) -> Answer[t.Any]:
         self.asked.append(f"node {uuid}")
-        return answer(f"GET /nodes/{uuid}", 404)
+        node = self.listed.get(uuid)
+        return answer(f"GET /nodes/{uuid}", 404 if node is None else 200, node)
 
     # Placement.
 
@@ -192,7 +193,7 @@ def test_each_node_that_may_be_wrong_is_looked_up(services: Services) -> None:
 
     assert set(services.asked) == {
         "nodes",
-        f"node {gone}",
+        *(f"node {node}" for node in (reserved, offered, claimed, used, gone)),
         f"free {CLASS}",
         "allocation consumer",
         f"server {STRANGER}",
@@ -219,7 +220,7 @@ def test_more_suspects_than_can_be_looked_up_are_counted(services: Services) -> 
     reading = services.read_bare_metal()
 
     assert reading.left_out == 3
-    assert len(services.asked) == 102
+    assert len(services.asked) == 202
 
 
 def test_keystone_is_asked_nothing_without_a_candidate(services: Services) -> None:

@@ -130,3 +130,12 @@ def test_one_shard_reports_a_project_that_all_shards_know(site: Site) -> None:
     ]
 
     assert sorted(map(len, found)) == [0, 0, 1]
+
+
+def test_command_that_names_a_project_is_safe_to_copy(site: Site) -> None:
+    """Placement takes almost any text for a project."""
+    hostile = "a; reboot"
+    lookups = {hostile: answer("GET /projects/…", 404)}
+    (finding,) = site.find(lookups=lookups)
+
+    assert f"--project '{hostile}'." in finding.reason

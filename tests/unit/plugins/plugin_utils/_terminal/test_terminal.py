@@ -655,3 +655,28 @@ def test_overview_says_where_the_commands_are() -> None:
         entry["commands"] = ["nova-manage placement sync_aggregates"]
 
     assert f"Commands that mend 2 findings: {PATH}, or -v." in map(str, _lines(found))
+
+
+def test_what_was_not_searched_and_what_projects_get_back_is_said() -> None:
+    found = _found(_orphans(2))
+    found["summary"]["coverage"]["unread"] = ["Ironic answered 403\x1b."]
+    quota = found["summary"]["stranded"]["quota"]
+    (project,) = quota
+    quota[project].update({"name": "web\x1b", "exists": True})
+    lines = _lines(found, width=1000)
+
+    assert f"Quota to get back where Nova counts it in Placement: web\\x1b ({project}): " in _words(
+        lines
+    )
+    assert "2 cores, 1 GiB of RAM." in _words(lines)
+    assert lines[-1] == "Ironic answered 403\\x1b."
+
+
+def test_only_the_first_projects_are_said() -> None:
+    found = _found(_orphans(1))
+    quota = found["summary"]["stranded"]["quota"]
+    (fields,) = quota.values()
+    for number in range(7):
+        quota[f"p{number}"] = {**fields, "exists": True}
+
+    assert "p4: 1 core, 512 MiB of RAM; and 2 more." in _words(_lines(found))
