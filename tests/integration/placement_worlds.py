@@ -110,9 +110,13 @@ def disturb(allocations: Allocations, world: PlacementWorld, seed: str) -> Alloc
             del disturbed[provider][cls]
             if not disturbed[provider]:
                 del disturbed[provider]
-            if mistake == "elsewhere" and cls in classes:
+            if mistake == "elsewhere" and cls in classes and _is_valid(amount, classes[cls]):
                 disturbed.setdefault(other, {}).setdefault(cls, amount)
     return disturbed
+
+
+def _is_valid(amount: int, inventory: Inventory) -> bool:
+    return inventory.min_unit <= amount <= inventory.max_unit and amount % inventory.step_size == 0
 
 
 class _Dice:
