@@ -65,6 +65,7 @@ FREE = {
     "share_of_claimed",
     "stranded",
     "tally",
+    "unchecked",
     "usages",
     "used",
     "verdicts",
