@@ -66,6 +66,7 @@ FREE = {
     "share_of_claimed",
     "stranded",
     "tally",
+    "unchecked",
     "usages",
     "used",
     "verdicts",
