@@ -123,15 +123,16 @@ class _Dice:
         return self.random.random() < probability
 
     def roll_world(self) -> PlacementWorld:
-        return PlacementWorld(self.roll_tree(), self.roll_request())
+        tree = self.roll_tree()
+        return PlacementWorld(tree, self.roll_request(tree))
 
     def roll_tree(self) -> HostTree:
         root = self.roll_provider(0, None, _ROOT_CLASSES, 0.9)
         providers = [root]
-        for number in range(1, self.random.randrange(2, 7)):
+        for number in range(1, self.random.choice((2, 2, 3, 4, 6))):
             parent = root if self.happens(0.7) else self.random.choice(providers)
             providers.append(self.roll_provider(number, parent.uuid, _CHILD_CLASSES, 0.6))
-        for number in range(8, 8 + self.random.choice((0, 0, 1, 2))):
+        for number in range(8, 8 + self.random.choice((0, 0, 0, 1, 2))):
             pool = self.roll_provider(number, None, ("DISK_GB", "CUSTOM_B"), 0.7)
             providers.append(d.replace(pool, sharing=True, traits=pool.traits | {_SHARING}))
         return HostTree(root.uuid, {provider.uuid: provider for provider in providers})
@@ -155,8 +156,14 @@ class _Dice:
             allocation_ratio=self.random.choice((1.0, 1.0, 1.5, 16.0)),
         )
 
-    def roll_request(self) -> ResourceRequest:
+    def roll_request(self, tree: HostTree) -> ResourceRequest:
         groups = {}
+        # What nobody has is requested seldom.
+        usual_classes = list(_CHILD_CLASSES)
+        if self.happens(0.9):
+            children = [provider for provider in tree.providers.values() if provider.parent]
+            offered = {cls for provider in children for cls in provider.inventories}
+            usual_classes = [cls for cls in _CHILD_CLASSES if cls in offered]
         main = {cls: self.roll_amount() for cls in _ROOT_CLASSES[::2] if self.happens(0.5)}
         if self.happens(0.1):
             main["DISK_GB"] = self.roll_amount()
@@ -169,20 +176,23 @@ class _Dice:
             # With group_policy=isolate Placement answers with wrong sums where a provider has a
             # class for a group with a name and for the one without (copy_arr_if_needed in
             # placement/objects/research_context.py).
-            usual = [cls for cls in _CHILD_CLASSES if not (isolate and cls in main)]
-            classes = self.random.sample(usual, size)
+            usual = [cls for cls in usual_classes if not (isolate and cls in main)]
+            classes = self.random.sample(usual, min(size, len(usual)))
+            if not classes:
+                continue
             groups[name] = self.roll_group(name, {cls: self.roll_amount() for cls in classes})
         if not groups:
             groups[""] = self.roll_group("", {"VCPU": 1})
         same_subtree: tuple[frozenset[str], ...] = ()
-        if len(names) > 1 and self.happens(0.3):
-            same_subtree = (frozenset(names[:2]),)
+        named = [name for name in groups if name]
+        if len(named) > 1 and self.happens(0.3):
+            same_subtree = (frozenset(named[:2]),)
         return ResourceRequest(groups, isolate, same_subtree)
 
     def roll_amount(self) -> int:
         return self.random.choice((1, 1, 1, 1, 2, 2, 4))
 
     def roll_group(self, name: str, resources: dict[str, int]) -> RequestGroup:
-        required = frozenset(trait for trait in _TRAITS if self.happens(0.08))
+        required = frozenset(trait for trait in _TRAITS if self.happens(0.08 if name else 0.01))
         forbidden = frozenset(trait for trait in _TRAITS if self.happens(0.05)) - required
         return RequestGroup(name, resources, required, forbidden)

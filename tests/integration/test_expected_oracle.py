@@ -139,6 +139,7 @@ def test_placements_are_those_of_placement(own_cloud: Minicloud, count: int, see
             tally[judge_damaged(world, unique, damaged)] += 1
 
     print(dict(tally))
+    # Enough worlds decide something.
     assert tally["the only candidate"] > count * 0.05
     assert tally["the nearest candidate"] > count * 0.1
 

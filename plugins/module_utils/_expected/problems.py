@@ -52,7 +52,10 @@ def build_exact_problem(
     Traits and inventories may have changed since it was allocated. A provider that an answer names
     may also have been chosen later than the others, when a port was attached: it need not be
     isolated.
+
+    ignored: what is in doubt. Then only amounts count, and not which groups have them.
     """
+    strict = not ignored
     limits = dict(present)
     # What is not compared may be any amount.
     limits.update(dict.fromkeys(ignored, sum(sum_request(request).values())))
@@ -60,18 +63,18 @@ def build_exact_problem(
     for part in _list_parts(request):
         providers = []
         for provider in tree.providers:
-            if part.group.provider not in (None, provider):
+            if strict and part.group.provider not in (None, provider):
                 continue
             if _has_all(part.resources, provider, limits):
                 providers.append(provider)
-        isolated = request.isolate and part.group.provider is None
+        isolated = strict and request.isolate and part.group.provider is None
         units.append(_build_unit(part, request, providers, isolated))
     return Problem(
         units=tuple(units),
         present=present,
         limits=limits,
         ignored=ignored,
-        accept=_build_subtree_test(request, tree),
+        accept=_build_subtree_test(request, tree) if strict else _accept_all,
         largest_distance=0,
     )
 
@@ -225,6 +228,10 @@ def _describe_inventories(provider: TreeProvider, classes: Iterable[str]) -> tup
         if inventory is not None:
             described.append((cls, inventory.min_unit, inventory.step_size, _get_limit(inventory)))
     return tuple(described)
+
+
+def _accept_all(_chosen: tuple[str, ...]) -> bool:
+    return True
 
 
 def _build_test(

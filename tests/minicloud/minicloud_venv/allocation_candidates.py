@@ -88,6 +88,8 @@ class Placement:
         }
         generation = 0
         for part, document in documents.items():
+            if not document[part]:
+                continue
             document["resource_provider_generation"] = generation
             generation = self.send("PUT", f"{path}/{part}", document)[
                 "resource_provider_generation"

@@ -552,6 +552,21 @@ SEV_HOST = make_tree(make_provider("sev", {"MEM_ENCRYPTION_CONTEXT": 4}))
             ["volume"],
             id="a-volume-does-not-explain-it",
         ),
+        pytest.param(
+            {
+                "volume_backed": None,
+                "extra_specs": {
+                    "resources1:VGPU": "1",
+                    "resources2:VGPU": "1",
+                    "group_policy": "isolate",
+                },
+            },
+            make_tree(GPU_1, GPU_2),
+            {ROOT: without(PLAIN_AMOUNTS, "DISK_GB"), "gpu-1": {"VGPU": 2}},
+            None,
+            ["volume"],
+            id="maybe-a-volume-and-gpus-together",
+        ),
         pytest.param({"ports": None}, make_tree(), PLAIN, True, [], id="no-children-no-ports"),
         pytest.param(
             {"ports": None}, make_tree(BRIDGE, AGENT), PLAIN, None, ["ports"], id="maybe-bandwidth"

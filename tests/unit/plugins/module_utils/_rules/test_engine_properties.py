@@ -189,7 +189,9 @@ def test_change_settles_its_consumer(world: World) -> None:
         assert finding.change is not None
         after = copy.deepcopy(world)
         after.apply(finding.change)
-        assert finding.consumer not in {left.consumer for left in _changing(after)}
+        left = {row.kind for row in _changing(after) if row.consumer == finding.consumer}
+        # The amounts are compared only when the server has its own host alone.
+        assert left <= {"wrong_amount"} - {finding.kind}
 
 
 @many
@@ -197,9 +199,10 @@ def test_change_settles_its_consumer(world: World) -> None:
 def test_all_changes_together_settle_everything(world: World) -> None:
     """The changes of orphans create no new orphan.
 
-    Changes of drifted servers may prove that a migration's allocation is one.
+    Changes of drifted servers may prove that a migration's allocation is one. A server that has
+    lost another host's allocation may have the wrong amounts on its own.
     """
-    for kinds in ({"drifted"}, {"orphaned"}):
+    for kinds in ({"drifted"}, {"orphaned"}, {"drifted"}):
         for finding in _changing(world):
             assert finding.change is not None
             if finding.verdict in kinds:
