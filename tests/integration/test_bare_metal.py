@@ -211,9 +211,8 @@ def test_server_on_a_node_without_an_allocation_is_found(
 
     # Nova reserves a node that is in use, so that the allocation could not be created.
     assert "Placement refuses it while the node is reserved" in reasons[node]
-    held = holdings.of(world.cloud, server)
     with pytest.raises(MinicloudError, match="exceed the capacity"):
-        holdings.put(world.cloud, server, {node: CLAIM}, held)
+        world.hold(server, {node: CLAIM})
 
     world.sql(CELL1, MOVE, "compute-1", "compute-1", server)
     # A node that is in use by a server elsewhere is none of its business.

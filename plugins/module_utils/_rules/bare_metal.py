@@ -195,9 +195,10 @@ class _NodeCheck:
         if server.node != node.uuid or not server.task_known or server.task_state is not None:
             return ""
         self.evidence = (*self.evidence, answer)
+        healing = self._explain_healing(server.uuid)
         return (
             f"In Ironic node {node.uuid} is {_get_state(node)} and in use by server {server.uuid}, "
-            f"but the server has no allocation on its provider. {self._explain_healing(server.uuid)}"
+            f"but the server has no allocation on its provider. {healing}"
         )
 
     def _explain_healing(self, server: str) -> str:
@@ -208,8 +209,8 @@ class _NodeCheck:
             return f"Create it with {heal}."
         # Nova reserves a node as soon as it is in use (nova/virt/ironic/driver.py).
         return (
-            "Placement refuses it while the node is reserved, as Nova reserves each node that is in "
-            "use: set skip_reserve_in_use_ironic_nodes in [workarounds] of nova-compute on "
+            "Placement refuses it while the node is reserved, as Nova reserves each node that is "
+            "in use: set skip_reserve_in_use_ironic_nodes in [workarounds] of nova-compute on "
             f"{self._get_host()}, restart it, create the allocation with {heal}, and take the "
             "setting back."
         )
