@@ -15,6 +15,9 @@ import uuid
 
 import pytest
 from minicloud_ctl import holdings, ironic, lifecycle
+from minicloud_ctl.errors import MinicloudError
+
+from ansible_collections.osops.placement.tests.integration.world import CELL1
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +32,7 @@ HOST = "metal"
 CLASS = "CUSTOM_GOLD_X"
 CLAIM = {CLASS: 1}
 LONG_AGO = "2026-01-01 00:00:00"
+MOVE = "UPDATE instances SET host = ?, node = ? WHERE uuid = ?"
 
 
 class Metal:
@@ -200,22 +204,19 @@ def test_server_on_a_node_without_an_allocation_is_found(
     holdings.put(world.cloud, server, {}, holdings.of(world.cloud, server))
     metal.change("used", provision_state="active", instance_uuid=server)
     # As if Nova had built it there.
-    world.sql(
-        "first_cell1",
-        "UPDATE instances SET host = ?, node = ? WHERE uuid = ?",
-        HOST,
-        node,
-        server,
-    )
+    world.sql(CELL1, MOVE, HOST, node, server)
     metal.offer()
     reasons, _unread = detect(ansible, **operator)
     assert f"heal_allocations --instance {server}" in reasons[node]
 
-    world.hold(server, {node: CLAIM})
-    assert detect(ansible, **operator)[0] == {}
-    # A node that is in use by a server which Nova does not have is none of its business.
-    metal.change("used", provision_state="available", instance_uuid=None)
-    holdings.put(world.cloud, server, {}, holdings.of(world.cloud, server))
+    # Nova reserves a node that is in use, so that the allocation could not be created.
+    assert "Placement refuses it while the node is reserved" in reasons[node]
+    with pytest.raises(MinicloudError, match="exceed the capacity"):
+        world.hold(server, {node: CLAIM})
+
+    world.sql(CELL1, MOVE, "compute-1", "compute-1", server)
+    # A node that is in use by a server elsewhere is none of its business.
+    assert node not in detect(ansible, **operator)[0]
 
 
 def test_ironic_that_does_not_answer_is_said_once(

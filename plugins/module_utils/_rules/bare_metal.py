@@ -195,10 +195,24 @@ class _NodeCheck:
         if server.node != node.uuid or not server.task_known or server.task_state is not None:
             return ""
         self.evidence = (*self.evidence, answer)
+        healing = self._explain_healing(server.uuid)
         return (
             f"In Ironic node {node.uuid} is {_get_state(node)} and in use by server {server.uuid}, "
-            "but the server has no allocation on its provider. Create it with nova-manage "
-            f"placement heal_allocations --instance {server.uuid}."
+            f"but the server has no allocation on its provider. {healing}"
+        )
+
+    def _explain_healing(self, server: str) -> str:
+        """Return how the allocation of a server can be created."""
+        heal = f"nova-manage placement heal_allocations --instance {server}"
+        details = self._reading.details.get(self._view.root)
+        if details is not None and has_room(details):
+            return f"Create it with {heal}."
+        # Nova reserves a node as soon as it is in use (nova/virt/ironic/driver.py).
+        return (
+            "Placement refuses it while the node is reserved, as Nova reserves each node that is "
+            "in use: set skip_reserve_in_use_ironic_nodes in [workarounds] of nova-compute on "
+            f"{self._get_host()}, restart it, create the allocation with {heal}, and take the "
+            "setting back."
         )
 
     def _check_inventory(self, node: BareMetalNode) -> str:

@@ -75,6 +75,9 @@ def hostile_report(name: str) -> Report:
     """
     findings = told(hostile(HOSTILE[name]))
     findings["summary"]["coverage"]["failed_checks"] = [HOSTILE[name]]
+    findings["summary"]["coverage"]["unread"] = [HOSTILE[name]]
+    for quota in findings["summary"]["stranded"]["quota"].values():
+        quota.update({"name": HOSTILE[name], "exists": True})
     findings["cloud"]["region"] = HOSTILE[name]
     findings["summary"]["stranded"]["resource_classes"][HOSTILE[name]] = 1
     return Report(

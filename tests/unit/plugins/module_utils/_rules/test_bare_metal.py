@@ -207,6 +207,16 @@ def test_server_without_an_allocation_on_its_node_is_found(site: Site) -> None:
     (finding,) = site.find(instance=site.guest, server={}, **IN_USE)
 
     assert f"nova-manage placement heal_allocations --instance {site.guest}" in finding.reason
+    assert "skip_reserve_in_use_ironic_nodes" in finding.reason
+
+
+def test_server_on_a_node_that_is_not_reserved_can_be_healed_at_once(site: Site) -> None:
+    fields = {**IN_USE, "details": make_details()}
+    (finding,) = site.find(instance=site.guest, server={}, **fields)
+
+    assert finding.reason.endswith(
+        f"Create it with nova-manage placement heal_allocations --instance {site.guest}."
+    )
 
 
 @pytest.mark.parametrize(
