@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import itertools
-import typing as t
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +28,7 @@ KEYS = tuple(itertools.product(PROVIDERS, CLASSES))
 
 
 @st.composite
-def make_problems(draw: t.Any) -> Problem:
+def make_problems(draw: st.DrawFn) -> Problem:
     units = []
     for number in range(draw(st.integers(1, 4))):
         resources = draw(st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 2), min_size=1))
