@@ -23,6 +23,7 @@ if t.TYPE_CHECKING:
 # Since then a server can be requested on a host in such a way that all filters still run.
 BOOT_VERSION = "2.74"
 POOL = "shared-disks"
+POOLED_TRAIT = "CUSTOM_POOLED"
 
 
 def start_hosts(world: World, placement: Placement) -> None:
@@ -44,6 +45,7 @@ def start_hosts(world: World, placement: Placement) -> None:
     generation = placement.get(path)["generation"]
     body = {"resource_provider_generation": generation, "aggregates": [aggregate]}
     placement.change("PUT", f"{path}/aggregates", body)
+    world.give_trait(POOLED_TRAIT, [POOLED])
 
 
 def boot_all(world: World, shapes: Iterable[Shape]) -> dict[str, str]:
@@ -58,9 +60,11 @@ def _request(world: World, shape: Shape) -> str:
     document: dict[str, t.Any] = {
         "name": shape.name,
         "flavorRef": _create_flavor(world, shape),
-        "host": shape.host,
         "networks": _create_ports(world, shape) or "none",
     }
+    # A request for a host is one for its tree alone, without the pool.
+    if shape.host != POOLED:
+        document["host"] = shape.host
     if shape.volume is None:
         document["imageRef"] = _create_image(world, shape)
     else:
@@ -82,6 +86,8 @@ def _create_flavor(world: World, shape: Shape) -> str:
     }
     reference = world.cloud.nova("POST", "/flavors", {"flavor": flavor})["flavor"]["id"]
     extra_specs = dict(shape.extra_specs)
+    if shape.host == POOLED:
+        extra_specs[f"trait:{POOLED_TRAIT}"] = "required"
     if shape.profile:
         profile = shape.name.replace(" ", "-")
         cyborg.create_profile(world.cloud, profile, shape.profile)
