@@ -127,8 +127,12 @@ def uneven_capacity(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     Change: None. A ratio can be set in Placement, unless nova.conf of the host sets it; a reserved
     amount comes from nova.conf; a total comes from the host itself.
     """
+    scope = index.snapshot.scope
+    # Other runs read some inventories in passing, and a shard would read others than the whole.
+    if index.failed_checks or "uneven_capacity" not in scope.kinds:
+        return
     # Of named hosts alone, the odd one may be the usual one.
-    if index.failed_checks or index.snapshot.scope.is_narrow:
+    if scope.is_narrow:
         return
     for node, oddities in sorted(_find_oddities(index).items()):
         yield Finding(

@@ -53,7 +53,12 @@ class Site(World):
         return host
 
     def findings(self, kind: str, **changes: t.Any) -> list[Finding]:
-        fields = {"details": self.details, "aggregates": tuple(self.aggregates), **changes}
+        fields = {
+            "details": self.details,
+            "aggregates": tuple(self.aggregates),
+            "scope": Scope(kinds=(kind,)),
+            **changes,
+        }
         found = judge(self.snapshot(**fields), NO_MINIMUM_AGE)
         return [finding for finding in found if finding.kind == kind]
 
@@ -187,7 +192,12 @@ def _leave_one_unread(site: Site) -> dict[str, t.Any]:
 
 
 def _name_hosts(site: Site) -> dict[str, t.Any]:
-    return {"scope": Scope(hosts=("compute-1",)), "trees": tuple(site.hosts)}
+    scope = Scope(hosts=("compute-1",), kinds=("uneven_capacity",))
+    return {"scope": scope, "trees": tuple(site.hosts)}
+
+
+def _name_no_kind(site: Site) -> dict[str, t.Any]:
+    return {"scope": Scope()}
 
 
 def _be_unsound(site: Site) -> dict[str, t.Any]:
@@ -203,6 +213,7 @@ def _be_unsound(site: Site) -> dict[str, t.Any]:
         _be_usual_elsewhere,
         _leave_one_unread,
         _name_hosts,
+        _name_no_kind,
         _be_unsound,
     ],
     ids=lambda arrange: arrange.__name__.strip("_"),
