@@ -195,18 +195,22 @@ def _find_expected(
         what = ", ".join(lacking) if lacking else "all that it requests"
         why = f"no provider of its host can have {what} as Nova requests it"
         return Expectation(None, None, why, requests[0].rules, ())
+    # Only the usual request has PCPU, and people who repair an allocation write VCPU.
+    cpus = _list_cpu_classes(present)
+    if "PCPU" in cpus:
+        nearest = [pair for pair in nearest if _list_cpu_classes(pair[1]) == cpus] or nearest
     request, placement = nearest[0]
     for other_request, other in nearest[1:]:
         if is_nearer(other, placement, present):
             request, placement = other_request, other
-        elif not is_nearer(placement, other, present) and _has_cpus(present):
+        elif not is_nearer(placement, other, present) and cpus:
             why = "it can have dedicated CPUs as PCPU or as VCPU"
             return Expectation(False, None, why, request.rules, ())
     return Expectation(False, collect_allocations(placement), "", request.rules, ())
 
 
-def _has_cpus(amounts: Mapping[Key, int]) -> bool:
-    return any(cls in ("VCPU", "PCPU") for _provider, cls in amounts)
+def _list_cpu_classes(amounts: Mapping[Key, int]) -> set[str]:
+    return {cls for _provider, cls in amounts} & {"VCPU", "PCPU"}
 
 
 def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) -> str:

@@ -256,6 +256,13 @@ def test_what_is_wrong(
             id="nearer-to-pcpu",
         ),
         pytest.param(
+            {**PINNED, "hw:emulator_threads_policy": "isolate"},
+            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
+            {ROOT: {"PCPU": 1, **without(PLAIN_AMOUNTS, "VCPU")}},
+            "",
+            id="some-pcpu",
+        ),
+        pytest.param(
             PINNED,
             make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
             {ROOT: {"VCPU": 1, **without(PLAIN_AMOUNTS, "VCPU")}},
