@@ -44,7 +44,8 @@ def correct_amounts(
     A surplus on a child provider stays, because its guest may use the device.
     """
     surplus = find_surplus_on_children(present, expected, tree)
-    if surplus and find_surplus_on_children(expected, present, tree):
+    lacking = find_surplus_on_children(present=expected, expected=present, tree=tree)
+    if surplus and lacking:
         # Its guest may use the device that it has, in place of the one that it should have.
         return Correction(present, "it has other devices of its host than it should have")
     for provider in present:

@@ -155,7 +155,7 @@ def test_refusal_and_silence_are_answers(
 def test_silent_service_is_not_asked_for_ever() -> None:
     service = Service({"/volumes/v": 0})
     reader = VolumeReader(service.open("Cinder"))
-    answers = [reader.get_root_volume("v") for _ in range(10)]
+    answers = [reader.get_root_volume("v") for _attempt in range(10)]
 
     assert {answer.status for answer in answers} == {0}
     assert len(service.asked) == 3
