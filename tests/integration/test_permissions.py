@@ -179,7 +179,11 @@ def test_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) -> Non
 
     found, summary = _detected(ansible, office.log_in("placement_auditor"))
 
-    assert found == expected
+    # Keystone does not show the auditor other projects.
+    assert found == {
+        subject: found for subject, found in expected.items() if found[0] != "missing_project"
+    }
+    assert "Keystone" in " ".join(summary["coverage"]["unread"])
     assert summary["coverage"]["complete"] and summary["coverage"]["failed_checks"] == []
 
 

@@ -152,7 +152,8 @@ def test_shards_together_find_what_one_run_finds(
     )
     for number, part in enumerate(parts, 1):
         assert part["scope"]["shard"] == {"number": number, "count": COUNT}
-    for counted in ("providers", "hypervisors", "servers"):
+    # How many servers there are is nova-compute's own figure, which changes between two readings.
+    for counted in ("providers", "hypervisors"):
         assert (
             sum(part["summary"]["coverage"][counted] for part in parts)
             == whole["summary"]["coverage"][counted]
