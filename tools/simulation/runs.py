@@ -7,10 +7,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses as d
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +18,16 @@ import typing as t
 from pathlib import Path
 
 from simulation.keystone import REGION
+from simulation.results import (
+    CELL_DOWN,
+    CHANGED,
+    FULL,
+    INCREMENTAL,
+    REMEDIATION,
+    SHARD,
+    SHARDS,
+    Result,
+)
 from simulation.server import SimulatedCloud
 
 if t.TYPE_CHECKING:
@@ -27,109 +36,107 @@ if t.TYPE_CHECKING:
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _POLL_SECONDS = 0.2
 _NO_LIMIT = 1_000_000
+_INCREMENTAL = {"orphan_cleanup_mode": "incremental", "orphan_cleanup_full_every": "7d"}
+_SERVERS_PER_CHANGE = 1000
+# How many shards run at once.
+_FORKS = 4
 
 
-@d.dataclass(frozen=True)
-class Result:
-    """One measured run.
+class Failed(Exception):
+    """A run failed, or asked for something that is not simulated."""
 
-    seconds: of the whole command. memory: the most that all its processes had at once, in MiB.
-    requests: how many were answered, by their kind. files: sizes of what it wrote, in MiB.
-    """
-
-    name: str
-    status: int
-    seconds: float
-    memory: float
-    requests: t.Mapping[str, int]
-    files: t.Mapping[str, float]
-    summary: t.Mapping[str, t.Any]
+    def __init__(self, name: str, log: Path, failures: t.Sequence[str]) -> None:
+        tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+        super().__init__("\n".join([f"The run {name} failed:", tail, *failures[:5]]))
 
 
-def measure_all(world: World, home: Path, shards: int, only: list[str] | None) -> list[Result]:
-    """Measure the runs that are asked for, one after the other, and print each."""
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True)
+def serve(world: World) -> SimulatedCloud:
+    """Return the cloud, which answers until this process ends."""
     cloud = SimulatedCloud(world)
-    started = threading.Event()
+    is_ready = threading.Event()
     loop = asyncio.new_event_loop()
 
-    def serve() -> None:
+    def run_loop() -> None:
         asyncio.set_event_loop(loop)
         loop.run_until_complete(cloud.start())
-        started.set()
+        is_ready.set()
         loop.run_forever()
 
-    threading.Thread(target=serve, daemon=True).start()
-    started.wait()
-    runs = Runs(cloud, home, shards)
-    results = []
-    for name, measure in runs.table.items():
-        if only and name not in only:
-            continue
-        result = measure()
-        results.append(result)
-        print(json.dumps(d.asdict(result)), flush=True)
-        for failure in cloud.failures[:5]:
-            print(f"not simulated: {failure}", file=sys.stderr)
-        cloud.failures.clear()
-    return results
+    threading.Thread(target=run_loop, daemon=True).start()
+    is_ready.wait()
+    return cloud
 
 
 class Runs:
-    """The runs that can be measured, in their order."""
+    """The runs that can be measured; `table` has them in their order."""
 
     def __init__(self, cloud: SimulatedCloud, home: Path, shards: int) -> None:
         self._cloud = cloud
         self._home = home
         self._shards = shards
         self.table: dict[str, t.Callable[[], Result]] = {
-            "full": self._measure_full,
-            "incremental": self._measure_incremental,
-            "incremental_changed": self._measure_changed,
-            "cell_down": self._measure_cell_down,
-            "shard": self._measure_shard,
-            "remediate": self._measure_remediation,
+            FULL: self._measure_full,
+            INCREMENTAL: self._measure_incremental,
+            CHANGED: self._measure_changed,
+            REMEDIATION: self._measure_remediation,
+            SHARD: self._measure_shard,
+            SHARDS: self._measure_shards,
+            CELL_DOWN: self._measure_cell_down,
         }
 
     def _measure_full(self) -> Result:
-        return self._run("full", "detect_orphans", {})
+        # With this mode the reading is kept for the next one.
+        return self._run(FULL, "detect_orphans", _INCREMENTAL)
 
     def _measure_incremental(self) -> Result:
-        variables = {"orphan_cleanup_mode": "incremental", "orphan_cleanup_full_every": "7d"}
-        return self._run("incremental", "detect_orphans", variables, folder="full")
+        return self._run(INCREMENTAL, "detect_orphans", _INCREMENTAL, folder=FULL)
 
     def _measure_changed(self) -> Result:
-        self._cloud.world.changed = self._cloud.world.servers // 1000
+        world = self._cloud.world
+        world.changed = world.servers // _SERVERS_PER_CHANGE
         try:
-            variables = {"orphan_cleanup_mode": "incremental", "orphan_cleanup_full_every": "7d"}
-            return self._run("incremental_changed", "detect_orphans", variables, folder="full")
+            return self._run(CHANGED, "detect_orphans", _INCREMENTAL, folder=FULL)
         finally:
-            self._cloud.world.changed = 0
-
-    def _measure_cell_down(self) -> Result:
-        self._cloud.world.down = self._cloud.world.cells // 2
-        try:
-            return self._run("cell_down", "detect_orphans", {})
-        finally:
-            self._cloud.world.down = None
-
-    def _measure_shard(self) -> Result:
-        variables = {"orphan_cleanup_shard": f"1/{self._shards}"}
-        return self._run("shard", "detect_orphans", variables)
+            world.changed = 0
 
     def _measure_remediation(self) -> Result:
         variables = {"orphan_cleanup_max_changes": _NO_LIMIT, "orphan_cleanup_max_share": 1}
-        return self._run("remediate", "cleanup_orphans", variables)
+        return self._run(REMEDIATION, "cleanup_orphans", variables)
+
+    def _measure_shard(self) -> Result:
+        variables = {"orphan_cleanup_shard": f"1/{self._shards}"}
+        return self._run(SHARD, "detect_orphans", variables)
+
+    def _measure_shards(self) -> Result:
+        hosts = {}
+        for number in range(1, self._shards + 1):
+            hosts[f"shard{number:02d}"] = {"orphan_cleanup_shard": f"{number}/{self._shards}"}
+        inventory = self._home / "shards.json"
+        inventory.write_text(json.dumps({"clouds": {"hosts": hosts}}), encoding="utf-8")
+        flags = ("--inventory", str(inventory), "--forks", str(_FORKS))
+        return self._run(SHARDS, "detect_clouds", {}, *flags)
+
+    def _measure_cell_down(self) -> Result:
+        world = self._cloud.world
+        world.down = world.cells // 2
+        try:
+            return self._run(CELL_DOWN, "detect_orphans", {})
+        finally:
+            world.down = None
 
     def _run(
-        self, name: str, playbook: str, variables: dict[str, t.Any], folder: str = ""
+        self,
+        name: str,
+        playbook: str,
+        variables: dict[str, t.Any],
+        *flags: str,
+        folder: str = "",
     ) -> Result:
         output = self._home / (folder or name)
         self._cloud.counts.clear()
         given = {"orphan_cleanup_output_dir": str(output), **variables}
         program = str(Path(sys.executable).with_name("ansible-playbook"))
-        command = [program, f"osops.placement.{playbook}", "-e", json.dumps(given)]
+        command = [program, f"osops.placement.{playbook}", "-e", json.dumps(given), *flags]
         began = time.perf_counter()
         log = self._home / f"{name}.log"
         with (
@@ -139,14 +146,16 @@ class Runs:
             ) as process,
         ):
             memory = _watch_memory(process)
+        seconds = time.perf_counter() - began
+        if process.returncode or self._cloud.failures:
+            raise Failed(name, log, self._cloud.failures)
         return Result(
             name,
-            process.returncode,
-            round(time.perf_counter() - began, 1),
-            round(memory, 1),
+            round(seconds, 1),
+            round(memory),
             dict(self._cloud.counts),
             _measure_files(output),
-            _read_summary(output),
+            _count_findings(output),
         )
 
     def _build_environment(self) -> dict[str, str]:
@@ -217,15 +226,19 @@ def _read_peak(pid: int) -> float:
 
 
 def _measure_files(folder: Path) -> dict[str, float]:
-    if not folder.is_dir():
-        return {}
-    files = [path for path in folder.iterdir() if path.is_file()]
-    return {path.name: round(path.stat().st_size / 2**20, 2) for path in sorted(files)}
+    """Return the sizes of the files in a folder and below in MiB, those of one kind together."""
+    sizes: dict[str, float] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            # The name of a journal has its time.
+            name = re.sub(r"^journal-.*\.jsonl$", "journal", path.name)
+            sizes[name] = sizes.get(name, 0) + path.stat().st_size / 2**20
+    return {name: round(size, 2) for name, size in sizes.items()}
 
 
-def _read_summary(folder: Path) -> dict[str, t.Any]:
-    path = folder / "findings.json"
-    if not path.exists():
-        return {}
-    summary = json.loads(path.read_text(encoding="utf-8"))["summary"]
-    return {key: summary.get(key) for key in ("by_verdict", "by_kind", "coverage")}
+def _count_findings(folder: Path) -> int:
+    """Return how many findings all files of findings in a folder and below have."""
+    count = 0
+    for path in folder.rglob("findings.json"):
+        count += len(json.loads(path.read_text(encoding="utf-8"))["findings"])
+    return count
