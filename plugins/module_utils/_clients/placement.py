@@ -302,10 +302,13 @@ class PlacementReader:
         listings = self._pace.map(
             self._list_allocations_on_provider, uuids, stage="allocations", unit="providers"
         )
-        allocations: dict[str, dict[str, dict[str, int]]] = {}
+        allocations: dict[str, dict[str, Resources]] = {}
+        # Most servers of a cloud have one of a few flavors: equal amounts are kept once.
+        kept: dict[tuple[tuple[str, int], ...], Resources] = {}
         for provider, listing in zip(uuids, listings, strict=True):
-            for consumer, entry in listing.items():
-                allocations.setdefault(consumer, {})[provider] = entry["resources"]
+            for consumer, amounts in listing.items():
+                amounts = kept.setdefault(tuple(amounts.items()), amounts)
+                allocations.setdefault(consumer, {})[provider] = amounts
         return t.cast("dict[str, Allocations]", allocations)
 
     def get_allocation(self, consumer: str) -> Answer[Allocation]:
@@ -329,9 +332,9 @@ class PlacementReader:
         usages = self._api.parse(lambda reply: dict(reply.body["usages"]), reply, path)
         return any(usages.values())
 
-    def _list_allocations_on_provider(self, provider: str) -> Mapping[str, t.Any]:
-        allocations: Mapping[str, t.Any] | None = self._get_from_provider(
-            provider, "allocations", lambda body: body["allocations"], self._listing
+    def _list_allocations_on_provider(self, provider: str) -> dict[str, Resources]:
+        allocations: dict[str, Resources] | None = self._get_from_provider(
+            provider, "allocations", lambda body: _get_resources(body["allocations"]), self._listing
         )
         return allocations or {}
 
@@ -465,7 +468,7 @@ def _parse_allocation(consumer: str, reply: Reply) -> Allocation:
 
 
 def _get_resources(allocations: Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
-    """Return amounts by provider and resource class."""
+    """Return amounts by resource class, by the provider or the consumer of the entry."""
     return {provider: entry["resources"] for provider, entry in allocations.items()}
 
 

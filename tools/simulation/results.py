@@ -1,0 +1,58 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The measurements, kept as JSON."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import typing as t
+from pathlib import Path
+
+KEPT = Path(__file__).parent / "results.json"
+
+FULL, INCREMENTAL, CHANGED = "full", "incremental", "changed"
+REMEDIATION, SHARD, SHARDS, CELL_DOWN = "remediation", "shard", "shards", "cell_down"
+
+
+@d.dataclass(frozen=True)
+class Result:
+    """One measured run.
+
+    seconds: of the whole command. memory: the most that one of its processes had, in MiB.
+    requests: how many were answered, by kind. files: the sizes of what it wrote, in MiB.
+    """
+
+    name: str
+    seconds: float
+    memory: int
+    requests: t.Mapping[str, int]
+    files: t.Mapping[str, float]
+    findings: int
+
+
+@d.dataclass
+class Results:
+    """The runs of one simulated cloud, by their names."""
+
+    hosts: int
+    servers: int
+    cells: int
+    orphans: int
+    shards: int
+    runs: dict[str, Result] = d.field(default_factory=dict)
+
+    def save(self, path: Path) -> None:
+        text = json.dumps(d.asdict(self), indent=1, sort_keys=True)
+        path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def load(path: Path) -> Results | None:
+    """Return the results of an earlier run; None without the file."""
+    if not path.exists():
+        return None
+    fields = json.loads(path.read_text(encoding="utf-8"))
+    runs = {name: Result(**run) for name, run in fields.pop("runs").items()}
+    return Results(**fields, runs=runs)
