@@ -11,6 +11,7 @@ DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration extra_
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 MATRIX_ARGS ?=
+SIMULATE_ARGS ?=
 LOCK_ARGS ?=
 # Each worker has its own cloud, which waits more than it works.
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
@@ -73,6 +74,10 @@ images: venv-controller ## redraw docs/images/ with Chromium
 .PHONY: bench
 bench: venv-controller ## measure whole playbooks on clouds of up to 2 000 hosts, and write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
+
+.PHONY: simulate
+simulate: venv-controller ## measure whole playbooks on a simulated cloud of 50 000 hosts, and write the table in docs/large-clouds.md
+	@PYTHONPATH=tools $(controller)/python -m simulation $(SIMULATE_ARGS)
 
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, and write docs/tested-versions.md; MATRIX_ARGS=--help

@@ -22,8 +22,12 @@ def answer(request: Request, base: str) -> Response:
         )
     if request.path == "/v3/auth/tokens" and request.method == "POST":
         return Response(201, {"token": _build_token(base)}, "keystone")
-    if request.path.startswith("/v3/projects"):
+    if request.path == "/v3/projects":
         return Response(200, {"projects": [], "links": {}}, "keystone")
+    if request.path.startswith("/v3/projects/"):
+        uuid = request.path.rpartition("/")[2]
+        project = {"id": uuid, "name": f"project-{uuid[:8]}", "domain_id": "default"}
+        return Response(200, {"project": project}, "keystone")
     return refuse(404, f"{request.path} is not simulated", "keystone")
 
 
