@@ -47,7 +47,11 @@ class CyborgReader:
 
     def list_accelerator_requests(self, server: str) -> Answer[tuple[AcceleratorRequest, ...]]:
         """Return the accelerator requests of a server."""
-        return self._api.ask("/v2/accelerator_requests", _parse_requests, instance=server)
+        return self._api.ask(
+            "/v2/accelerator_requests",
+            lambda reply: _parse_requests(reply, server),
+            instance=server,
+        )
 
 
 class DeviceProfiles:
@@ -81,9 +85,12 @@ def _parse_profile(reply: Reply, name: str) -> DeviceProfile | None:
     return DeviceProfile(name, tuple(groups))
 
 
-def _parse_requests(reply: Reply) -> tuple[AcceleratorRequest, ...]:
+def _parse_requests(reply: Reply, server: str) -> tuple[AcceleratorRequest, ...]:
     requests = []
     for row in reply.body["arqs"]:
+        # A proxy or an older Cyborg may ignore the filter.
+        if row.get("instance_uuid", server) != server:
+            continue
         requests.append(
             AcceleratorRequest(
                 uuid=row["uuid"],

@@ -13,6 +13,7 @@ API reference: https://docs.openstack.org/api-ref/network/v2/#ports
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.optional import OptionalApi
@@ -22,24 +23,55 @@ from ansible_collections.osops.placement.plugins.module_utils._models.resource_r
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 
+# With this role, Neutron shows everything of all projects, unless its own policy says otherwise.
+_ADMIN = "admin"
+# How many ports show whether those of other projects are among them.
+_SAMPLE = "100"
+
+
 class NeutronReader:
     """Reads Neutron; in a cloud without Neutron, nothing is known about ports."""
 
-    def __init__(self, api: Api | None) -> None:
+    def __init__(
+        self, api: Api | None, project: str | None = None, roles: Collection[str] = frozenset()
+    ) -> None:
+        """Read with the credentials for a project, which have these roles there."""
         self._api = OptionalApi(api)
+        self._project = project
+        self._sees_all = _ADMIN in roles
 
     def list_ports(self, server: str) -> Answer[tuple[ServerPort, ...]]:
         """Return the ports of a server; no `value` where they are not known.
 
-        That is so without Neutron, and when Neutron does not answer.
+        That is so without Neutron, when Neutron does not answer, and where these credentials are
+        not seen to see the ports of other projects. Nova's own listing does not show what is
+        hidden: it asks Neutron with the token of the same user (nova/network/neutron.py,
+        list_ports).
         """
-        return self._api.ask("/v2.0/ports", _parse_ports, device_id=server)
+        answer = self._api.ask("/v2.0/ports", _parse_ports, device_id=server)
+        if answer.value is not None and not self._sees_all_ports():
+            return d.replace(answer, value=None)
+        return answer
+
+    def _sees_all_ports(self) -> bool:
+        if not self._sees_all:
+            # Asked again while it is not known: it costs a request for each candidate alone.
+            sample = self._api.ask("/v2.0/ports", self._shows_others, limit=_SAMPLE)
+            self._sees_all = sample.value is True
+        return self._sees_all
+
+    def _shows_others(self, reply: Reply) -> bool:
+        for row in reply.body["ports"]:
+            owner = row.get("project_id") or row.get("tenant_id")
+            if "binding:host_id" in row and owner and owner != self._project:
+                return True
+        return False
 
 
 def _parse_ports(reply: Reply) -> tuple[ServerPort, ...]:

@@ -333,7 +333,7 @@ class PlacementReader:
         return any(usages.values())
 
     def _list_allocations_on_provider(self, provider: str) -> dict[str, Resources]:
-        allocations: dict[str, Resources] | None = self._get_from_provider(
+        allocations = self._get_from_provider(
             provider, "allocations", lambda body: _get_resources(body["allocations"]), self._listing
         )
         return allocations or {}
@@ -467,7 +467,7 @@ def _parse_allocation(consumer: str, reply: Reply) -> Allocation:
     )
 
 
-def _get_resources(allocations: Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
+def _get_resources(allocations: Mapping[str, t.Any]) -> dict[str, Resources]:
     """Return amounts by resource class, by the provider or the consumer of the entry."""
     return {provider: entry["resources"] for provider, entry in allocations.items()}
 

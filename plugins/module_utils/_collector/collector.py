@@ -117,7 +117,7 @@ class Collector:
         self._lookups = Lookups(
             self._placement,
             self._nova,
-            NeutronReader(session.network),
+            NeutronReader(session.network, session.project, session.roles),
             VolumeReader(session.block_storage),
             CyborgReader(session.accelerator),
         )

@@ -14,6 +14,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._expected.devices import count_devices
+from ansible_collections.osops.placement.plugins.module_utils._expected.groups import (
+    RefusedByNovaError,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import SWAPPING_ACTION
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     ServerInputs,
@@ -57,7 +61,12 @@ def build_inputs(
     profiles = {}
     for answer in subject.device_profiles:
         if answer.value is not None:
-            profiles[answer.value.name] = answer.value.groups
+            groups = answer.value.groups
+            why = _find_profile_doubt(answer.value.name, groups, flavor, subject)
+            if why:
+                unread["device_profiles"] = why
+            else:
+                profiles[answer.value.name] = groups
         else:
             unread["device_profiles"] = describe_unread(answer, "Cyborg", "a device profile")
     accelerators = subject.accelerators.value
@@ -150,6 +159,34 @@ def describe_unread(answer: Answer[t.Any], service: str, what: str) -> str:
     if answer.status == 200:
         return f"the answer of {service} does not show {what}"
     return f"{service} answered {answer.status} when asked for {what}"
+
+
+def _find_profile_doubt(
+    name: str, groups: Iterable[Mapping[str, str]], flavor: Flavor, subject: Evidence
+) -> str:
+    """Return why a profile may not be that with which the server was created; empty if it is.
+
+    Cyborg makes one accelerator request for each device (cyborg/api/controllers/v2/arqs.py). Who
+    has deleted the profile may have made another of the same name.
+    """
+    requests = subject.accelerators.value
+    if requests is None:
+        return ""
+    named = [(flavor.extra_specs or {}).get(_PROFILE_SPEC)]
+    for port in subject.server_ports.value or ():
+        named.append(port.device_profile)
+    made = sum(request.device_profile == name for request in requests)
+    devices = 0
+    try:
+        for group in groups:
+            # Each of these is two devices for Cyborg.
+            is_double = group.get("trait:CUSTOM_FPGA_XILINX") == "required"
+            devices += count_devices([group]) * (2 if is_double else 1) * named.count(name)
+    except RefusedByNovaError:
+        return f"device profile {name} has an invalid amount"
+    if made == devices:
+        return ""
+    return f"Cyborg has {made} accelerator requests for it, and device profile {name} has {devices}"
 
 
 def _decide_volume_backed(subject: Evidence, unread: dict[str, str]) -> bool | None:

@@ -52,9 +52,11 @@ def list_missing_inputs(inputs: ServerInputs) -> tuple[MissingInput, ...]:
     )
 
 
-def _list_missing_image(inputs: ServerInputs, specs: Mapping[str, str]) -> Iterator[MissingInput]:
-    if inputs.image_properties is not None:
-        return
+def list_image_classes(specs: Mapping[str, str]) -> frozenset[str]:
+    """Return the classes of which the image of a server can decide on the amount.
+
+    specs: the extra specs of its flavor, which overrule the image.
+    """
     classes: set[str] = set()
     # The policy of an image counts only if the flavor has none; its mask of realtime CPUs counts
     # wherever some CPUs are realtime.
@@ -63,9 +65,15 @@ def _list_missing_image(inputs: ServerInputs, specs: Mapping[str, str]) -> Itera
         classes |= {"VCPU", "PCPU"}
     if not specs.get("hw:mem_encryption"):
         classes.add(MEMORY_ENCRYPTION)
+    return frozenset(classes)
+
+
+def _list_missing_image(inputs: ServerInputs, specs: Mapping[str, str]) -> Iterator[MissingInput]:
+    if inputs.image_properties is not None:
+        return
     # Without classes, only traits are unknown.
     reason = inputs.unread.get("image_properties", "the properties of its image could not be read")
-    yield MissingInput("image", reason, classes=frozenset(classes))
+    yield MissingInput("image", reason, classes=list_image_classes(specs))
 
 
 def _list_missing_volume(inputs: ServerInputs, specs: Mapping[str, str]) -> Iterator[MissingInput]:

@@ -34,6 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._expected.problems
     build_exact_problem,
     build_problem,
     list_unplaceable_classes,
+    sum_request,
 )
 from ansible_collections.osops.placement.plugins.module_utils._expected.search import (
     collect_allocations,
@@ -96,6 +97,10 @@ def compare(
     amounts = collect_amounts(present)
     fitted = [fit_to_host(request, tree) for request in requests]
     doubts = _collect_doubts(fitted, tree, amounts)
+    # Placement refuses to look for nothing, so that Nova has not placed the server by any of them.
+    if not doubts and not any(map(sum_request, fitted)):
+        why = "its flavor requests nothing at all, and Nova places no such server"
+        return Expectation(None, None, why, (), ())
     # What may only have added something explains nothing where nothing is too much.
     if all(missing.pci for missing, _doubt in doubts):
         exact = _find_exact(fitted, tree, amounts)

@@ -83,7 +83,7 @@ class DrainReader:
         self._nova = NovaReader(session.compute)
         self._moves = MoveReader(session.compute)
         self._placement = PlacementReader(session.placement)
-        self._neutron = NeutronReader(session.network)
+        self._neutron = NeutronReader(session.network, session.project, session.roles)
         self._has_network = session.network is not None
 
     def read_service(self, host: str) -> Service:

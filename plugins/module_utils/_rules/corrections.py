@@ -25,6 +25,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 
+# Of these a guest has what its flavor says, whatever is allocated.
+_ORDINARY_CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
+
+
 @d.dataclass(frozen=True)
 class Correction:
     """What a server should have, or why that may not be written.
@@ -48,12 +52,20 @@ def correct_amounts(
     if surplus and lacking:
         # Its guest may use the device that it has, in place of the one that it should have.
         return Correction(present, "it has other devices of its host than it should have")
-    for provider in present:
-        if tree is not None and tree.providers[provider].sharing and provider not in expected:
+    for provider, amounts in present.items():
+        if tree is None or not tree.providers[provider].sharing:
+            continue
+        unneeded = sorted(amounts.keys() - expected.get(provider, {}).keys())
+        if unneeded:
             name = tree.providers[provider].name
             return Correction(
-                present, f"it has an allocation on {name}, which hosts share, and does not need it"
+                present,
+                f"it has {', '.join(unneeded)} on {name}, which hosts share, and does not need it",
             )
+    unrequested = _find_unrequested_devices(present, expected, tree)
+    if unrequested:
+        # Some drivers report devices on the root provider, such as vGPUs before Stein.
+        return Correction(present, f"its guest may use the {unrequested} that it does not need")
     corrected: dict[str, dict[str, int]] = {}
     for provider, amounts in (*expected.items(), *surplus.items()):
         corrected.setdefault(provider, {})
@@ -79,6 +91,16 @@ def find_surplus_on_children(
         if more:
             surplus[provider] = more
     return surplus
+
+
+def _find_unrequested_devices(
+    present: Allocations, expected: Allocations, tree: HostTree | None
+) -> str:
+    """Return the classes on the root provider that may be devices and that nothing requests."""
+    if tree is None:
+        return ""
+    on_root = present.get(tree.root, {}).keys() - expected.get(tree.root, {}).keys()
+    return ", ".join(sorted(on_root - _ORDINARY_CLASSES))
 
 
 def format_rules(rules: Iterable[AmountRule]) -> str:

@@ -18,7 +18,11 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._expected.missing import (
+    list_image_classes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import build_change
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     drifted,
     undecided,
@@ -156,11 +160,24 @@ def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> str:
     shape = view.subject.shape.value
     if shape is None or shape.image:
         return ""
-    expected = {rule.resource_class for rule in expectation.rules}
-    present = _list_classes(view.allocation.resources)
-    if (expected ^ present).isdisjoint(_IMAGE_CLASSES):
+    present = sum_amounts(view.allocation.resources.values())
+    expected: dict[str, int] = {}
+    for rule in expectation.rules:
+        expected[rule.resource_class] = expected.get(rule.resource_class, 0) + rule.amount
+    differing = {cls for cls in _IMAGE_CLASSES if (cls in expected) != (cls in present)}
+    # A mask or a policy of the image also decides how many of the CPUs are dedicated.
+    for cls in _IMAGE_CLASSES & _list_image_classes(view):
+        if expected.get(cls) != present.get(cls):
+            differing.add(cls)
+    if not differing:
         return ""
     return "the image properties of its volume may have changed since it was created"
+
+
+def _list_image_classes(view: ConsumerView) -> frozenset[str]:
+    if view.server is None or view.server.flavor is None:
+        return frozenset()
+    return list_image_classes(view.server.flavor.extra_specs or {})
 
 
 def _decide_unknown_amounts(

@@ -64,11 +64,12 @@ def leaked_port(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the server has bandwidth or packet rates that none of its ports requests.
 
     Proof: The server is settled on its host and has more of the resources `NET_BW_*` or
-    `NET_PACKET_RATE_*` on child providers of that host than its ports request there. Nova and
-    Neutron show the same ports, all of them ports of a server, bound on this host and without a
-    trunk or a device profile. Neutron shows what each requests, and its binding profile names the
-    provider. Nothing in the flavor requests such resources. No port of the server is being attached
-    or detached: no such action is open, and the allocation is older than a minute.
+    `NET_PACKET_RATE_*` on child providers of that host than its ports request there. These
+    credentials see the ports of other projects. Nova and Neutron show the same ports, all of them
+    ports of a server, bound on this host and without a trunk or a device profile. Neutron shows
+    what each requests, and its binding profile names the provider. Nothing in the flavor requests
+    such resources. No port of the server is being attached or detached: no such action is open, and
+    the allocation is older than a minute.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The server is read from its own cell.

@@ -128,7 +128,12 @@ class MovingNova:
     def session(self) -> t.Any:
         """Return a session whose Nova this is."""
         return types.SimpleNamespace(
-            compute=Api("Nova", self, (2, 53)), network=None, user=ADMIN, placement=None
+            compute=Api("Nova", self, (2, 53)),
+            network=None,
+            project=None,
+            roles=frozenset(),
+            user=ADMIN,
+            placement=None,
         )
 
     def delete(self, uuid: str) -> None:

@@ -36,7 +36,8 @@ BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
 
 def _read_port(row: t.Mapping[str, t.Any]) -> ServerPort:
     service = Service({"/v2.0/ports": {"ports": [{"id": "p", **row}]}})
-    ports = NeutronReader(service.open("Neutron")).list_ports("server").value
+    reader = NeutronReader(service.open("Neutron"), roles={"admin"})
+    ports = reader.list_ports("server").value
     assert ports is not None and service.asked == ["/v2.0/ports?device_id=server"]
     return ports[0]
 
@@ -122,6 +123,18 @@ def test_device_profile_is_asked_for_once_and_must_be_the_only_one() -> None:
     assert len(service.asked) == 2
 
 
+def test_accelerator_requests_of_another_server_do_not_count() -> None:
+    row = {
+        "uuid": "a",
+        "instance_uuid": "other",
+        "device_profile_name": "p",
+        "device_profile_group_id": 0,
+    }
+    service = Service({"/v2/accelerator_requests": {"arqs": [row]}})
+
+    assert CyborgReader(service.open("Cyborg")).list_accelerator_requests("server").value == ()
+
+
 def test_accelerator_requests_name_their_providers() -> None:
     row = {
         "uuid": "arq",
@@ -159,3 +172,23 @@ def test_silent_service_is_not_asked_for_ever() -> None:
 
     assert {answer.status for answer in answers} == {0}
     assert len(service.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("sample", "are_known"),
+    [
+        pytest.param([], False, id="no-port-at-all"),
+        pytest.param([{"project_id": "own", "binding:host_id": "h"}], False, id="own-ports-only"),
+        pytest.param([{"project_id": "other"}], False, id="ports-of-an-own-network"),
+        pytest.param([{"project_id": "other", "binding:host_id": "h"}], True, id="all-ports"),
+        pytest.param([{"tenant_id": "other", "binding:host_id": "h"}], True, id="older-neutron"),
+        pytest.param(403, False, id="refused"),
+    ],
+)
+def test_no_port_proves_nothing_to_who_may_not_see_all(sample: t.Any, are_known: bool) -> None:
+    """Nova lists no port either: it asks Neutron with the token of the same user."""
+    listed = sample if isinstance(sample, int) else {"ports": sample}
+    service = Service({"/v2.0/ports?device_id=server": {"ports": []}, "/v2.0/ports": listed})
+    reader = NeutronReader(service.open("Neutron"), "own", {"placement_operator"})
+
+    assert reader.list_ports("server").value == (() if are_known else None)

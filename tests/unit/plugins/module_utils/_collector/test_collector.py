@@ -91,13 +91,15 @@ class Site(World):
             placement=None,
             compute=None,
             network=None,
+            project=None,
+            roles=frozenset(),
             block_storage=None,
             accelerator=None,
         )
         with (
             mock.patch.object(collector, "PlacementReader", lambda api: placement),
             mock.patch.object(collector, "NovaReader", lambda api: nova),
-            mock.patch.object(collector, "NeutronReader", lambda api: neutron),
+            mock.patch.object(collector, "NeutronReader", lambda *_: neutron),
         ):
             return Collector(t.cast("t.Any", session))
 

@@ -65,6 +65,8 @@ def test_trees_are_kept_after_too_many_failures() -> None:
             placement=api,
             compute=api,
             network=None,
+            project=None,
+            roles=frozenset(),
             block_storage=None,
             accelerator=None,
             cloud=None,

@@ -425,13 +425,14 @@ def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
         placement=None,
         compute=None,
         network=None,
+        roles=frozenset(),
         block_storage=None,
         accelerator=None,
     )
     with (
         mock.patch.object(collector, "PlacementReader", lambda api: cloud),
         mock.patch.object(collector, "NovaReader", lambda api: cloud),
-        mock.patch.object(collector, "NeutronReader", lambda api: cloud),
+        mock.patch.object(collector, "NeutronReader", lambda *_: cloud),
         mock.patch.object(collector, "ProviderGroupReader", lambda api: cloud),
         contextlib.ExitStack() as patches,
     ):

@@ -42,6 +42,9 @@ BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
 DOUBLE = {cls: 2 * amount for cls, amount in CLAIM.items()}
 
 
+REALTIME = {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "yes"}
+
+
 class Cloud(World):
     def __init__(self) -> None:
         super().__init__()
@@ -495,3 +498,75 @@ def test_finding_has_its_requests_as_evidence() -> None:
         "server_ports",
         "host_tree",
     }
+
+
+@pytest.mark.parametrize(
+    ("specs", "at_boot", "now"),
+    [
+        pytest.param(
+            REALTIME,
+            {"VCPU": 1, "PCPU": 3},
+            {"hw_cpu_realtime_mask": "^0-1"},
+            id="other-mask",
+        ),
+        pytest.param(
+            {"hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "^0"},
+            {"VCPU": 1, "PCPU": 3},
+            {"hw_cpu_policy": "dedicated"},
+            id="other-policy",
+        ),
+    ],
+)
+def test_cpus_are_not_rewritten_by_properties_that_a_volume_got_later(
+    specs: dict[str, str], at_boot: dict[str, int], now: dict[str, str]
+) -> None:
+    """Any user may change them (Cinder, os-set_image_metadata); Nova keeps those of the boot."""
+    cloud = Cloud()
+    cloud.stock[cloud.here] = dict.fromkeys(("VCPU", "PCPU", "MEMORY_MB", "DISK_GB"), PLENTY)
+    flavor = d.replace(FLAVOR, vcpus=4, disk=0, extra_specs=specs)
+    server = cloud.server(cloud.here, flavor=flavor, image=None, volumes=("volume",))
+    cloud.hold(server, cloud.here, amounts={**at_boot, "MEMORY_MB": 512})
+    cloud.volume_properties["volume"] = now
+    finding = cloud.finding(server)
+
+    assert finding is None or finding.change is None, finding
+
+
+NOTHING = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
+
+
+@pytest.mark.parametrize("held", [{}, {"CUSTOM_GOLD": 1}], ids=["nothing", "node"])
+def test_server_whose_flavor_requests_nothing_loses_nothing(held: dict[str, int]) -> None:
+    """The flavor of a bare metal server that is older than the resource classes of Ironic."""
+    cloud = Cloud()
+    cloud.stock[cloud.here] = {"CUSTOM_GOLD": PLENTY}
+    server = cloud.server(cloud.here, flavor=d.replace(FLAVOR, extra_specs=NOTHING))
+    if held:
+        cloud.hold(server, cloud.here, amounts=held)
+    finding = cloud.finding(server)
+
+    assert finding and finding.change is None and "requests nothing" in finding.reason
+
+
+def test_sharing_provider_keeps_each_class_of_a_live_server() -> None:
+    cloud = Cloud()
+    cloud.stock[cloud.here] = dict.fromkeys(("VCPU", "MEMORY_MB"), PLENTY)
+    cloud.stock[cloud.pool] = dict.fromkeys(("DISK_GB", "CUSTOM_IOPS"), PLENTY)
+    server = cloud.hold(cloud.server(cloud.here), cloud.here, amounts={"VCPU": 2, "MEMORY_MB": 512})
+    cloud.hold(server, cloud.pool, amounts={"DISK_GB": 1, "CUSTOM_IOPS": 5})
+    finding = cloud.finding(server)
+
+    assert finding and finding.change is None and "CUSTOM_IOPS on pool" in finding.reason
+
+
+def test_device_of_the_root_provider_that_nothing_requests_stays() -> None:
+    cloud = Cloud()
+    cloud.stock[cloud.here] = dict.fromkeys(("VCPU", "MEMORY_MB", "DISK_GB", "VGPU"), PLENTY)
+    server = cloud.hold(
+        cloud.server(cloud.here),
+        cloud.here,
+        amounts={"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1, "VGPU": 1},
+    )
+    finding = cloud.finding(server)
+
+    assert finding and finding.change is None and "may use the VGPU" in finding.reason
