@@ -192,7 +192,7 @@ CONDITION_KINDS = (
     ),
     Kind(
         "missing_project",
-        "a project that Keystone no longer has, with servers or allocations that live on",
+        "a project that Keystone no longer has, with servers that live on",
         REPORT,
     ),
     Kind(

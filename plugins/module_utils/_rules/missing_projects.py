@@ -36,29 +36,29 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def missing_project(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """Yield the projects that own servers or allocations and that Keystone no longer has.
+    """Yield the projects that own live servers and that Keystone no longer has.
 
     Proof: Keystone answers 404 when asked for the project directly, and these credentials have
     shown that they see other projects: Keystone lists their own project to them, and one of another
     domain where there is more than one domain. Otherwise the finding is undecided.
 
-    Needs: Keystone. Detection asks for the projects of all consumers that it looks up, and for
-    those of all servers if you name this kind in `orphan_cleanup_kinds`.
+    Needs: Keystone. Detection asks for the projects of all servers that it looks up, and for those
+    of all servers of the cloud if you name this kind in `orphan_cleanup_kinds`.
 
     Change: None. The servers live on, and nobody but an administrator can use or delete them.
     """
     projects = index.snapshot.surroundings.projects
-    owners = _list_consumers(index)
+    owners = _list_live_servers(index)
     for uuid, lookup in sorted(projects.lookups.items()):
         if lookup.status != 404 or not _is_reported_here(uuid, index):
             continue
-        consumers = sorted({*owners.get(uuid, ()), *projects.servers.get(uuid, ())})
+        servers = sorted({*owners.get(uuid, ()), *projects.servers.get(uuid, ())})
+        # What else is allocated for the project is an orphan, or somebody else's.
+        if not servers:
+            continue
         doubt = explain_doubt(projects, index.snapshot.cloud.project)
-        owned = format_count(len(consumers), "server or allocation", "servers or allocations")
-        reason = (
-            f"Keystone has no project {uuid}, but {owned} of it exist: "
-            f"{summarize_names(consumers)}."
-        )
+        owned = format_count(len(servers), "server of it exists", "servers of it exist")
+        reason = f"Keystone has no project {uuid}, but {owned}: {summarize_names(servers)}."
         verdict = DRIFTED
         if doubt:
             verdict = UNDECIDED
@@ -87,11 +87,12 @@ def _is_reported_here(uuid: str, index: SnapshotIndex) -> bool:
     return "missing_project" not in index.snapshot.scope.kinds or index.is_in_shard(uuid)
 
 
-def _list_consumers(index: SnapshotIndex) -> dict[str, set[str]]:
-    """Return the consumers by project, of those that were looked up."""
-    consumers: dict[str, set[str]] = {}
+def _list_live_servers(index: SnapshotIndex) -> dict[str, set[str]]:
+    """Return the live servers by the project of their allocation, of those that were looked up."""
+    servers: dict[str, set[str]] = {}
     for evidence in index.snapshot.evidence.values():
         allocation = evidence.allocation.value
-        if allocation is not None and allocation.resources and allocation.project:
-            consumers.setdefault(allocation.project, set()).add(allocation.consumer)
-    return consumers
+        if evidence.server.value is None or allocation is None or not allocation.project:
+            continue
+        servers.setdefault(allocation.project, set()).add(evidence.uuid)
+    return servers

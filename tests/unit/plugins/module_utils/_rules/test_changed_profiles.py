@@ -36,7 +36,7 @@ def test_profile_that_was_made_again_gives_a_server_no_other_devices(requests: i
     server = world.server(here, here, flavor=flavor)
     world.hold(server, card, amounts={"FPGA": 1})
     snapshot = world.snapshot()
-    made = tuple(AcceleratorRequest("arq", "card", 0, card) for _ in range(requests))
+    made = tuple(AcceleratorRequest("arq", "card", 0, card) for _number in range(requests))
     evidence = d.replace(
         snapshot.evidence[server],
         device_profiles=(

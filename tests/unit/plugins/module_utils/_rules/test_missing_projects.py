@@ -74,7 +74,7 @@ def test_project_that_keystone_does_not_have_is_found(site: Site, read: dict[str
     (finding,) = site.find(**read)
 
     assert (finding.verdict, finding.subject, finding.change) == ("drifted", PROJECT, None)
-    assert f"1 server or allocation of it exist: {site.guest}." in finding.reason
+    assert f"1 server of it exists: {site.guest}." in finding.reason
     assert find_project(PROJECT, site.index(**read).snapshot) == ("", False)
 
 
@@ -120,7 +120,13 @@ def test_only_a_404_says_that_there_is_no_project(site: Site, status: int) -> No
 def test_servers_of_the_listing_count_beside_the_allocations(site: Site) -> None:
     (finding,) = site.find(servers={PROJECT: (site.guest, "other-server")})
 
-    assert f"2 servers or allocations of it exist: {site.guest}, other-server." in finding.reason
+    assert f"2 servers of it exist: {site.guest}, other-server." in finding.reason
+
+
+def test_project_of_orphans_alone_is_left_to_their_own_findings(site: Site) -> None:
+    site.delete(site.guest)
+
+    assert site.find() == []
 
 
 def test_one_shard_reports_a_project_that_all_shards_know(site: Site) -> None:
@@ -136,6 +142,6 @@ def test_command_that_names_a_project_is_safe_to_copy(site: Site) -> None:
     """Placement takes almost any text for a project."""
     hostile = "a; reboot"
     lookups = {hostile: answer("GET /projects/…", 404)}
-    (finding,) = site.find(lookups=lookups)
+    (finding,) = site.find(lookups=lookups, servers={hostile: (site.guest,)})
 
     assert f"--project '{hostile}'." in finding.reason
