@@ -79,7 +79,8 @@ def test_detection_of_nine_findings_fits_on_one_screen(ansible: Ansible, nine: l
     assert run.status == 0 and len(lines) <= MAX_LINES, run.output
     assert run.output.count("\nTASK [") <= 6
     assert "Next:    ansible-playbook osops.placement.cleanup_orphans --check" in run.output
-    assert "skipping:" not in run.output
+    # Which hosts the cells have is read only for a scope of cells.
+    assert run.output.count("skipping:") == 1
 
 
 def test_changes_are_listed_with_the_command_that_undoes_them(
