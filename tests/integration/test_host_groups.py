@@ -33,6 +33,8 @@ if t.TYPE_CHECKING:
     )
     from ansible_collections.osops.placement.tests.integration.world import World
 
+pytestmark = pytest.mark.long
+
 OWN_CLOUD = True
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 EVERY_KIND = [
@@ -335,7 +337,6 @@ def test_nothing_of_a_dead_cell_is_changed_when_it_is_named(
     assert not run.read("findings.json")["findings"]
 
 
-@pytest.mark.long
 def test_wrong_mapping_of_cells_changes_nothing_of_the_dead_one(
     ansible: Ansible, dead_cell: Guests, placement: Placement
 ) -> None:
@@ -381,7 +382,6 @@ def test_cells_that_are_not_certain_stop_the_run(
     assert placement.everything() == before
 
 
-@pytest.mark.long
 def test_cells_that_are_not_certain_leave_nothing_of_an_earlier_run(
     ansible: Ansible, cast: Cast, guests: Guests, placement: Placement
 ) -> None:
