@@ -19,6 +19,9 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    STANDARD_CLASSES,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     PciAlias,
 )
@@ -39,33 +42,6 @@ _KEYS = (
 _ID = re.compile(r"[0-9a-fA-F]{4}")
 _DEVICE_TYPES = ("type-PCI", "type-PF", "type-VF")
 _NUMA_POLICIES = ("required", "legacy", "preferred", "socket")
-
-# All classes that are not custom (os_resource_classes); no release has removed one.
-_STANDARD_CLASSES = frozenset(
-    {
-        "VCPU",
-        "MEMORY_MB",
-        "DISK_GB",
-        "PCI_DEVICE",
-        "SRIOV_NET_VF",
-        "NUMA_SOCKET",
-        "NUMA_CORE",
-        "NUMA_THREAD",
-        "NUMA_MEMORY_MB",
-        "IPV4_ADDRESS",
-        "VGPU",
-        "VGPU_DISPLAY_HEAD",
-        "NET_BW_EGR_KILOBIT_PER_SEC",
-        "NET_BW_IGR_KILOBIT_PER_SEC",
-        "PCPU",
-        "MEM_ENCRYPTION_CONTEXT",
-        "FPGA",
-        "PGPU",
-        "NET_PACKET_RATE_KILOPACKET_PER_SEC",
-        "NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC",
-        "NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC",
-    }
-)
 
 # All traits that are not custom begin with one of these (os_traits). Of another trait that begins
 # so, no provider has the name that it gets here, and so nothing is certain.
@@ -127,7 +103,7 @@ def _check_values(name: str, fields: Mapping[str, str]) -> None:
 def _choose_class(name: str, fields: Mapping[str, str]) -> str:
     requested = fields.get("resource_class", "").upper()
     if requested:
-        if requested in _STANDARD_CLASSES or _CUSTOM.fullmatch(requested):
+        if requested in STANDARD_CLASSES or _CUSTOM.fullmatch(requested):
             return requested
         return _name_custom(requested)
     if "vendor_id" in fields and "product_id" in fields:

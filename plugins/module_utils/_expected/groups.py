@@ -12,6 +12,9 @@ from __future__ import annotations
 import string
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    STANDARD_CLASSES,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     AmountRule,
     RequestGroup,
@@ -22,34 +25,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # The group without a suffix.
 MAIN_GROUP = ""
-
-# The resource classes of the os-resource-classes library. Nova ignores any other that is not
-# `CUSTOM_…`.
-_STANDARD_CLASSES = frozenset(
-    {
-        "VCPU",
-        "MEMORY_MB",
-        "DISK_GB",
-        "PCI_DEVICE",
-        "SRIOV_NET_VF",
-        "NUMA_SOCKET",
-        "NUMA_CORE",
-        "NUMA_THREAD",
-        "NUMA_MEMORY_MB",
-        "IPV4_ADDRESS",
-        "VGPU",
-        "VGPU_DISPLAY_HEAD",
-        "NET_BW_EGR_KILOBIT_PER_SEC",
-        "NET_BW_IGR_KILOBIT_PER_SEC",
-        "PCPU",
-        "MEM_ENCRYPTION_CONTEXT",
-        "FPGA",
-        "PGPU",
-        "NET_PACKET_RATE_KILOPACKET_PER_SEC",
-        "NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC",
-        "NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC",
-    }
-)
 
 _CLASS_CHARACTERS = frozenset(string.ascii_uppercase + string.digits + "_")
 
@@ -76,7 +51,7 @@ class Group:
         Nova ignores classes that it does not know and amounts that are not whole numbers
         (nova/objects/request_spec.py, RequestGroup.add_resource).
         """
-        if not cls.startswith("CUSTOM_") and cls not in _STANDARD_CLASSES:
+        if not cls.startswith("CUSTOM_") and cls not in STANDARD_CLASSES:
             # A newer Nova may know it, if it is the name of a class at all.
             if cls and _CLASS_CHARACTERS.issuperset(cls):
                 self.unknown_classes.add(cls)

@@ -75,12 +75,7 @@ def build_inputs(
             subject.accelerators, "Cyborg", "its accelerator requests"
         )
     return ServerInputs(
-        vcpus=flavor.vcpus,
-        ram=flavor.ram,
-        disk=flavor.disk,
-        ephemeral=flavor.ephemeral,
-        swap=flavor.swap,
-        extra_specs=flavor.extra_specs,
+        **vars(flavor),
         volume_backed=volume_backed,
         image_properties=image_properties,
         ports=_choose_ports(subject, unread),
@@ -110,12 +105,7 @@ def build_listed_inputs(
     elif image_properties is None:
         unread["image_properties"] = _OLD_NOVA
     return ServerInputs(
-        vcpus=flavor.vcpus,
-        ram=flavor.ram,
-        disk=flavor.disk,
-        ephemeral=flavor.ephemeral,
-        swap=flavor.swap,
-        extra_specs=flavor.extra_specs,
+        **vars(flavor),
         volume_backed=volume_backed,
         image_properties=image_properties,
         ports=(),

@@ -21,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Allocation,
     Provider,
     add_amounts,
+    subtract_amounts,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -90,12 +91,12 @@ class Change:
     @property
     def frees(self) -> Amounts:
         """The amounts that are allocated before the change and not after it."""
-        return _subtract_amounts(self._sum_amounts("before"), self._sum_amounts("after"))
+        return subtract_amounts(self._sum_amounts("before"), self._sum_amounts("after"))
 
     @property
     def allocates(self) -> Amounts:
         """The amounts that are allocated after the change and not before it."""
-        return _subtract_amounts(self._sum_amounts("after"), self._sum_amounts("before"))
+        return subtract_amounts(self._sum_amounts("after"), self._sum_amounts("before"))
 
     def get_side(self, side: Side) -> dict[str, AllocationBody]:
         """Return the documents `before` or `after`, by consumer."""
@@ -255,17 +256,3 @@ def sort_children_first(root: str, providers: Iterable[Provider]) -> tuple[Provi
 def _get_owner(document: AllocationBody) -> dict[str, object]:
     """Return all of a document but its allocations."""
     return {key: value for key, value in document.items() if key != "allocations"}
-
-
-def _subtract_amounts(
-    here: Mapping[str, Mapping[str, int]], there: Mapping[str, Mapping[str, int]]
-) -> Amounts:
-    """Return the amounts that are `here` and not `there`, without zeros."""
-    differences: Amounts = {}
-    for provider, amounts in here.items():
-        subtracted = there.get(provider, {})
-        for cls, amount in amounts.items():
-            difference = amount - subtracted.get(cls, 0)
-            if difference > 0:
-                differences.setdefault(provider, {})[cls] = difference
-    return differences

@@ -25,6 +25,33 @@ Resources = t.Mapping[str, int]
 Allocations = t.Mapping[str, Resources]
 """Amounts by provider uuid: everything that one consumer has."""
 
+# All resource classes that are not `CUSTOM_…` (os_resource_classes); no release has removed one.
+STANDARD_CLASSES = frozenset(
+    {
+        "VCPU",
+        "MEMORY_MB",
+        "DISK_GB",
+        "PCI_DEVICE",
+        "SRIOV_NET_VF",
+        "NUMA_SOCKET",
+        "NUMA_CORE",
+        "NUMA_THREAD",
+        "NUMA_MEMORY_MB",
+        "IPV4_ADDRESS",
+        "VGPU",
+        "VGPU_DISPLAY_HEAD",
+        "NET_BW_EGR_KILOBIT_PER_SEC",
+        "NET_BW_IGR_KILOBIT_PER_SEC",
+        "PCPU",
+        "MEM_ENCRYPTION_CONTEXT",
+        "FPGA",
+        "PGPU",
+        "NET_PACKET_RATE_KILOPACKET_PER_SEC",
+        "NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC",
+        "NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC",
+    }
+)
+
 # The traits that only Nova gives to a provider, and gives to the root provider of each compute
 # node: COMPUTE_NODE since Train (nova/compute/resource_tracker.py), OWNER_NOVA since 2026.
 NOVA_TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
@@ -163,3 +190,17 @@ def sum_amounts_by_key(amounts: Iterable[tuple[str, Resources]]) -> dict[str, di
     for key, resources in amounts:
         add_amounts(sums.setdefault(key, {}), resources)
     return sums
+
+
+def subtract_amounts(
+    here: t.Mapping[str, Resources], there: t.Mapping[str, Resources]
+) -> dict[str, dict[str, int]]:
+    """Return the amounts that are `here` and not `there`, by provider, without zeros."""
+    differences: dict[str, dict[str, int]] = {}
+    for provider, amounts in here.items():
+        subtracted = there.get(provider, {})
+        for cls, amount in amounts.items():
+            difference = amount - subtracted.get(cls, 0)
+            if difference > 0:
+                differences.setdefault(provider, {})[cls] = difference
+    return differences

@@ -12,6 +12,10 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    subtract_amounts,
+)
+
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
@@ -80,15 +84,10 @@ def find_surplus_on_children(
 ) -> dict[str, Resources]:
     """Return what is `present` beyond what is `expected` on the child providers of a host."""
     surplus: dict[str, Resources] = {}
-    for provider, amounts in present.items():
-        if tree is None or provider == tree.root or tree.providers[provider].sharing:
-            continue
-        wanted = expected.get(provider, {})
-        more = {}
-        for cls, amount in amounts.items():
-            if amount > wanted.get(cls, 0):
-                more[cls] = amount - wanted.get(cls, 0)
-        if more:
+    if tree is None:
+        return surplus
+    for provider, more in subtract_amounts(present, expected).items():
+        if provider != tree.root and not tree.providers[provider].sharing:
             surplus[provider] = more
     return surplus
 

@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     build_change,
     build_reduction,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    subtract_amounts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     drifted,
@@ -45,7 +48,6 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_lea
     find_action_doubt,
     find_port_leak,
     list_network_amounts,
-    remove_amounts,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -102,7 +104,7 @@ def leaked_port(view: ConsumerView, policy: Policy) -> Decision | None:
         f"Server {view.consumer} has {format_allocations(leak.amounts, view)} that none of its "
         f"ports requests: a port that was deleted or detached has left it. {_describe_ports(view)}"
     )
-    kept = remove_amounts(view.allocation.resources, leak.amounts)
+    kept = subtract_amounts(view.allocation.resources, leak.amounts)
     return drifted(reason, *evidence, change=build_change(view.allocation, resources=kept))
 
 

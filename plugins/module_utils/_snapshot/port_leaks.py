@@ -18,12 +18,15 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import PORT_ACTIONS
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    subtract_amounts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.device_classes import (
     has_only_devices,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Action,
@@ -98,7 +101,7 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
         doubt = _add_request(requested, port)
         if doubt:
             return PortLeak({}, {}, doubt)
-    amounts = _subtract(present, requested)
+    amounts = subtract_amounts(present, requested)
     # Then the server has what its ports request, whatever else is to be said of them.
     if not amounts:
         return None
@@ -157,11 +160,6 @@ def list_port_actions(actions: Iterable[Action]) -> list[Action]:
     return [action for action in actions if action.action in PORT_ACTIONS]
 
 
-def remove_amounts(allocations: Allocations, leaked: Allocations) -> dict[str, Resources]:
-    """Return `allocations` without what is `leaked`; classes and providers are left out at zero."""
-    return _subtract(allocations, leaked)
-
-
 def _has_all_requests(subject: Evidence) -> bool:
     """Return whether Neutron shows the ports that Nova lists, and what each of them requests."""
     ports, attached = subject.server_ports.value, subject.interfaces.value
@@ -207,7 +205,7 @@ def _find_shortage(view: ServerView, present: Allocations, requested: Allocation
 
     Then the surplus on another provider may be theirs.
     """
-    for provider in _subtract(requested, present):
+    for provider in subtract_amounts(requested, present):
         return f"its ports request more of {view.index.get_name(provider)} than it has"
     return ""
 
@@ -232,17 +230,3 @@ def _find_place_doubt(view: ServerView, amounts: Allocations) -> str:
         if not is_child or view.index.is_sharing(provider):
             return f"{view.index.get_name(provider)} is not a child provider of its host"
     return ""
-
-
-def _subtract(one: Allocations, other: Mapping[str, Resources]) -> dict[str, Resources]:
-    """Return what `one` has more than `other`."""
-    more: dict[str, Resources] = {}
-    for provider, amounts in one.items():
-        subtracted = other.get(provider, {})
-        left = {}
-        for cls, amount in amounts.items():
-            if amount > subtracted.get(cls, 0):
-                left[cls] = amount - subtracted.get(cls, 0)
-        if left:
-            more[provider] = left
-    return more
