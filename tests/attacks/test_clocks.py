@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.attacks.liars import UUID, change, edit, hide
+from ansible_collections.osops.placement.tests.attacks.liars import change, edit, hide
 from ansible_collections.osops.placement.tests.integration.interposer import Answered
 
 if t.TYPE_CHECKING:

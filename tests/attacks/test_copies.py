@@ -25,7 +25,7 @@ CACHED = {
     "servers": rf"/servers/{UUID}$",
     "migrations": "/os-migrations",
     "compute nodes and migrations": "/os-(migrations|hypervisors)",
-    "servers and migrations": rf"/(servers/|os-migrations)",
+    "servers and migrations": r"/(servers/|os-migrations)",
 }
 BEHIND = {
     "listings": r"GET /resource_providers",
