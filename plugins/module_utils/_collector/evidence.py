@@ -188,6 +188,7 @@ class EvidenceReader:
             evidence=evidence,
             details=details,
             host_trees=self._host_trees.answers,
+            tree_allocations=self._host_trees.allocations,
             listed_amounts=listed_amounts,
             left_out=left_out,
             retried=self._placement.retried + self._nova.retried,

@@ -37,6 +37,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
     list_relevant_request_ids,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    group_by_tree,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
     MAX_PORT_ACTIONS,
     list_port_actions,
@@ -249,6 +252,11 @@ class Lookups:
         host_migrations: list[Answer[tuple[Migration, ...]]] = []
         for host in context.index.list_host_names_of(resources):
             host_migrations.extend(context.at_hosts.list_answers(host, times))
+        # Whether a server on its hosts may need the allocation of a migration without a record.
+        if marker.status == 200:
+            for root in group_by_tree(resources, context.index):
+                if root in context.index.nodes:
+                    context.host_trees.read_allocations(root, context.index)
         rows: tuple[Answer[tuple[str, ...]], ...] = ()
         # 400: the uuid is not a migration's either, so that Nova may have no record of it at all.
         if marker.status == 400:

@@ -468,6 +468,8 @@ class Snapshot(Listings):
         the migrations of candidates that are servers.
     details: by uuid, for those providers of which they were read.
     host_trees: by root, the trees of the hosts of servers whose amounts have to be known.
+    tree_allocations: by root, the allocations by consumer on the trees of the hosts where a
+        migration has an allocation that only the marker shows to be one.
     listed_amounts: what the listings alone say of the amounts of servers.
     left_out: how many more candidates there would have been, had the reading been sound.
     retried: how many requests were repeated because their answer was broken.
@@ -480,6 +482,7 @@ class Snapshot(Listings):
     evidence: t.Mapping[str, Evidence]
     details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
     host_trees: t.Mapping[str, Answer[HostTree]] = d.field(default_factory=dict)
+    tree_allocations: t.Mapping[str, Answer[dict[str, Allocations]]] = d.field(default_factory=dict)
     listed_amounts: ListedAmounts = ListedAmounts()
     left_out: int = 0
     retried: int = 0

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     orphaned,
     undecided,
@@ -26,8 +27,14 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.server i
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Evidence,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
@@ -71,7 +78,8 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     instance actions for its UUID. But Nova accepts the UUID as the marker of a listing of
     migrations, which it does for deleted migrations too, so the UUID is that of a migration. This
     request is repeated over several connections, and all answers agree. Nothing shows a server or
-    a migration of this UUID as active.
+    a migration of this UUID as active. Each server on the hosts where it has an allocation has one
+    there too, itself or through a migration that Nova lists, so none of them needs this one.
 
     Needs: Every cell, because the proof is that no listing has the migration.
 
@@ -96,12 +104,56 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
             *view.server_answers,
             *differing,
         )
+    evidence = (
+        *view.migration_listings,
+        *view.server_answers,
+        *_list_tree_allocations(view).values(),
+    )
+    need = _explain_possible_need(view)
+    if need:
+        return undecided(
+            "Nova identifies the UUID as a migration's but no longer lists that migration, and "
+            f"{need}.",
+            *evidence,
+        )
     return orphaned(
         "Nova identifies the UUID as a migration's but no longer lists that migration: it was "
         "deleted together with its server.",
-        *view.migration_listings,
-        *view.server_answers,
+        *evidence,
     )
+
+
+def _list_tree_allocations(view: ConsumerView) -> dict[str, Answer[dict[str, Allocations]]]:
+    """Return the answers about the trees of compute nodes on which a consumer has an allocation."""
+    answers = view.index.snapshot.tree_allocations
+    return {
+        root: answers.get(root, NOT_ASKED)
+        for root in sorted(filter(None, view.trees))
+        if root in view.index.nodes
+    }
+
+
+def _explain_possible_need(view: ConsumerView) -> str | None:
+    """Return why a live server may need the allocation of a migration without a record, or None.
+
+    Nova deletes the row of a migration only together with its server (nova/db/main/api.py,
+    instance_destroy), but an operator can delete it alone, or hide it. An interrupted move can have
+    left the allocation that its server needs with that migration (nova/compute/manager.py,
+    _reset_live_migration and _revert_allocation): the server then has none on its host.
+    """
+    for root, answer in _list_tree_allocations(view).items():
+        node = view.index.nodes[root]
+        if answer.value is None or node.servers is None:
+            return f"the allocations or the servers on {node.name} could not be read"
+        for server in sorted(node.servers):
+            moves = view.index.get_listed_migrations(server).value or ()
+            if answer.value.keys().isdisjoint({server, *(move.uuid for move in moves)}):
+                return (
+                    f"server {server} on {node.name} has no allocation there, so it may need this "
+                    "one: its record may have been deleted by hand. Heal that server first "
+                    "(missing_allocation or misplaced_allocation)"
+                )
+    return None
 
 
 def is_deleted(subject: Evidence) -> bool:

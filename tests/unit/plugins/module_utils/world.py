@@ -363,6 +363,10 @@ class World:
                 for root in self.nodes
                 if root in self.providers
             },
+            tree_allocations={
+                root: self._answer("tree_allocations", root, 200, self.allocations_of_tree(root))
+                for root in self.nodes
+            },
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={
                 root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"}))
@@ -376,6 +380,15 @@ class World:
         snapshot = self.snapshot()
         fields = {field.name: getattr(snapshot, field.name) for field in d.fields(Listings)}
         return Listings(**{**fields, **changes})
+
+    def allocations_of_tree(self, root: str) -> dict[str, dict[str, t.Any]]:
+        """Return the allocations on the providers of a tree, by consumer."""
+        tree: dict[str, dict[str, t.Any]] = {}
+        for consumer, allocation in self.allocations.items():
+            for provider, amounts in allocation.resources.items():
+                if provider in self.providers and self.providers[provider].root == root:
+                    tree.setdefault(consumer, {})[provider] = amounts
+        return tree
 
     def _names_without_node(self) -> list[str]:
         """Return the possible names of hosts behind root providers without a compute node."""
@@ -548,12 +561,9 @@ class World:
         if own is None or len(roots) != 1 or not roots.isdisjoint(self.nodes):
             return {}
         (former,) = roots
-        tree: dict[str, dict[str, t.Any]] = {}
+        tree = self.allocations_of_tree(former)
         used: dict[str, int] = {}
-        for consumer, allocation in self.allocations.items():
-            for provider, amounts in allocation.resources.items():
-                if provider in self.providers and self.providers[provider].root == former:
-                    tree.setdefault(consumer, {})[provider] = amounts
+        for allocation in self.allocations.values():
             for cls, amount in allocation.resources.get(own, {}).items():
                 used[cls] = used.get(cls, 0) + amount
         here = tuple(key for key, one in self.servers.items() if one.host == server.host)

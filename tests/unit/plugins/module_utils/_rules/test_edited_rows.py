@@ -1,0 +1,131 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rows of Nova's databases that operators edit by hand when something is stuck.
+
+What Nova itself would never write proves nothing, and no allocation that a live server needs may be
+changed because of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+
+@pytest.fixture(name="world")
+def _world() -> World:
+    world = World()
+    third = world.host("compute-3")
+    world.server(third, third)
+    return world
+
+
+@pytest.fixture(name="here")
+def _here(world: World) -> str:
+    return world.host("compute-1")
+
+
+@pytest.fixture(name="there")
+def _there(world: World) -> str:
+    return world.host("compute-2")
+
+
+def _find(world: World, consumer: str, policy: Policy = NO_MINIMUM_AGE) -> Finding:
+    found = judge(world.snapshot(), policy)
+    return next(finding for finding in found if finding.consumer == consumer)
+
+
+def _delete_row(world: World, migration: str) -> str:
+    """UPDATE migrations SET deleted = id: no listing has it, and it is still a marker."""
+    del world.migrations[migration]
+    world.unlisted_migrations.add(migration)
+    return migration
+
+
+# Rows of migrations that were deleted or hidden (nova/api/openstack/compute/migrations.py, _output,
+# leaves out those with hidden = 1).
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "running"])
+def test_deleted_row_of_an_interrupted_live_migration_keeps_what_its_server_needs(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """The server has the destination only, and the migration the source, where the guest runs."""
+    server = world.server(here, there)
+    migration = world.migration(server, here, there, status, here, type="live-migration")
+    _delete_row(world, migration)
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "may need" in finding.reason
+
+
+def test_restored_server_keeps_the_allocation_of_its_migration(world: World, here: str) -> None:
+    """UPDATE instances SET deleted = 0: the rows of its migrations stay deleted."""
+    world.server(here)
+    migration = _delete_row(world, world.migration(world.uuid(), here, here, "error", here))
+
+    assert _find(world, migration).change is None
+
+
+@pytest.mark.parametrize("holds_child", [False, True])
+def test_deleted_row_of_a_migration_frees_it_once_all_servers_have_their_own(
+    world: World, here: str, there: str, holds_child: bool
+) -> None:
+    world.server(here, here)
+    if holds_child:
+        world.server(here, here, world.provider("compute-1_pci", here))
+    migration = _delete_row(world, world.migration(world.uuid(), here, there, "error", here))
+
+    assert _find(world, migration).kind == "deleted_migration"
+    assert _find(world, migration).change is not None
+
+
+def test_server_whose_listed_migration_has_its_allocation_needs_no_other(
+    world: World, here: str, there: str
+) -> None:
+    """Its own move is under way, and so has the source."""
+    moving = world.server(here, there, task_state="migrating")
+    world.migration(moving, here, there, "running", here, type="live-migration")
+    migration = _delete_row(world, world.migration(world.uuid(), here, there, "error", here))
+
+    assert _find(world, migration).kind == "deleted_migration"
+    assert _find(world, migration).change is not None
+
+
+def test_host_that_was_not_asked_for_its_servers_may_need_it(
+    world: World, here: str, there: str
+) -> None:
+    migration = _delete_row(world, world.migration(world.uuid(), here, there, "error", here))
+    snapshot = world.snapshot()
+    nodes = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
+    unasked = d.replace(snapshot, hypervisors=d.replace(snapshot.hypervisors, value=nodes))
+
+    (finding,) = (found for found in judge(unasked, NO_MINIMUM_AGE) if found.consumer == migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_unread_allocations_on_its_host_prove_nothing(
+    world: World, here: str, there: str, status: int
+) -> None:
+    migration = _delete_row(world, world.migration(world.uuid(), here, there, "error", here))
+    world.answers("tree_allocations", here, status)
+
+    assert (_find(world, migration).verdict, _find(world, migration).change) == ("undecided", None)
