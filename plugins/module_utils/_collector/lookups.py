@@ -194,6 +194,7 @@ class Lookups:
             return []
         migration_evidence = self._collect_migration_allocations(evidence, context)
         evidence = self._add_amount_evidence(evidence, context)
+        evidence = self._add_revert_evidence(evidence, context.index)
         evidence = self._add_leak_evidence(evidence, context)
         evidence = self._add_former_tree_evidence(evidence, context)
         evidence = self._add_guest_location_evidence(evidence, migration_evidence, context.index)
@@ -328,6 +329,20 @@ class Lookups:
         if view is None:
             return evidence
         return self._amounts.add_evidence(view, context)
+
+    def _add_revert_evidence(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up whether a failed move may have been reverted to a host with an allocation.
+
+        Only the actions of the server say so.
+        """
+        view = _build_view(evidence, index)
+        if view is None or evidence.actions != NOT_ASKED or not view.settled:
+            return evidence
+        others = [root for root in view.server_trees if root and root != view.own_tree]
+        # Without the actions, every such move may have been reverted.
+        if not view.find_possible_revert_to(others):
+            return evidence
+        return d.replace(evidence, actions=self._nova.list_instance_actions(evidence.uuid))
 
     def _add_leak_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Look up what was done to the ports of a server that may have too much of a child.

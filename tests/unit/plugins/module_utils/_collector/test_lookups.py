@@ -295,3 +295,20 @@ def test_hosts_of_a_migration_without_a_record_are_read(site: Site) -> None:
     site.about(unknown)
 
     assert site.trees == [site.here]
+
+
+@pytest.mark.parametrize(
+    ("status", "holds_source", "reads"),
+    [("error", True, 1), ("cancelled", True, 1), ("error", False, 0), ("confirmed", True, 0)],
+)
+def test_actions_of_a_server_that_may_have_been_reverted_are_read(
+    site: Site, status: str, holds_source: bool, reads: int
+) -> None:
+    server = site.server(site.there, site.there, *[site.here] * holds_source)
+    site.migration(server, site.here, site.there, status)
+    site.did(server, "migrate", NOW)
+
+    evidence = site.about(server)
+
+    assert site.order.count("actions") == reads
+    assert (evidence.actions.value is not None) == bool(reads)

@@ -129,3 +129,126 @@ def test_unread_allocations_on_its_host_prove_nothing(
     world.answers("tree_allocations", here, status)
 
     assert (_find(world, migration).verdict, _find(world, migration).change) == ("undecided", None)
+
+
+# Statuses of migrations that were stuck.
+
+# Nova gives these only to migrations of other types, or says with them nothing of the guest.
+FOREIGN_STATUSES = ("cancelled", "confirmed", "reverted", "error", "failed")
+
+
+@pytest.mark.parametrize("status", FOREIGN_STATUSES)
+@pytest.mark.parametrize("kind", ["evacuation", "live-migration"])
+def test_destination_of_a_move_that_was_ended_by_hand_keeps_its_allocation(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """The destination died when the guest ran there already.
+
+    The row stayed `pre-migrating` or `running`, and the operator wrote another status and reset the
+    server to ACTIVE on its source.
+    """
+    server = world.server(here, here, there)
+    world.migration(server, here, there, status, type=kind)
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("status", [*FOREIGN_STATUSES, "completed", "done"])
+@pytest.mark.parametrize("kind", ["evacuation", "live-migration"])
+def test_server_is_not_given_back_to_the_source_of_a_move_that_was_ended_by_hand(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """It has the destination alone, as when the source came back during the evacuation."""
+    server = world.server(here, there)
+    world.migration(server, here, there, status, type=kind)
+
+    assert _find(world, server).change is None
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "completed", "done"])
+@pytest.mark.parametrize("kind", ["migration", "resize"])
+def test_source_of_a_halfway_revert_keeps_the_last_disk(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """The destination has destroyed the guest (nova/compute/manager.py, revert_resize)."""
+    server = world.server(there, there)
+    migration = world.migration(server, here, there, status, here, type=kind)
+    world.did(server, "resize", "2026-11-20T12:00:00Z")
+    world.did(server, "revertResize")
+
+    assert (_find(world, migration).verdict, _find(world, migration).change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "completed", "done"])
+def test_server_keeps_both_ends_of_a_halfway_revert(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """An operator has given the server an allocation on the source, where its last disk is."""
+    server = world.server(there, here, there)
+    world.migration(server, here, there, status)
+    world.did(server, "resize", "2026-11-20T12:00:00Z")
+    world.did(server, "revertResize")
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    world.answers("actions", server, 500)
+    assert _find(world, server).change is None
+
+
+def test_failed_resize_without_a_revert_leaves_nothing_on_its_source(
+    world: World, here: str, there: str
+) -> None:
+    server = world.server(there, here, there)
+    world.migration(server, here, there, "error")
+    world.did(server, "resize", "2026-11-20T12:00:00Z")
+
+    assert _find(world, server).kind == "extra_host"
+    assert _find(world, server).change is not None
+
+
+@pytest.mark.parametrize("status", ["completed", "confirmed", "done"])
+def test_server_that_is_not_where_its_row_says_it_went_keeps_everything(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """A move that never took place was written off as a success."""
+    server = world.server(here, here, there)
+    migration = world.migration(server, here, there, status, here, type="live-migration")
+
+    assert _find(world, server).change is None
+    assert _find(world, migration).change is None
+
+
+def test_server_whose_row_says_that_it_went_back_keeps_everything(
+    world: World, here: str, there: str
+) -> None:
+    """A resize that waits for its confirmation was written off as reverted."""
+    server = world.server(there, here, there)
+    migration = world.migration(server, here, there, "reverted", here, type="resize")
+
+    assert _find(world, server).change is None
+    assert _find(world, migration).change is None
+
+
+@pytest.mark.parametrize("action", ["migrate", "resize", "live-migration", "evacuate"])
+def test_server_whose_migrations_were_purged_keeps_everything(
+    world: World, here: str, there: str, action: str
+) -> None:
+    """DELETE FROM migrations: its actions still show that it was moved."""
+    server = world.server(here, here, there)
+    world.did(server, action, "2026-11-20T12:00:00Z")
+
+    assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("lost", ["host", "node"])
+def test_server_that_lost_its_host_or_its_node_keeps_everything(
+    world: World, here: str, there: str, lost: str
+) -> None:
+    """UPDATE instances SET host = NULL, or node = NULL."""
+    server = world.server(here, here, there)
+    world.servers[server] = d.replace(world.servers[server], **{lost: None})
+
+    assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
