@@ -39,9 +39,10 @@ COLD_MIGRATION_TYPES = frozenset({"migration", "resize"})
 # Of the statuses of an ended migration, the ones after which the server is at the destination.
 SUCCESSFUL_MIGRATION_STATUSES = frozenset({"confirmed", "completed", "done"})
 
-# By type, the final statuses that say at which end the guest is. Nova gives them only to migrations
-# of that type (nova/compute/manager.py and nova/compute/resource_tracker.py). It also sets a live
-# migration `cancelled`, and so do operators who end one that is stuck.
+# By type of migration, of all types that are known, the final statuses that say at which end the
+# guest is. Nova gives them only to migrations of that type (nova/compute/manager.py and
+# nova/compute/resource_tracker.py). It also sets a live migration `cancelled`, and so do operators
+# who end one that is stuck.
 CONCLUSIVE_STATUSES: t.Mapping[str, frozenset[str]] = {
     "migration": frozenset({"confirmed", "reverted"}),
     "resize": frozenset({"confirmed", "reverted"}),

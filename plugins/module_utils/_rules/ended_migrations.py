@@ -103,6 +103,12 @@ def _describe_ending(migration: Migration) -> str:
 
 def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | None:
     """Return why the server may need the allocation of its ended `migration`, or None."""
+    if view.unknown_move is not None:
+        return (
+            f"Its server {migration.server} has migration {view.unknown_move.uuid} of the type "
+            f"{view.unknown_move.type}, which this version does not know, so it may still need "
+            "this allocation."
+        )
     if not view.settled or not view.arrived:
         return (
             f"Its server {migration.server} is not settled on a host, so it may still need this "

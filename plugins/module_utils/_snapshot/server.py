@@ -18,6 +18,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    CONCLUSIVE_STATUSES,
     DELETING_ACTIONS,
     GUEST_LEAVING_MIGRATION_TYPES,
     MOVING_ACTIONS,
@@ -134,13 +135,26 @@ class ServerView:
                 )
         return None
 
+    @property
+    def unknown_move(self) -> Migration | None:
+        """The newest migration of a type of which it is not known where it leaves the guest.
+
+        A later release of Nova may have such a type.
+        """
+        for move in self.server_migrations:
+            if move.type not in CONCLUSIVE_STATUSES:
+                return move
+        return None
+
     @functools.cached_property
     def arrived(self) -> bool:
         """Whether the server is where its newest move took it.
 
         The newest move that took place ended on the host where Nova says that the server is, or
-        the server was unshelved there since.
+        the server was unshelved there since. After a move of an unknown type it is not known.
         """
+        if self.unknown_move is not None:
+            return False
         statuses = SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}
         moves = [move for move in self.server_migrations if move.status in statuses]
         if not moves:
