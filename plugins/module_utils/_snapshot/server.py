@@ -345,6 +345,13 @@ def _get_creation_time(migration: Migration) -> str:
     return migration.created_at or ""
 
 
+def build_server_view(evidence: Evidence, index: ListingsIndex) -> ServerView | None:
+    """Return the view of a live server whose allocation was read, None without one."""
+    if evidence.allocation.value is None or evidence.server.value is None:
+        return None
+    return ServerView(index=index, subject=evidence)
+
+
 def find_deletion(actions: Answer[tuple[Action, ...]]) -> Action | None:
     """Return the action that deleted a server, or None where none is recorded.
 
