@@ -106,7 +106,7 @@ class Evidence:
         because the listing of all migrations may leave some out; several times each, so that more
         than one API worker has answered.
     shape, interfaces, server_ports: of a server whose amounts have to be known, the properties of
-        its image, and its ports as Nova and as Neutron know them.
+        its image, and its ports as Neutron shows them to Nova and to us.
     attachments, root_volume: of such a server with volumes, the volumes as Nova has attached them,
         and the one that it boots from. Nova's own listing of actions then shows whether a volume
         was swapped.
