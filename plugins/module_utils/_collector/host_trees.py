@@ -16,20 +16,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
         HostTree,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
-        ListingsIndex,
-    )
 
 
 class HostTrees:
-    """The trees of hosts, and the allocations on them, by root."""
+    """The trees of hosts, by root."""
 
     def __init__(self, placement: PlacementReader) -> None:
         self._placement = placement
@@ -37,7 +31,6 @@ class HostTrees:
         # Each with a lock of its own, so that nobody waits for the trees of other hosts.
         self._locks: dict[str, threading.Lock] = {}
         self._answers: dict[str, Answer[HostTree]] = {}
-        self._allocations: dict[str, Answer[dict[str, Allocations]]] = {}
 
     @property
     def answers(self) -> dict[str, Answer[HostTree]]:
@@ -52,18 +45,3 @@ class HostTrees:
             if root not in self._answers:
                 self._answers[root] = self._placement.query_host_tree(root)
             return self._answers[root]
-
-    @property
-    def allocations(self) -> dict[str, Answer[dict[str, Allocations]]]:
-        """The allocations by consumer on all trees of which they were read, sorted by root."""
-        return dict(sorted(self._allocations.items()))
-
-    def read_allocations(self, root: str, index: ListingsIndex) -> None:
-        """Read the allocations on the tree with that root."""
-        with self._lock:
-            lock = self._locks.setdefault(root, threading.Lock())
-        with lock:
-            if root in self._allocations:
-                return
-            tree = [known.uuid for known in index.providers.values() if known.root == root]
-            self._allocations[root] = self._placement.query_tree_allocations(root, tree)

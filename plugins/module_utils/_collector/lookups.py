@@ -58,6 +58,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
         FormerTrees,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.host_servers import (
+        HostAllocationsReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
         HostTrees,
     )
@@ -113,7 +116,7 @@ class LookupContext:
     allocations: the answers by consumer, all read before the first request to Nova.
     migrations_of: returns the migrations of a server, from a listing or by a request of its own.
     nova_roots: the root providers with a trait that only Nova sets.
-    host_trees, device_profiles: what is read once for all servers.
+    host_trees, host_allocations, device_profiles: what is read once for all consumers.
     fresh: whether nothing that a listing said may replace a direct answer.
     listed_amounts: what the listings say of the amounts of servers.
     with_amounts: whether the amounts of every server are compared.
@@ -127,6 +130,7 @@ class LookupContext:
     at_hosts: MigrationsAtHosts
     former_trees: FormerTrees
     host_trees: HostTrees
+    host_allocations: HostAllocationsReader
     device_profiles: DeviceProfiles
     nova_roots: frozenset[str]
     fresh: bool
@@ -231,7 +235,7 @@ class Lookups:
         if marker.status == 200:
             for root in group_by_tree(resources, context.index):
                 if root in context.index.nodes:
-                    context.host_trees.read_allocations(root, context.index)
+                    context.host_allocations.read(root, context.index)
         rows: tuple[Answer[tuple[str, ...]], ...] = ()
         # 400: the uuid is not a migration's either, so that Nova may have no record of it at all.
         if marker.status == 400:

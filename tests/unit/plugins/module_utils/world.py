@@ -43,6 +43,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     Answer,
     Cloud,
     Evidence,
+    HostAllocations,
     Listings,
     Snapshot,
 )
@@ -363,10 +364,7 @@ class World:
                 for root in self.nodes
                 if root in self.providers
             },
-            tree_allocations={
-                root: self._answer("tree_allocations", root, 200, self.allocations_of_tree(root))
-                for root in self.nodes
-            },
+            host_allocations={root: self._host_allocations(root) for root in self.nodes},
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={
                 root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"}))
@@ -389,6 +387,18 @@ class World:
                 if provider in self.providers and self.providers[provider].root == root:
                     tree.setdefault(consumer, {})[provider] = amounts
         return tree
+
+    def _host_allocations(self, root: str) -> HostAllocations:
+        host = self.nodes[root].host
+        servers = tuple(uuid for uuid, server in self.servers.items() if server.host == host)
+        return HostAllocations(
+            tree=self._answer("tree_allocations", root, 200, self.allocations_of_tree(root)),
+            servers=self._answer("host_servers", root, 200, servers),
+            actions={
+                uuid: self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
+                for uuid in servers
+            },
+        )
 
     def _names_without_node(self) -> list[str]:
         """Return the possible names of hosts behind root providers without a compute node."""

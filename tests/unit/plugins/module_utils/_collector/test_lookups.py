@@ -18,6 +18,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.accelerat
 from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
     FormerTrees,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_servers import (
+    HostAllocationsReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
     HostTrees,
 )
@@ -125,6 +128,7 @@ class Site(World):
             at_hosts=MigrationsAtHosts(t.cast("t.Any", nova)),
             former_trees=FormerTrees(t.cast("t.Any", services[0]), t.cast("t.Any", nova)),
             host_trees=HostTrees(t.cast("t.Any", services[0])),
+            host_allocations=HostAllocationsReader(services[0], t.cast("t.Any", nova)),
             device_profiles=DeviceProfiles(CyborgReader(None)),
             nova_roots=frozenset(),
             fresh=False,
