@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Starts Nova's services as forks of one process that has imported Nova (``minicloud_venv.forker``).
+"""Starts Nova's services as forks of one process that has imported Nova.
+
+That process is ``minicloud_venv.forker``.
 
 Releases whose Nova needs eventlet start them as programs: eventlet replaces parts of Python while
 Nova is imported, and its threads do not survive a fork.
