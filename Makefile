@@ -17,6 +17,9 @@ LOCK_ARGS ?=
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 # Random tests try a part of their examples in `make test`, and all in `make test-all`.
 EXAMPLES ?= some
+# Of the sanity tests `make test` leaves out what ruff checks too, the tests' own code, and all Pythons but one.
+SANITY_ARGS ?=
+QUICK_SANITY := --python default --skip-test pep8 --exclude tests/ --exclude tools/
 
 LINT := ansible-lint ruff mypy docs-lint changelog reuse
 CHECKS := sanity $(LINT) build
@@ -50,7 +53,7 @@ test: ## run all checks, and all tests except the longest
 	@$(MAKE) --no-print-directory --jobs=3 venv-controller venv-lint venv-automation venv-automation-2.18 venv-hypervisor
 	@tests/tools/failed-checks --forget
 	@status=0; \
-	$(MAKE) --no-print-directory --keep-going --jobs=2 tests $(TEST_CHECKS) || status=$$?; \
+	$(MAKE) --no-print-directory --keep-going --jobs=2 SANITY_ARGS='$(QUICK_SANITY)' tests $(TEST_CHECKS) || status=$$?; \
 	tests/tools/failed-checks; exit $$status
 
 # One job of `make test` runs the tests, and the other one check after another.
@@ -60,7 +63,7 @@ tests: minicloud
 
 .PHONY: test-all
 test-all: ## run the same with the longest tests
-	@$(MAKE) --no-print-directory test EXAMPLES=all TEST_CHECKS='$(CHECKS) versions' PYTEST_ARGS='-m "long or not long" $(PYTEST_ARGS)'
+	@$(MAKE) --no-print-directory test EXAMPLES=all QUICK_SANITY= TEST_CHECKS='$(CHECKS) versions' PYTEST_ARGS='-m "long or not long" $(PYTEST_ARGS)'
 
 .PHONY: unit
 unit: venv-controller venv-hypervisor ## run the unit tests; PYTEST_ARGS='-k judge' selects some
@@ -128,7 +131,7 @@ lint: $(LINT) ## check YAML, Python, documentation, changelog and licences
 
 .PHONY: sanity
 sanity: venv-controller ## run ansible-test sanity
-	@$(check) $@ tests/tools/sanity
+	@$(check) $@ tests/tools/sanity $(SANITY_ARGS)
 
 .PHONY: build
 build: venv-controller ## build the tarball and check its list of files

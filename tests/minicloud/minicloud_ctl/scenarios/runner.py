@@ -18,7 +18,7 @@ from minicloud_ctl.paths import Paths
 from minicloud_ctl.scenarios import REGISTRY
 from minicloud_ctl.scenarios.registry import Context, read_record, write_record
 
-SIDE_BY_SIDE = 6
+SIDE_BY_SIDE = 4
 
 
 @dataclass(frozen=True)
