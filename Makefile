@@ -17,9 +17,8 @@ LOCK_ARGS ?=
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 # Random tests try a part of their examples in `make test`, and all in `make test-all`.
 EXAMPLES ?= some
-# Of the sanity tests `make test` leaves out what ruff checks too, the tests' own code, and all Pythons but one.
 SANITY_ARGS ?=
-QUICK_SANITY := --python default --skip-test pep8 --exclude tests/ --exclude tools/
+QUICK_SANITY := --quick
 
 LINT := ansible-lint ruff mypy docs-lint changelog reuse
 CHECKS := sanity $(LINT) build
