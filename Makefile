@@ -15,6 +15,10 @@ SIMULATE_ARGS ?=
 LOCK_ARGS ?=
 # Each worker has its own cloud, which waits more than it works.
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
+# Random tests try a part of their examples in `make test`, and all in `make test-all`.
+EXAMPLES ?= some
+SANITY_ARGS ?=
+QUICK_SANITY := --quick
 
 LINT := ansible-lint ruff mypy docs-lint changelog reuse
 CHECKS := sanity $(LINT) build
@@ -44,16 +48,21 @@ demo-down: ## stop the OpenStack of the demo, and delete everything in it
 	@$(minicloud) down --purge
 
 .PHONY: test
-test: ## run all checks, then all tests except the longest
+test: ## run all checks, and all tests except the longest
 	@$(MAKE) --no-print-directory --jobs=3 venv-controller venv-lint venv-automation venv-automation-2.18 venv-hypervisor
+	@tests/tools/failed-checks --forget
 	@status=0; \
-	$(MAKE) --no-print-directory --keep-going --jobs=2 minicloud $(TEST_CHECKS) || status=$$?; \
-	$(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \
-	exit $$status
+	$(MAKE) --no-print-directory --keep-going --jobs=2 SANITY_ARGS='$(QUICK_SANITY)' tests $(TEST_CHECKS) || status=$$?; \
+	tests/tools/failed-checks; exit $$status
+
+# One job of `make test` runs the tests, and the other one check after another.
+.PHONY: tests
+tests: minicloud
+	@EXAMPLES=$(EXAMPLES) $(controller)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: ## run the same with the longest tests
-	@$(MAKE) --no-print-directory test TEST_CHECKS='versions $(CHECKS)' PYTEST_ARGS='-m "long or not long" $(PYTEST_ARGS)'
+	@$(MAKE) --no-print-directory test EXAMPLES=all QUICK_SANITY= TEST_CHECKS='$(CHECKS) versions' PYTEST_ARGS='-m "long or not long" $(PYTEST_ARGS)'
 
 .PHONY: unit
 unit: venv-controller venv-hypervisor ## run the unit tests; PYTEST_ARGS='-k judge' selects some
@@ -121,7 +130,7 @@ lint: $(LINT) ## check YAML, Python, documentation, changelog and licences
 
 .PHONY: sanity
 sanity: venv-controller ## run ansible-test sanity
-	@$(check) $@ tests/tools/sanity
+	@$(check) $@ tests/tools/sanity $(SANITY_ARGS)
 
 .PHONY: build
 build: venv-controller ## build the tarball and check its list of files

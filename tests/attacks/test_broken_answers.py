@@ -153,8 +153,8 @@ def test_remediation_survives_one_bad_answer_to_each_request(
     [
         ("nova", MIGRATIONS, Fault.HTML),
         *(long("nova", MIGRATIONS, fault) for fault in NAMED if fault != Fault.HTML),
-        ("nova", r"/servers/detail\?all_tenants=1&", Fault.BROKEN),
-        ("nova", r"/servers/detail\?all_tenants=1&host=[^&]*&limit=4", Fault.OBJECT),
+        long("nova", r"/servers/detail\?all_tenants=1&", Fault.BROKEN),
+        long("nova", r"/servers/detail\?all_tenants=1&host=[^&]*&limit=4", Fault.OBJECT),
         ("placement", r"^/resource_providers(\?|$)", Fault.HTML),
     ],
 )

@@ -15,7 +15,10 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
+from ansible_collections.osops.placement.tests.integration.support import (
+    assert_nothing_changed,
+    long,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,7 +120,7 @@ def servers(world: World) -> None:
             LISTS | HOSTS,
             "These credentials list servers that they may not look up (GET /servers/",
         ),
-        (
+        long(
             "demo",
             LISTS | HOSTS,
             "These credentials list servers that they may not look up (GET /servers/",
@@ -130,8 +133,8 @@ def servers(world: World) -> None:
                 "on hosts"
             ),
         ),
-        ("audit", (LISTS | HOSTS) - MIGRATIONS, "refused GET /os-migrations with 403"),
-        (
+        long("audit", (LISTS | HOSTS) - MIGRATIONS, "refused GET /os-migrations with 403"),
+        long(
             "audit",
             (LISTS | HOSTS) - {"os_compute_api:servers:detail:get_all_tenants"},
             "refused GET /servers/detail",

@@ -106,7 +106,7 @@ def moving(world: World, victim: str) -> Iterator[str]:
         pytest.param("nova", "/os-hypervisors/detail.*marker=", marks=pytest.mark.long),
         pytest.param("nova", "/os-migrations", marks=pytest.mark.long),
         pytest.param("nova", "/servers/detail.*all_tenants", marks=pytest.mark.long),
-        ("nova", "/servers/[^/?]*$"),
+        pytest.param("nova", "/servers/[^/?]*$", marks=pytest.mark.long),
     ],
 )
 def test_cell_dies_during_the_listings(

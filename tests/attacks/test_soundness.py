@@ -90,7 +90,7 @@ def test_wrong_nova_fails_the_soundness_check(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.parametrize("cloud", ["minicloud-demo", "minicloud-reader"])
+@pytest.mark.parametrize("cloud", [long("minicloud-demo"), "minicloud-reader"])
 def test_insufficient_permissions_fail_the_soundness_check(
     ansible: Ansible, placement: Placement, cloud: str
 ) -> None:

@@ -11,6 +11,8 @@ import uuid
 
 import pytest
 
+from ansible_collections.osops.placement.tests.integration.support import long
+
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
 
@@ -220,11 +222,13 @@ def test_module_refuses_a_stale_generation_by_name(
     ("arguments", "said"),
     [
         ({"resources": {"compute-1": {"VCPU": 0}}}, "has 0 VCPU: an amount must be 1 or more"),
-        ({"resources": {"compute-1": {"VCPU": -1}}}, "has -1 VCPU: an amount must be 1 or more"),
+        long(
+            {"resources": {"compute-1": {"VCPU": -1}}}, "has -1 VCPU: an amount must be 1 or more"
+        ),
         ({"resources": {"compute-1": {"VCPU": 10**6}}}, "Unable to allocate inventory"),
         ({"resources": {"compute-1": {"CUSTOM_NONESUCH": 1}}}, "CUSTOM_NONESUCH"),
         ({"resources": {"nonesuch": CLAIM}}, "no resource provider with the name 'nonesuch'"),
-        (
+        long(
             {"resources": {"11111111-2222-4333-8444-555555555555": CLAIM}},
             "11111111-2222-4333-8444-555555555555",
         ),

@@ -88,7 +88,13 @@ def _is_gone(world: World, placement: Placement, *hosts: str) -> None:
     assert not [name for name in placement.providers() if name.startswith(hosts)]
 
 
-@pytest.mark.acceptance
+def _is_free(world: World, placement: Placement, host: str) -> None:
+    """Start a new host under the name, and boot a server on it."""
+    (world.paths.compute(host) / "compute_id").unlink(missing_ok=True)
+    world.own_host(host)
+    assert placement.held(world.boot(host)) == {world.cloud.hypervisors()[host]: CLAIM}
+
+
 def test_empty_host_is_decommissioned_once_and_its_name_is_free(
     decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
@@ -109,9 +115,23 @@ def test_empty_host_is_decommissioned_once_and_its_name_is_free(
     assert "Next:" in foretold.output and "Next:" not in done.output + again.output
     assert f"Neither Nova nor Placement knows {host}" in again.told
     assert (foretold.changed, done.changed, again.changed) == (2, 2, 0)
-    (world.paths.compute(host) / "compute_id").unlink(missing_ok=True)
-    world.own_host(host)
-    assert placement.held(world.boot(host)) == {world.cloud.hypervisors()[host]: CLAIM}
+    _is_free(world, placement, host)
+
+
+@pytest.mark.long
+@pytest.mark.acceptance
+def test_dead_host_is_decommissioned(
+    decommission: Decommissioning, world: World, placement: Placement
+) -> None:
+    """The same in one run, for the matrix."""
+    host = _dead_host(world)
+
+    done = decommission.done(host)
+
+    _is_gone(world, placement, host)
+    assert f"gone {host} " in done.told.partition("Show the result")[2], done.output
+    assert done.changed == 2
+    _is_free(world, placement, host)
 
 
 @pytest.mark.long

@@ -301,7 +301,7 @@ def test_info_omits_services_that_do_not_exist(ansible: Ansible, host: str) -> N
             {"enabled": False, "disabled_reason": "gone"},
             {"status": "disabled", "disabled_reason": "gone"},
         ),
-        (
+        long(
             RUSTY,
             {"forced_down": True},
             {

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.tests.integration.automation import job
+from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,7 @@ def run_until_shown(
     return process.returncode, output, errors
 
 
-@pytest.mark.parametrize("flags", [["--one-line"], ["--check"]])
+@pytest.mark.parametrize("flags", [["--one-line"], long(["--check"])])
 def test_module_shows_its_progress_on_the_standard_error_only(
     ansible: Ansible, wires: Wires, flags: Sequence[str]
 ) -> None:

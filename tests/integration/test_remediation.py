@@ -390,7 +390,7 @@ def test_invalid_plan_is_refused_as_a_whole(
 
 
 @pytest.mark.parametrize(
-    "how", ["empty", long("nothing"), long("missing"), "cut_short", long("of_another_cloud")]
+    "how", [long("empty"), long("nothing"), long("missing"), "cut_short", long("of_another_cloud")]
 )
 def test_playbook_with_an_invalid_plan_does_not_detect_instead(
     ansible: Ansible, placement: Placement, orphans: list[str], plan: Path, how: str

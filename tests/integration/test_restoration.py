@@ -51,7 +51,6 @@ def small(placement: Placement) -> Iterator[str]:
     placement.change("DELETE", f"/resource_providers/{provider}")
 
 
-@pytest.mark.acceptance
 def test_removed_allocations_are_restored_once(
     ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
 ) -> None:

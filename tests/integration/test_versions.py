@@ -115,8 +115,8 @@ def test_project_with_a_collections_path_would_run_instead_of_the_image(
     ("folder", "playbook"),
     [
         ("clone", "playbooks/detect_orphans.yml"),
-        ("clone/playbooks", "detect_orphans.yml"),
-        ("elsewhere", "{clone}/playbooks/detect_orphans.yml"),
+        long("clone/playbooks", "detect_orphans.yml"),
+        long("elsewhere", "{clone}/playbooks/detect_orphans.yml"),
         ("elsewhere", "../clone/playbooks/detect_orphans.yml"),
     ],
 )

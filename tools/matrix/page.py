@@ -37,7 +37,8 @@ the tests in it, and runs the acceptance tests with each controller.
 The tests detect all situations, show them in check mode, clean them up, and restore the \
 allocations from the journal.
 They also write and read allocations with the modules, check that a consumer that moves meanwhile \
-is not changed, and decommission a dead host.
+is not changed, decommission a dead host, and run jobs with the answers of a survey as AWX writes \
+them (`!unsafe`).
 Each cell is a number of tests.
 
 ## OpenStack

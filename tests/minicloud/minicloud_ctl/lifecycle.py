@@ -21,6 +21,7 @@ from minicloud_ctl import (
     cyborg,
     databases,
     files,
+    forking,
     identity,
     install,
     neutron,
@@ -147,6 +148,8 @@ def start(paths: Paths, wanted: list[Service]) -> list[Service]:
     """
     started = []
     with files.locked(paths.run / ".starting"):
+        if any(forking.can_fork(paths, service) for service in wanted):
+            forking.prepare(paths)
         for service in wanted:
             if processes.alive(paths, service.name):
                 continue
@@ -154,7 +157,8 @@ def start(paths: Paths, wanted: list[Service]) -> list[Service]:
             processes.stop(paths, [service.name], now=True)
             if service.port:
                 _await_port(service)
-            processes.start(
+            begin = forking.start if forking.can_fork(paths, service) else processes.start
+            begin(
                 paths, service.name, service.argv, services.environment(paths, service.environment)
             )
             started.append(service)

@@ -43,8 +43,18 @@ def start(paths: Paths, name: str, argv: list[str], environment: dict[str, str])
             cwd=paths.home,
             start_new_session=True,
         )
-    record = {"pid": process.pid, "start_time": _stat(process.pid)["start_time"]}
-    files.write(_record(paths, name), json.dumps(record) + "\n")
+    record(paths, name, process.pid)
+
+
+def record(paths: Paths, name: str, number: int) -> None:
+    """Remember a process that was just started, and that leads its group."""
+    stat = _stat(number)
+    if stat is None:
+        raise MinicloudError(
+            f"The service {name} ended at its start.", files.tail(paths.logs / f"{name}.log")
+        )
+    written = {"pid": number, "start_time": stat["start_time"]}
+    files.write(_record(paths, name), json.dumps(written) + "\n")
 
 
 def names(paths: Paths) -> list[str]:

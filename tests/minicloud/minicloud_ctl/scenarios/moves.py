@@ -132,6 +132,10 @@ def _live_migrate(context: Context, server: str, host: str) -> str:
     migration = servers.await_migration(context.cloud, server, "completed")
     servers.settle(context.cloud, server, host)
     holdings.await_providers(context.cloud, server, context.provider(host))
+    # The fake driver of older releases does not know a guest that has arrived, and Nova moves only
+    # a server whose guest runs (nova.virt.power_state.RUNNING).
+    with databases.writing(context.paths, context.cell()) as connection:
+        connection.execute("UPDATE instances SET power_state = 1 WHERE uuid = ?", [server])
     return migration
 
 

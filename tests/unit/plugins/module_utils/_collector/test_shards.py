@@ -43,6 +43,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     ListingsIndex,
 )
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
@@ -72,7 +73,7 @@ STORIES = (
     "hostless",
 )
 
-many = hypothesis.settings(max_examples=200)
+many = hypothesis.settings(max_examples=count_examples(200))
 
 
 def read(

@@ -29,6 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     build_findings,
@@ -187,7 +188,7 @@ def test_edited_plan_has_every_action_and_a_partner() -> None:
     assert [len(step.change.providers) for step in EVERY_ACTION.removals] == [1, 3]
 
 
-@hypothesis.settings(max_examples=200)
+@hypothesis.settings(max_examples=count_examples(200))
 @hypothesis.given(worlds())
 def test_every_plan_is_read_back_unchanged(world: World) -> None:
     try:
@@ -198,7 +199,7 @@ def test_every_plan_is_read_back_unchanged(world: World) -> None:
     assert _written(plan) == plan
 
 
-@hypothesis.settings(max_examples=3000)
+@hypothesis.settings(max_examples=count_examples(3000))
 @hypothesis.given(edits())
 def test_any_edit_is_refused_or_harmless(
     edit: tuple[tuple[t.Any, ...], t.Any],

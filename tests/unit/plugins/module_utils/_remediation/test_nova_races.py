@@ -50,6 +50,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     Remediation,
 )
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,
@@ -502,7 +503,7 @@ def races(draw: st.DrawFn) -> Cloud:
     return Cloud(life, script)
 
 
-@hypothesis.settings(max_examples=800)
+@hypothesis.settings(max_examples=count_examples(800))
 @hypothesis.given(races())
 def test_needed_allocations_survive_while_nova_continues(cloud: Cloud) -> None:
     for change in run(cloud):

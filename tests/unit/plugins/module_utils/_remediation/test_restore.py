@@ -58,6 +58,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     TreeRestorer,
 )
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import (
     HERE,
     THERE,
@@ -301,7 +302,7 @@ def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
     return change, held
 
 
-@hypothesis.settings(max_examples=500)
+@hypothesis.settings(max_examples=count_examples(500))
 @hypothesis.given(made())
 def test_no_consumer_loses_anything_in_any_combination(
     view: tuple[Change, dict[str, dict[str, t.Any]]],

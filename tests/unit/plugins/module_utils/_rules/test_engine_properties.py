@@ -21,6 +21,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,
@@ -39,7 +40,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
 
-many = hypothesis.settings(max_examples=200)
+many = hypothesis.settings(max_examples=count_examples(200))
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in ORPHAN_KINDS])

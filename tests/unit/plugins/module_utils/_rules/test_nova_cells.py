@@ -29,6 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (  # noqa: E501
     LONGEST,
     Cloud,
@@ -356,7 +357,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SETTINGS = hypothesis.settings(
-    max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+    max_examples=count_examples(400),
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
 
 

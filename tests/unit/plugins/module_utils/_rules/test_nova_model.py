@@ -24,6 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     ORPHAN_KINDS,
     REMEDIATE,
 )
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
     OPERATIONS,
     Life,
@@ -152,7 +153,7 @@ def _all_seen(watch: Watch) -> None:
             )
 
 
-@hypothesis.settings(max_examples=1500)
+@hypothesis.settings(max_examples=count_examples(1500))
 @hypothesis.given(st.data())
 def test_needed_allocations_are_never_removable_after_any_life(
     watch: Watch, data: st.DataObject
