@@ -46,7 +46,8 @@ def break_write(error):
     os.write = write
 
 def break_request(error, after):
-    real_request, real_answer = http.client.HTTPConnection.endheaders, http.client.HTTPConnection.getresponse
+    connection = http.client.HTTPConnection
+    real_request, real_answer = connection.endheaders, connection.getresponse
     posts = []
 
     def endheaders(self, *arguments, **options):
@@ -65,24 +66,28 @@ def break_request(error, after):
             raise error
         return real_answer(self, *arguments, **options)
 
-    http.client.HTTPConnection.endheaders = endheaders
-    http.client.HTTPConnection.getresponse = getresponse
+    connection.endheaders = endheaders
+    connection.getresponse = getresponse
 
 def ring():
     signal.signal(signal.SIGALRM, lambda *_arguments: None)
     signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 """
 
+_EIO = "OSError(errno.EIO, 'Input/output error')"
+_ENOSPC = "OSError(errno.ENOSPC, 'No space left on device')"
+_EDQUOT = "OSError(errno.EDQUOT, 'Disk quota exceeded')"
+
 # What happens at which step of a write, as the code that lets it happen.
 STEPS = {
-    "EIO as the folder of the journal is synchronized": "fail_once(os, 'fsync', OSError(errno.EIO, 'Input/output error'), 1)",
-    "EIO as the journal is synchronized": "fail_once(os, 'fsync', OSError(errno.EIO, 'Input/output error'), 2)",
-    "EIO as the outcomes are synchronized": "fail_once(os, 'fsync', OSError(errno.EIO, 'Input/output error'), 3)",
+    "EIO as the folder of the journal is synchronized": f"fail_once(os, 'fsync', {_EIO}, 1)",
+    "EIO as the journal is synchronized": f"fail_once(os, 'fsync', {_EIO}, 2)",
+    "EIO as the outcomes are synchronized": f"fail_once(os, 'fsync', {_EIO}, 3)",
     "no memory as the journal is synchronized": "fail_once(os, 'fsync', MemoryError(), 2)",
     "no memory as the outcomes are synchronized": "fail_once(os, 'fsync', MemoryError(), 3)",
     "no memory in the middle of a record": "break_write(MemoryError())",
-    "no space in the middle of a record": "break_write(OSError(errno.ENOSPC, 'No space left on device'))",
-    "quota exceeded in the middle of a record": "break_write(OSError(errno.EDQUOT, 'Disk quota exceeded'))",
+    "no space in the middle of a record": f"break_write({_ENOSPC})",
+    "quota exceeded in the middle of a record": f"break_write({_EDQUOT})",
     "no memory before the write is sent": "break_request(MemoryError(), False)",
     "no memory after the write was sent": "break_request(MemoryError(), True)",
     "EINTR before the write is sent": "break_request(InterruptedError(), False)",

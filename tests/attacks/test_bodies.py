@@ -17,7 +17,6 @@ from ansible_collections.osops.placement.tests.attacks.liars import UUID, change
 from ansible_collections.osops.placement.tests.integration.interposer import Answered
 
 if t.TYPE_CHECKING:
-
     from ansible_collections.osops.placement.tests.attacks.bed import Siege
     from ansible_collections.osops.placement.tests.integration.interposer import Asked
 

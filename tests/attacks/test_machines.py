@@ -36,9 +36,7 @@ def test_fault_of_the_machine_at_a_write_leaves_the_truth(
     )
 
     gone = set(many.consumers) - set(many.held)
-    removed = {
-        entry["consumer"] for entry in result["outcomes"] if entry["outcome"] == "removed"
-    }
+    removed = {entry["consumer"] for entry in result["outcomes"] if entry["outcome"] == "removed"}
     assert removed == gone, result
     recorded = {record["consumer"] for record in records(folder) if record["event"] == "before"}
     assert gone <= recorded

@@ -319,9 +319,7 @@ def _send(
     handler.wfile.write(content)
 
 
-def _spoil(
-    handler: http.server.BaseHTTPRequestHandler, fault: Fault, answer: Answered
-) -> None:
+def _spoil(handler: http.server.BaseHTTPRequestHandler, fault: Fault, answer: Answered) -> None:
     """Send a damaged answer."""
     status, headers, content = answer.status, answer.headers, answer.content
     half = content[: len(content) // 2]

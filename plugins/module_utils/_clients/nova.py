@@ -269,6 +269,22 @@ class NovaReader:
             )
         )
 
+    def list_server_uuids_in_status(self, status: str) -> Answer[tuple[str, ...]]:
+        """Return the uuids of the servers of all projects in a status.
+
+        Those of a cell that does not answer are left out, because the listing is filtered.
+        """
+        return self._listings.read(
+            Listing(
+                "/servers",
+                self._listing,
+                "servers",
+                "id",
+                lambda row: str(row["id"]),
+                {"all_tenants": "1", "status": status},
+            )
+        )
+
     def list_newest_servers_on_host(self, host: str, count: int) -> Answer[tuple[Server, ...]]:
         """Return the newest servers of one host, at most `count`.
 

@@ -49,6 +49,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.service
 from ansible_collections.osops.placement.plugins.module_utils._collector.shards import (
     find_owning_root,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.unlisted_moves import (
+    UnlistedMovesReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
     map_parallel,
@@ -136,6 +139,7 @@ class EvidenceReader:
         self._with_amounts = with_amounts
         self._host_trees = HostTrees(placement)
         self._host_allocations = HostAllocationsReader(placement, nova)
+        self._unlisted_moves = UnlistedMovesReader(nova)
         self._placement = placement
         self._nova = nova
         self._lookups = lookups
@@ -193,6 +197,7 @@ class EvidenceReader:
             details=details,
             host_trees=self._host_trees.answers,
             host_allocations=self._host_allocations.answers,
+            unlisted_moves=self._unlisted_moves.answer,
             listed_amounts=listed_amounts,
             left_out=left_out,
             retried=self._placement.retried + self._nova.retried,
@@ -287,6 +292,7 @@ class EvidenceReader:
             former_trees=FormerTrees(self._placement, self._nova),
             host_trees=self._host_trees,
             host_allocations=self._host_allocations,
+            unlisted_moves=self._unlisted_moves,
             device_profiles=self._lookups.start_device_profiles(),
             nova_roots=find_nova_roots(self._details),
             fresh=self._fresh,

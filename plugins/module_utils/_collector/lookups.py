@@ -64,6 +64,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
         HostTrees,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.unlisted_moves import (
+        UnlistedMovesReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
     )
@@ -116,7 +119,8 @@ class LookupContext:
     allocations: the answers by consumer, all read before the first request to Nova.
     migrations_of: returns the migrations of a server, from a listing or by a request of its own.
     nova_roots: the root providers with a trait that only Nova sets.
-    host_trees, host_allocations, device_profiles: what is read once for all consumers.
+    host_trees, host_allocations, unlisted_moves, device_profiles: what is read once for all
+        consumers.
     fresh: whether nothing that a listing said may replace a direct answer.
     listed_amounts: what the listings say of the amounts of servers.
     with_amounts: whether the amounts of every server are compared.
@@ -131,6 +135,7 @@ class LookupContext:
     former_trees: FormerTrees
     host_trees: HostTrees
     host_allocations: HostAllocationsReader
+    unlisted_moves: UnlistedMovesReader
     device_profiles: DeviceProfiles
     nova_roots: frozenset[str]
     fresh: bool
@@ -231,8 +236,9 @@ class Lookups:
         host_migrations: list[Answer[tuple[Migration, ...]]] = []
         for host in context.index.list_host_names_of(resources):
             host_migrations.extend(context.at_hosts.list_answers(host, times))
-        # Whether a server on its hosts may need the allocation of a migration without a record.
+        # Whether a live server may need the allocation of a migration without a record.
         if marker.status == 200:
+            context.unlisted_moves.read(context.index)
             for root in group_by_tree(resources, context.index):
                 if root in context.index.nodes:
                     context.host_allocations.read(root, context.index)

@@ -65,6 +65,10 @@ PLACING_ACTIONS = {
 # Instance actions for which Nova makes a migration, which stays for as long as its server does.
 MOVING_ACTIONS = frozenset({"migrate", "resize", "live-migration", "evacuate"})
 
+# Statuses of a server that is being moved, or waits for a confirmation: it has a migration that is
+# not over.
+MOVING_STATUSES = ("MIGRATING", "RESIZE", "REVERT_RESIZE", "VERIFY_RESIZE")
+
 # The instance action that gives a host to a shelved server, and leaves no migration behind.
 UNSHELVE_ACTION = "unshelve"
 

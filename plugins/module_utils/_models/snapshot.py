@@ -504,6 +504,8 @@ class Snapshot(Listings):
     host_trees: by root, the trees of the hosts of servers whose amounts have to be known.
     host_allocations: by root, what shows whether a server lacks an allocation on a host where a
         migration has one that only the marker shows to be a migration.
+    unlisted_moves: the servers that are being moved although Nova lists no such migration; asked
+        only where a migration is known by the marker alone.
     listed_amounts: what the listings alone say of the amounts of servers.
     left_out: how many more candidates there would have been, had the reading been sound.
     retried: how many requests were repeated because their answer was broken.
@@ -517,6 +519,7 @@ class Snapshot(Listings):
     details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
     host_trees: t.Mapping[str, Answer[HostTree]] = d.field(default_factory=dict)
     host_allocations: t.Mapping[str, HostAllocations] = d.field(default_factory=dict)
+    unlisted_moves: Answer[tuple[str, ...]] = NOT_ASKED
     listed_amounts: ListedAmounts = ListedAmounts()
     left_out: int = 0
     retried: int = 0

@@ -78,7 +78,7 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     request is repeated over several connections, and all answers agree. Nothing shows a server or
     a migration of this UUID as active. Each server on the hosts where it has an allocation has one
     there too, itself or through a migration that Nova lists, or was never moved: none of them needs
-    this one.
+    this one. Nova lists a migration of each server that is being moved.
 
     Needs: Every cell, because the proof is that no listing has the migration.
 
@@ -107,6 +107,7 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
         *view.migration_listings,
         *view.server_answers,
         *_list_host_answers(view),
+        view.index.snapshot.unlisted_moves,
     )
     need = _explain_possible_need(view)
     if need:
@@ -139,8 +140,17 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
     instance_destroy), but an operator can delete it alone, or hide it. An interrupted move can have
     left the allocation that its server needs with that migration (nova/compute/manager.py,
     _reset_live_migration and _revert_allocation): the server then has none on its host. A server
-    that was never moved has had no migration.
+    that was never moved has had no migration. A server that is being moved needs the allocation of
+    its migration on the host that it comes from, where it is no longer listed.
     """
+    unlisted_moves = view.index.snapshot.unlisted_moves.value
+    if unlisted_moves is None:
+        return "the servers that are being moved could not be read"
+    if unlisted_moves:
+        return (
+            f"it lists no migration of server {unlisted_moves[0]}, which is being moved and may "
+            "need this one. Confirm or revert its resize first"
+        )
     for root in sorted(filter(None, view.trees)):
         node = view.index.nodes.get(root)
         # No server is on a host without a compute node.

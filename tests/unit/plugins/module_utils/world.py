@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     COLD_MIGRATION_TYPES,
+    MOVING_STATUSES,
     PLACING_ACTIONS,
     UNSHELVE_ACTION,
     Action,
@@ -365,6 +366,7 @@ class World:
                 if root in self.providers
             },
             host_allocations={root: self._host_allocations(root) for root in self.nodes},
+            unlisted_moves=self._answer("unlisted_moves", "", 200, self._list_unlisted_moves()),
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={
                 root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"}))
@@ -398,6 +400,19 @@ class World:
                 uuid: self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
                 for uuid in servers
             },
+        )
+
+    def _list_unlisted_moves(self) -> tuple[str, ...]:
+        """Return the servers that are being moved although Nova lists no such migration."""
+        moving = {
+            migration.server
+            for migration in self._listed_migrations()
+            if not migration.ended or migration.status == "error"
+        }
+        return tuple(
+            uuid
+            for uuid, server in self.servers.items()
+            if server.status in MOVING_STATUSES and uuid not in moving
         )
 
     def _names_without_node(self) -> list[str]:

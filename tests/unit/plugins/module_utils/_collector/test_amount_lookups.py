@@ -100,6 +100,7 @@ class Site(World):
             former_trees=t.cast("t.Any", None),
             host_trees=self.trees,
             host_allocations=t.cast("t.Any", None),
+            unlisted_moves=t.cast("t.Any", None),
             device_profiles=DeviceProfiles(service),
             nova_roots=frozenset(),
             fresh=fresh,

@@ -29,6 +29,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.lookups
     Lookups,
     MigrationsAtHosts,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.unlisted_moves import (
+    UnlistedMovesReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     PortGroup,
     ServerPort,
@@ -109,6 +112,7 @@ class Site(World):
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
+            list_server_uuids_in_status=lambda status: answer("GET /servers?status", 200, ()),
             list_server_uuids_on_host=lambda host: known[uuid].host_servers,
         )
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
@@ -129,6 +133,7 @@ class Site(World):
             former_trees=FormerTrees(t.cast("t.Any", services[0]), t.cast("t.Any", nova)),
             host_trees=HostTrees(t.cast("t.Any", services[0])),
             host_allocations=HostAllocationsReader(services[0], t.cast("t.Any", nova)),
+            unlisted_moves=UnlistedMovesReader(t.cast("t.Any", nova)),
             device_profiles=DeviceProfiles(CyborgReader(None)),
             nova_roots=frozenset(),
             fresh=False,

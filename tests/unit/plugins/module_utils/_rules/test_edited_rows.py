@@ -88,6 +88,22 @@ def test_restored_server_keeps_the_allocation_of_its_migration(world: World, her
     assert _find(world, migration).change is None
 
 
+@pytest.mark.parametrize("status", ["VERIFY_RESIZE", "RESIZE", "REVERT_RESIZE", "MIGRATING"])
+def test_deleted_row_of_a_move_under_way_keeps_what_its_server_goes_back_to(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """The server has the destination, and every host has what its servers need."""
+    server = world.server(there, there, status=status)
+    migration = _delete_row(world, world.migration(server, here, there, "finished", here))
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert server in finding.reason
+    world.answers("unlisted_moves", "", 403)
+    assert _find(world, migration).change is None
+
+
 @pytest.mark.parametrize("did", ["create", "rebuild", "unshelve"])
 def test_server_without_an_allocation_that_was_never_moved_needs_none_of_a_migration(
     world: World, here: str, there: str, did: str

@@ -150,6 +150,13 @@ class TwoCells(Cloud):
         found = super().list_server_rows(uuid, attempt)
         return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
 
+    def list_server_uuids_in_status(self, status: str) -> t.Any:
+        found = super().list_server_uuids_in_status(status)
+        if not self.lacks_first():
+            return found
+        left = tuple(uuid for uuid in found.value if not self._is_first(uuid))
+        return d.replace(found, value=left)
+
     def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
         found = super().probe_migration_marker(uuid, attempt)
         return answer(found.request, 400) if self.lacks_first() else found
@@ -255,6 +262,7 @@ class UnawareListings(TwoCells):
         "probe_migration_marker",
         "get_hypervisor",
         "list_server_rows",
+        "list_server_uuids_in_status",
         "list_servers_on_host",
         "list_newest_servers",
         "list_server_uuids",

@@ -1,0 +1,108 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers that are being moved although Nova lists no such migration."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.unlisted_moves import (
+    UnlistedMovesReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+EARLIER, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+
+@d.dataclass
+class Nova:
+    """What Nova answers after the listings were read.
+
+    moving: the servers in the status VERIFY_RESIZE.
+    migrations: those that a lookup of one server finds.
+    """
+
+    moving: tuple[str, ...] = ()
+    migrations: tuple[Migration, ...] = ()
+    status: int = 200
+    looked_up: list[str] = d.field(default_factory=list)
+
+    def list_server_uuids_in_status(self, status: str) -> Answer[t.Any]:
+        if self.status != 200:
+            return answer("GET /servers", self.status, None)
+        return answer("GET /servers", 200, self.moving if status == "VERIFY_RESIZE" else ())
+
+    def list_migrations_of_server(self, server: str) -> Answer[t.Any]:
+        self.looked_up.append(server)
+        return answer("GET /os-migrations", 200, self.migrations)
+
+
+@pytest.mark.parametrize(
+    ("listed", "looked_up", "unlisted"),
+    [
+        pytest.param({"finished": EARLIER}, {}, False, id="listed"),
+        pytest.param({"error": EARLIER}, {}, False, id="stale-for-the-resource-tracker"),
+        pytest.param({"confirmed": EARLIER, "finished": LATER}, {}, False, id="second-move"),
+        pytest.param({}, {"migrating": LATER}, False, id="began-since"),
+        pytest.param({"error": EARLIER}, {"finished": LATER}, False, id="listed-before"),
+        pytest.param({}, {}, True, id="no-migration"),
+        pytest.param({"confirmed": EARLIER}, {"confirmed": EARLIER}, True, id="only-the-last-move"),
+        pytest.param(
+            {"error": EARLIER, "confirmed": LATER},
+            {"error": EARLIER, "confirmed": LATER},
+            True,
+            id="failed-before-the-last-move",
+        ),
+    ],
+)
+def test_server_is_unlisted_where_no_migration_can_be_its_move(
+    listed: dict[str, str], looked_up: dict[str, str], unlisted: bool
+) -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    server = world.server(there, there, status="VERIFY_RESIZE")
+
+    def make(moves: dict[str, str]) -> tuple[Migration, ...]:
+        made = []
+        for status, created_at in moves.items():
+            uuid = world.migration(server, here, there, status)
+            made.append(d.replace(world.migrations.pop(uuid), created_at=created_at))
+        return tuple(made)
+
+    nova = Nova((server,), make(looked_up))
+    for migration in make(listed):
+        world.migrations[migration.uuid] = migration
+    reader = UnlistedMovesReader(t.cast("t.Any", nova))
+
+    reader.read(ListingsIndex(world.listings()))
+
+    assert reader.answer.value == ((server,) if unlisted else ())
+    assert nova.looked_up == ([server] if unlisted or not listed else [])
+
+
+def test_servers_are_listed_once_and_a_refusal_proves_nothing() -> None:
+    nova = Nova(status=403)
+    reader = UnlistedMovesReader(t.cast("t.Any", nova))
+    index = ListingsIndex(World().listings())
+    assert reader.answer.status == 0
+
+    reader.read(index)
+    nova.status = 200
+    reader.read(index)
+
+    assert (reader.answer.status, reader.answer.value) == (403, None)
