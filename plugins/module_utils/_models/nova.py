@@ -234,6 +234,7 @@ class Server:
     flavor: None before compute microversion 2.47.
     image_properties: None before compute microversion 2.98, and for a server without an image.
     root_device: the name of its root disk, such as `/dev/vda`.
+    launched_at: when a host last launched its guest, in UTC; None for one that never ran.
     pinned_zone: the availability zone to which the user bound the server; None where it is not
         bound, and before compute microversion 2.96.
     """
@@ -257,6 +258,7 @@ class Server:
     image_properties: t.Mapping[str, str] | None = None
     root_device: str | None = None
     pinned_zone: str | None = None
+    launched_at: str | None = None
 
 
 @d.dataclass(frozen=True)

@@ -89,8 +89,8 @@ _BATCH_SIZE = WORKERS
 _BATCH_SIZE_WITHOUT_WRITES = 4 * WORKERS
 
 # In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
-_MAX_PROOF_AGE = 60
-_TOO_OLD = f"Its proof took longer than {_MAX_PROOF_AGE} seconds, and was then too old to rely on."
+MAX_PROOF_AGE = 60
+_TOO_OLD = f"Its proof took longer than {MAX_PROOF_AGE} seconds, and was then too old to rely on."
 
 
 class _Unproven(Exception):
@@ -291,7 +291,7 @@ def list_providers(steps: Sequence[Step]) -> set[str] | None:
 
 def _is_too_old(began: float) -> bool:
     """Return whether a proof that began then is too old to rely on."""
-    return read_monotonic_clock() - began > _MAX_PROOF_AGE
+    return read_monotonic_clock() - began > MAX_PROOF_AGE
 
 
 def _split_into_batches(steps: Sequence[Step], size: int) -> collections.deque[Sequence[Step]]:

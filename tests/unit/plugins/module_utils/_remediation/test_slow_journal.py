@@ -18,10 +18,19 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._clients import allocation_writer
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    Change,
+    ProviderRemoval,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
-from ansible_collections.osops.placement.plugins.module_utils._remediation import remediation
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import (
+    Step,
+    TreeStep,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation import (
+    provider_trees,
+    remediation,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_moves
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (  # noqa: E501
     Cloud,
@@ -36,6 +45,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_li
     booted,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,7 +63,7 @@ class SlowJournal:
         self.before: list[Step] = []
         self.after: list[Outcome] = []
 
-    def record_before(self, steps: Iterable[Step]) -> None:
+    def record_before(self, steps: Iterable[Step], **_facts: t.Any) -> None:
         self.before += steps
         self.meanwhile()
 
@@ -155,3 +165,80 @@ def test_silent_placement_after_the_journal_leaves_everything_as_it_is(
 
     assert (cloud.written, outcome.outcome) == ([], "failed")
     assert "Placement does not answer." in outcome.reason
+
+
+# Deletions of providers, which Placement does not guard by a generation
+
+
+class Site:
+    """A provider of a host that is gone, and its deletion."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+        world = World()
+        world.server(*[world.host("compute-1")] * 2)
+        self.root = world.provider("compute-9")
+        world.were_novas.add(self.root)
+        self.generation = 1
+        self.deleted: list[str] = []
+        self.journal = SlowJournal(meanwhile)
+        snapshot = world.snapshot()
+        readers = types.SimpleNamespace(collect=lambda scope: snapshot, read=self._read)
+        writer = types.SimpleNamespace(delete_tree=self._delete)
+        for name, fake in (
+            ("Collector", readers),
+            ("ProviderStateReader", readers),
+            ("ProviderWriter", writer),
+        ):
+            monkeypatch.setattr(provider_trees, name, lambda _session, fake=fake: fake)
+        session: t.Any = types.SimpleNamespace(placement=None)
+        self.remover = provider_trees.TreeRemover(
+            session, NO_MINIMUM_AGE, t.cast("t.Any", self.journal)
+        )
+        (change,) = (
+            found.change
+            for found in judge(snapshot, NO_MINIMUM_AGE)
+            if isinstance(found.change, ProviderRemoval)
+        )
+        self.step = TreeStep(f"orphaned_provider/{self.root}", "orphaned_provider", change)
+
+    def remove(self) -> Outcome:
+        (outcome,) = self.remover.remove_trees([self.step], str)
+        return outcome
+
+    def _read(self, uuid: str) -> t.Any:
+        return types.SimpleNamespace(generation=self.generation, as_dict=lambda: {"uuid": uuid})
+
+    def _delete(self, providers: Iterable[t.Any]) -> tuple[list[str], str]:
+        self.deleted += [provider.uuid for provider in providers]
+        return self.deleted, ""
+
+
+def test_provider_is_deleted_after_a_quick_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(monkeypatch, lambda: None)
+
+    assert site.remove().changed
+    assert site.deleted == [site.root]
+
+
+def test_provider_that_changes_while_the_journal_is_written_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A nova-compute of that name has come back, and has written its inventory."""
+    site = Site(monkeypatch, lambda: setattr(site, "generation", 2))
+
+    outcome = site.remove()
+
+    assert (site.deleted, outcome.outcome) == ([], "skipped")
+    assert site.journal.after == [outcome]
+
+
+def test_provider_stays_after_a_journal_that_took_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(provider_trees, "read_monotonic_clock", lambda: now[0])
+    site = Site(monkeypatch, lambda: now.append(now.pop() + 61))
+
+    outcome = site.remove()
+
+    assert (site.deleted, outcome.outcome) == ([], "failed")
+    assert "too old" in outcome.reason
+    assert site.journal.after == [outcome]

@@ -265,6 +265,40 @@ def test_server_whose_migrations_were_purged_keeps_everything(
     assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
 
 
+@pytest.mark.parametrize("placed", ["create", "rebuild", "evacuate", "unshelve"])
+def test_server_in_error_that_lost_its_host_keeps_what_its_guest_uses(
+    world: World, here: str, placed: str
+) -> None:
+    """UPDATE instances SET host = NULL, node = NULL, vm_state = 'error': its guest runs on."""
+    server = world.server(None, here, status="ERROR", launched_at=NOW)
+    world.did(server, placed, NOW)
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "by hand" in finding.reason
+
+
+def test_server_in_error_that_never_ran_or_was_shelved_is_without_a_host(
+    world: World, here: str
+) -> None:
+    """The host of a shelved server gave it up, and a failed build had no guest that ran."""
+    failed = world.server(None, here, status="ERROR")
+    shelved = world.server(None, here, status="ERROR", launched_at=NOW)
+    for server in (failed, shelved):
+        world.did(server, "create", NOW)
+    world.did(shelved, "shelve", NOW)
+    unshelved = world.server(None, here, status="ERROR", launched_at=NOW)
+    world.did(unshelved, "unshelve", NOW)
+    (unshelve,) = world.actions[unshelved]
+    events = tuple(d.replace(event, result="Error") for event in unshelve.events)
+    world.actions[unshelved] = (d.replace(unshelve, events=events),)
+
+    for server in (failed, shelved, unshelved):
+        assert _find(world, server).kind == "unhosted_server"
+        assert _find(world, server).change is not None
+
+
 @pytest.mark.parametrize("lost", ["host", "node"])
 def test_server_that_lost_its_host_or_its_node_keeps_everything(
     world: World, here: str, there: str, lost: str
