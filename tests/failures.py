@@ -39,7 +39,7 @@ def summarize(message: str) -> str:
     reason = _find_reason(message) or _find_difference(lines) or _find_first(lines, condition)
     if reason:
         parts.append(reason)
-    return _print_safely(": ".join(parts))[:LONGEST_LINE]
+    return _shorten(_print_safely(": ".join(parts)))
 
 
 def _find_condition(lines: Sequence[str]) -> str:
@@ -77,6 +77,13 @@ def _find_first(lines: Sequence[str], condition: str) -> str:
         if line != condition and not is_heading and re.search(r"\w", line):
             return line
     return ""
+
+
+def _shorten(text: str) -> str:
+    """Leave out the middle of a long text: its cause often stands at its end."""
+    if len(text) <= LONGEST_LINE:
+        return text
+    return f"{text[: LONGEST_LINE // 2 - 3]} ... {text[-LONGEST_LINE // 2 + 2 :]}"
 
 
 def _print_safely(text: str) -> str:

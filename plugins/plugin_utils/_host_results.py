@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses as d
-import types
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
@@ -34,8 +33,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 READY, _BLOCKED, _GONE = "ready", "blocked", "gone"
 WITHOUT_CHECK = "nothing was changed. Without --check: "
-
-_NOT_RUN: Mapping[str, t.Any] = types.MappingProxyType({})
 
 # The stages that change something, each with the outcome of a run that ends with it.
 _OUTCOMES = {
@@ -72,13 +69,13 @@ class HostTasks:
     after, named: the host and the providers with its names, as they were read at the end.
     """
 
-    now: Mapping[str, t.Any] = _NOT_RUN
-    remediation: Mapping[str, t.Any] = _NOT_RUN
-    service: Mapping[str, t.Any] = _NOT_RUN
-    providers: Mapping[str, t.Any] = _NOT_RUN
-    agents: Mapping[str, t.Any] = _NOT_RUN
-    after: Mapping[str, t.Any] = _NOT_RUN
-    named: Mapping[str, t.Any] = _NOT_RUN
+    now: Mapping[str, t.Any] = d.field(default_factory=dict)
+    remediation: Mapping[str, t.Any] = d.field(default_factory=dict)
+    service: Mapping[str, t.Any] = d.field(default_factory=dict)
+    providers: Mapping[str, t.Any] = d.field(default_factory=dict)
+    agents: Mapping[str, t.Any] = d.field(default_factory=dict)
+    after: Mapping[str, t.Any] = d.field(default_factory=dict)
+    named: Mapping[str, t.Any] = d.field(default_factory=dict)
 
 
 def describe_host_result(
