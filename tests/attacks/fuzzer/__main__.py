@@ -40,6 +40,7 @@ class Figures:
     proposed_falsely: int = 0
     slowest: float = 0.0
     failures: list[int] = d.field(default_factory=list)
+    forged: list[int] = d.field(default_factory=list)
     rules: collections.Counter[str] = d.field(default_factory=collections.Counter)
     endings: collections.Counter[str] = d.field(default_factory=collections.Counter)
 
@@ -51,19 +52,29 @@ class Figures:
         self.removed += result.removed
         self.proposed_falsely += result.proposed_falsely
         self.slowest = max(self.slowest, result.seconds)
-        if result.violations:
-            self.failures.append(result.number)
-        for violation in result.violations:
-            self.rules[violation.rule] += 1
         for ending in result.endings:
             self.endings[ending.partition(":")[0] + (": ok" if ending.endswith("succeeded") else ": failed")] += 1
+
+    def fail(self, result: Result, specs: t.Sequence[Spec]) -> bool:
+        """Count a run that broke a rule, and return whether it is a failure.
+
+        A service that says the same untruth each time, in its own form, convinces every client.
+        """
+        if specs and all(spec.forges for spec in specs) and _is_about_truth(result):
+            self.forged.append(result.number)
+            return False
+        self.failures.append(result.number)
+        for violation in result.violations:
+            self.rules[violation.rule] += 1
+        return True
 
     def __str__(self) -> str:
         return (
             f"{self.runs} runs, {self.requests} requests, {self.mutations} mutations that met a "
             f"request, {self.damaged} damaged answers, {self.removed} allocations changed, "
             f"{self.proposed_falsely} false proposals at detection, slowest run "
-            f"{self.slowest:.0f} s, failed runs: {self.failures}, rules: {dict(self.rules)}, "
+            f"{self.slowest:.0f} s, failed runs: {self.failures}, convinced by "
+            f"forged answers: {self.forged}, rules: {dict(self.rules)}, "
             f"endings: {dict(self.endings)}"
         )
 
@@ -83,11 +94,16 @@ def minimise(cloudlet: Cloudlet, result: Result, attempts: int = 12) -> list[Spe
     return specs
 
 
-def show(seed: int, result: Result, specs: t.Sequence[Spec]) -> None:
+def _is_about_truth(result: Result) -> bool:
+    """Return whether only rules about what is true were broken, and none about how it is said."""
+    return all(violation.is_about_truth for violation in result.violations)
+
+
+def show(title: str, seed: int, result: Result, specs: t.Sequence[Spec]) -> None:
     """Print a failed run with all that is needed to make it again."""
-    print(f"FAILED: --seed {seed} --run {result.number} ({result.design.scope})")
+    print(f"{title}: --seed {seed} --run {result.number} ({result.design.scope})")
     for violation in result.violations:
-        print(f"  rule: {violation}")
+        print(f"  rule: {str(violation)[:500]}")
     for spec in specs:
         print(f"  mutation: {spec}")
     for note in result.applied[:12]:
@@ -106,7 +122,9 @@ def fuzz(cloudlet: Cloudlet, seed: int, runs: t.Iterable[int], until: float) -> 
         result = cloudlet.run(number, design_run(seed, number))
         figures.add(result)
         if result.violations:
-            show(seed, result, minimise(cloudlet, result))
+            specs = minimise(cloudlet, result)
+            title = "FAILED" if figures.fail(result, specs) else "FORGED"
+            show(title, seed, result, specs)
         if figures.runs % 50 == 0:
             print(f"... {figures}", flush=True)
     return figures

@@ -140,11 +140,11 @@ class Cloudlet:
     def _interpose(self, minicloud: Minicloud) -> list[FuzzingInterposer]:
         ports = minicloud.ports
         nova, placement, keystone = (
-            self._stack.enter_context(FuzzingInterposer(f"http://127.0.0.1:{port}{path}", name, keeps))
-            for name, port, path, keeps in (
-                ("nova", ports["nova-api"], "/v2.1", True),
-                ("placement", ports["placement"], "", False),
-                ("keystone", ports["keystone"], "/v3", True),
+            self._stack.enter_context(FuzzingInterposer(f"http://127.0.0.1:{port}{path}", name))
+            for name, port, path in (
+                ("nova", ports["nova-api"], "/v2.1"),
+                ("placement", ports["placement"], ""),
+                ("keystone", ports["keystone"], "/v3"),
             )
         )
         region = "region_name: RegionOne"
@@ -170,6 +170,8 @@ class Cloudlet:
         self._detect(self._folder, mode="incremental", memory=str(memory))
         for _attempt in range(4):
             then = truth.read_state(self.paths)
+            # A reading of everything does not look up whom each allocation belongs to.
+            self._remediate_all(consumers=self.consumers)
             self._remediate_all()
             now = truth.read_state(self.paths)
             for consumer in then.keys() | now.keys():
@@ -193,8 +195,8 @@ class Cloudlet:
             if provider not in has:
                 yield oracle.Violation("an allocation was lost between two consumers", server)
 
-    def _remediate_all(self) -> None:
-        found = self._detect(self._folder)
+    def _remediate_all(self, **scope: t.Any) -> None:
+        found = self._detect(self._folder, **scope)
         planned = self._plan(self._folder, EVERY_KIND)
         done = self._remediate(self._folder)
         for result in (found, planned, done):
@@ -205,6 +207,8 @@ class Cloudlet:
         now = truth.read_state(self.paths)
         if truth.list_differences(self.before, now):
             truth.set_back(self.cloud, self.before, now)
+            for wire in self._wires:
+                wire.forget()
             now = truth.read_state(self.paths)
             assert not truth.list_differences(self.before, now)
 

@@ -54,6 +54,25 @@ WRITES = {
     "write done, no answer": 2.0,
     "write done twice": 2.0,
 }
+# Damage after which an answer still has the form of the service.
+_FORGERIES = frozenset(
+    {
+        "error_of_the_service",
+        "value_strange",
+        "every_value_strange",
+        "list_changed",
+        "rows_mixed",
+        "number",
+        "word",
+        "identity",
+        "host",
+        "time",
+        "generation",
+        "earlier",
+        "mixed_up",
+        "swapped",
+    }
+)
 _NTH = (1, 1, 1, 2, 2, 3, 4, 5, 8)
 _EVERY = 0
 PHASES = ("detect", "remediate", "restore", "info")
@@ -77,6 +96,11 @@ class Spec:
         which = "every answer" if self.nth == _EVERY else f"answer {self.nth}"
         when = f" of the phase {self.phase}" if self.phase else ""
         return f"{which} to [{self.target}]{when}: {self.name} ({self.seed})"
+
+    @property
+    def forges(self) -> bool:
+        """Whether the service appears to say the same untruth each time, in its own form."""
+        return self.nth == _EVERY and self.name in _FORGERIES
 
     @property
     def service(self) -> str:

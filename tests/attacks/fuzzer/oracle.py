@@ -32,6 +32,7 @@ class Violation:
 
     rule: str
     what: str
+    is_about_truth: bool = False
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.what}"
@@ -64,10 +65,11 @@ def check_allocations(
             yield Violation(
                 "an allocation that is needed was changed",
                 f"{consumer} had {before.get(consumer)}, and has {now.get(consumer)}",
+                True,
             )
     for consumer in sorted(written & before.keys()):
         if len(allowed.contents.get(consumer, {None})) < 2 and consumer in now:
-            yield Violation("a consumer without a fault was written", consumer)
+            yield Violation("a consumer without a fault was written", consumer, True)
 
 
 def check_journal(writes: Sequence[Write]) -> Iterator[Violation]:
@@ -91,14 +93,17 @@ def check_outcomes(
         consumers = _list_consumers(outcome)
         spoken |= consumers
         said = outcome["outcome"]
-        is_unknown = "unknown whether" in outcome["reason"]
+        # Both say that the write may have been made.
+        is_unknown = "unknown whether" in outcome["reason"] or (
+            "accepted the change" in outcome["reason"]
+        )
         if said not in _UNCHANGED and not changed & consumers and said != "restored":
-            yield Violation(f"{said} is reported, and nothing changed", str(outcome)[:600])
+            yield Violation(f"{said} is reported, and nothing changed", str(outcome)[:600], True)
         if said in _UNCHANGED and changed & consumers & written and not is_unknown:
             if not any(_says_changed(other, consumers) for other in outcomes):
-                yield Violation(f"{said} is reported, and it was changed", str(outcome)[:600])
+                yield Violation(f"{said} is reported, and it was changed", str(outcome)[:600], True)
     for consumer in sorted(changed & written - spoken):
-        yield Violation("a change is not reported", f"{consumer}: {str(result)[:400]}")
+        yield Violation("a change is not reported", f"{consumer}: {str(result)[:400]}", True)
 
 
 def _says_changed(outcome: Mapping[str, t.Any], consumers: Container[str]) -> bool:

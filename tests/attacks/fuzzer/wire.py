@@ -35,9 +35,10 @@ if t.TYPE_CHECKING:
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|req-[0-9a-f-]{36}")
 # How long an answer waits for another one to change places with.
 _PARTNER_SECONDS = 0.4
-# Nova's answers change only when the tests change the cloud. So they are asked for once in so many
-# seconds: most of the time of a run would be Nova's.
+# The cloud changes only by the writes of runs. So the same request is sent once in so many seconds,
+# or once after a write that may change its answer: most of the time of a run would be Nova's.
 KEPT_SECONDS = 900.0
+_CHANGED_BY_WRITES = ("/allocations", "/usages", "/allocation_candidates")
 _CONFLICT = b'{"errors": [{"status": 409, "code": "placement.concurrent_update", "detail": "x"}]}'
 
 
@@ -70,11 +71,9 @@ class Assignment:
 class FuzzingInterposer(Interposer):
     """Damages the answers of one service as its assignment says."""
 
-    def __init__(self, upstream: str, service: str, keeps: bool) -> None:
-        """keeps: whether real answers to the same request are kept for some time."""
+    def __init__(self, upstream: str, service: str) -> None:
         super().__init__(upstream)
         self._service = service
-        self._keeps = keeps
         self._kept: dict[tuple[str, ...], tuple[float, Reply]] = {}
         self._state = threading.RLock()
         self._waiting: dict[str, _Exchange] = {}
@@ -83,8 +82,11 @@ class FuzzingInterposer(Interposer):
         self.assignment = Assignment()
 
     def forget(self) -> None:
-        """Ask the service again from now on."""
-        self._kept.clear()
+        """Send each request again whose answer a write may have changed."""
+        with self._state:
+            for key in list(self._kept):
+                if any(part in key[1] for part in _CHANGED_BY_WRITES):
+                    del self._kept[key]
 
     def take(
         self, assignment_specs: Sequence[Spec], recorded: Callable[[], set[str]] = set
@@ -173,6 +175,7 @@ class FuzzingInterposer(Interposer):
         consumers = _list_consumers(handler.path, body)
         recorded = assignment.recorded()
         reply = Reply(*self._ask(handler, body, expired=False))
+        self.forget()
         unrecorded = tuple(consumer for consumer in consumers if consumer not in recorded)
         with self._state:
             assignment.writes.append(Write(consumers, reply.status, unrecorded))
@@ -181,8 +184,6 @@ class FuzzingInterposer(Interposer):
     def _read(self, handler: http.server.BaseHTTPRequestHandler, body: bytes) -> Reply:
         version = handler.headers.get("OpenStack-API-Version", "")
         key = (handler.command, handler.path, version, body.decode("utf-8", "replace"))
-        if not self._keeps:
-            return self._ask_and_keep(handler, body, key)
         with self._state:
             lock = self._locks.setdefault(key, threading.Lock())
         # The same request is not sent twice at once.
