@@ -17,6 +17,9 @@ import dataclasses as d
 import time
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.answer_types import (
+    find_wrong_type,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
     CATALOG_ADVICE,
     STATUS_ADVICE,
@@ -340,8 +343,8 @@ class Api:
     def _parse_response(self, method: str, path: str, response: t.Any) -> Reply:
         """Return the reply in `response`.
 
-        Raises MalformedResponse for a success that is not JSON, and for an error that would count
-        as proof but does not come from the service itself.
+        Raises MalformedResponse for a success that is not JSON or has a value of a wrong type, and
+        for an error that would count as proof but does not come from the service itself.
         """
         status = response.status_code
         is_proof = method == "GET" and status in _PROOF_STATUSES
@@ -355,6 +358,8 @@ class Api:
                     f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "
                     "something that is not JSON: is a proxy in the way?"
                 ) from None
+        if status < 400:
+            self._check_types(method, path, body)
         reply = Reply(status, response.headers, body, self._error_keys)
         if is_proof and not reply.is_service_error:
             raise MalformedResponse(
@@ -362,6 +367,14 @@ class Api:
                 f"{reply.status} that is not its own: is a proxy in the way?"
             )
         return reply
+
+    def _check_types(self, method: str, path: str, body: t.Any) -> None:
+        wrong = find_wrong_type(body)
+        if wrong is not None:
+            raise MalformedResponse(
+                f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "
+                f"something unexpected as {wrong}: is a proxy in the way?"
+            )
 
 
 def _format_microversion(version: tuple[int, int]) -> str:

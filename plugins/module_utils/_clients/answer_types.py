@@ -1,0 +1,139 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The types of the values in the answers of the services, by the names of their keys.
+
+An answer in which a value has another type is as broken as one that is cut off: the rules compute
+with numbers and compare texts, and would otherwise end with an error of Python, or compare a text
+with a number and conclude that they differ.
+
+Only names that mean the same in all services are here, with every type that any release gives them.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+_NOTHING = type(None)
+_TEXT: tuple[type, ...] = (str, _NOTHING)
+_NUMBER: tuple[type, ...] = (int, _NOTHING)
+_LIST: tuple[type, ...] = (list, _NOTHING)
+
+_TEXTS = [
+    "action",
+    "binary",
+    "consumer_type",
+    "created",
+    "created_at",
+    "dest_compute",
+    "dest_node",
+    "disabled_reason",
+    "event",
+    "finish_time",
+    "host",
+    "hypervisor_hostname",
+    "instance_uuid",
+    "migration_type",
+    "name",
+    "parent_provider_uuid",
+    "project_id",
+    "request_id",
+    "result",
+    "root_provider_uuid",
+    "source_compute",
+    "source_node",
+    "start_time",
+    "state",
+    "status",
+    "tenant_id",
+    "updated",
+    "updated_at",
+    "user_id",
+    "uuid",
+    "zone",
+    "OS-EXT-SRV-ATTR:host",
+    "OS-EXT-SRV-ATTR:hypervisor_hostname",
+    "OS-EXT-SRV-ATTR:root_device_name",
+    "OS-EXT-STS:task_state",
+    "OS-EXT-STS:vm_state",
+    "OS-SRV-USG:terminated_at",
+]
+_NUMBERS = [
+    "consumer_generation",
+    "disk",
+    "ephemeral",
+    "generation",
+    "local_gb",
+    "local_gb_used",
+    "memory_mb",
+    "memory_mb_used",
+    "ram",
+    "resource_provider_generation",
+    "running_vms",
+    "vcpus",
+    "vcpus_used",
+]
+# Placement always has these, and they are never null.
+_WHOLE_NUMBERS = ["max_unit", "min_unit", "reserved", "step_size", "total"]
+_LISTS = [
+    "events",
+    "hypervisors",
+    "instanceActions",
+    "interfaceAttachments",
+    "migrations",
+    "resource_providers",
+    "servers",
+    "services",
+    "traits",
+    "volumeAttachments",
+]
+_MAPPINGS = ["inventories", "provider_summaries", "usages"]
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(_TEXTS, _TEXT),
+    **dict.fromkeys(_NUMBERS, _NUMBER),
+    **dict.fromkeys(_WHOLE_NUMBERS, (int,)),
+    **dict.fromkeys(_LISTS, _LIST),
+    **dict.fromkeys(_MAPPINGS, (dict,)),
+    "allocation_ratio": (int, float),
+}
+# Their values are amounts by resource class. Summaries have a mapping for each class.
+_AMOUNTS = frozenset({"resources", "usages"})
+
+
+def find_wrong_type(body: t.Any) -> str | None:
+    """Return the name of a key in an answer whose value has another type, None without one."""
+    # Not by recursion: an answer may be nested more deeply than Python allows.
+    left = [body]
+    while left:
+        value = left.pop()
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            for key, inner in value.items():
+                types = _TYPES.get(key)
+                # A truth value is a number for Python, and for nobody else.
+                if types is not None and (not isinstance(inner, types) or type(inner) is bool):
+                    return str(key)
+                if key in _AMOUNTS and not _are_amounts(inner):
+                    return str(key)
+                if isinstance(inner, dict | list):
+                    left.append(inner)
+    return None
+
+
+def _are_amounts(value: t.Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return all(_is_amount(amount) for amount in value.values())
+
+
+def _is_amount(value: t.Any) -> bool:
+    if isinstance(value, dict):
+        return True
+    return type(value) is int and value >= 0
