@@ -23,8 +23,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 # Imports the modules once. Then it forks for each line that it reads: the module, the file of its
-# arguments, and the file for its result. Instead of a result, the file has the traceback of a module
-# that raises an error or does not end in time.
+# arguments, and the file for its result. Of a module that raises an error or does not end in time,
+# the file has the traceback instead.
 _PARENT = """
 import faulthandler, importlib, json, os, sys, time, traceback
 limit, pauses = float(sys.argv[1]), float(sys.argv[2])

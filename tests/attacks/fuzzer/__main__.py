@@ -53,7 +53,9 @@ class Figures:
         self.proposed_falsely += result.proposed_falsely
         self.slowest = max(self.slowest, result.seconds)
         for ending in result.endings:
-            self.endings[ending.partition(":")[0] + (": ok" if ending.endswith("succeeded") else ": failed")] += 1
+            self.endings[
+                ending.partition(":")[0] + (": ok" if ending.endswith("succeeded") else ": failed")
+            ] += 1
 
     def fail(self, result: Result, specs: t.Sequence[Spec]) -> bool:
         """Count a run that broke a rule, and return whether it is a failure.
@@ -103,7 +105,7 @@ def show(title: str, seed: int, result: Result, specs: t.Sequence[Spec]) -> None
     """Print a failed run with all that is needed to make it again."""
     print(f"{title}: --seed {seed} --run {result.number} ({result.design.scope})")
     for violation in result.violations:
-        print(f"  rule: {str(violation)[:500]}")
+        print(f"  rule: {str(violation)[:1600]}")
     for spec in specs:
         print(f"  mutation: {spec}")
     for note in result.applied[:12]:

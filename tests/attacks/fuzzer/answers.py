@@ -298,7 +298,9 @@ def cut_unnoticed(reply: Reply, chance: random.Random, _past: Past) -> None:
 @mutation()
 def followed(reply: Reply, chance: random.Random, _past: Past) -> None:
     """Something follows the body on the same connection, such as another answer."""
-    forged = b'HTTP/1.1 404 Not Found\r\nContent-Length: 33\r\n\r\n{"itemNotFound": {"message": "x"}}'
+    forged = (
+        b'HTTP/1.1 404 Not Found\r\nContent-Length: 33\r\n\r\n{"itemNotFound": {"message": "x"}}'
+    )
     reply.extra = chance.choice((forged, b"\r\n\r\n", b"garbage", b"\0" * 100))
 
 

@@ -75,7 +75,9 @@ SCENARIOS = (
 # A quick world for the test of the fuzzer itself.
 FEW_SCENARIOS = ("healthy", "extra_host", "error_with_host", "missing_allocation", "wrong_owner")
 EVERY_KIND = [
-    kind.name for kind in (*ORPHAN_KINDS, *DRIFT_KINDS) if kind.by_default in ("remediate", "opt-in")
+    kind.name
+    for kind in (*ORPHAN_KINDS, *DRIFT_KINDS)
+    if kind.by_default in ("remediate", "opt-in")
 ]
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 LIMITS = {"max_changes": 1000, "max_share": 1.0}
@@ -225,12 +227,16 @@ class Cloudlet:
         assignments = self._take(design.specs if specs is None else specs, folder)
         began = time.monotonic()
         try:
-            if design.info:
+            if design.playbook:
+                self._run_playbook(design, result, folder, before, assignments)
+            elif design.info:
                 self._run_readers(design, result)
             else:
                 self._run_modules(design, result, folder, before, assignments)
         except Crash as crash:
-            result.violations.append(oracle.Violation("a module ended without a result", str(crash)))
+            result.violations.append(
+                oracle.Violation("a module ended without a result", str(crash)[-1500:])
+            )
         result.seconds = time.monotonic() - began
         writes = [write for assignment in assignments for write in assignment.writes]
         now = truth.read_state(self.paths)
@@ -302,6 +308,44 @@ class Cloudlet:
         now = truth.read_state(self.paths)
         result.violations += oracle.check_outcomes(before, now, restored, writes)
 
+    def _run_playbook(
+        self,
+        design: Design,
+        result: Result,
+        folder: Path,
+        before: truth.State,
+        assignments: list[Assignment],
+    ) -> None:
+        """Run a whole playbook; the one that retires a host only shows what it would do."""
+        variables: dict[str, t.Any] = {
+            "orphan_cleanup_output_dir": str(folder),
+            "orphan_cleanup_api_timeout": API_TIMEOUT,
+        }
+        flags: tuple[str, ...] = ()
+        if design.playbook == "decommission_host":
+            flags = ("--check",)
+            variables |= {
+                "host_decommission_target": random.Random(design.seed).choice(self.hosts),
+                "host_decommission_output_dir": str(folder),
+                "host_decommission_api_timeout": API_TIMEOUT,
+            }
+        else:
+            variables |= {
+                "orphan_cleanup_remediate_kinds": EVERY_KIND,
+                "orphan_cleanup_max_changes": 1000,
+                "orphan_cleanup_max_share": 1.0,
+            }
+        run = self.ansible.playbook(design.playbook, *flags, variables=variables)
+        result.violations += oracle.check_output(run.output)
+        result.endings.append(f"{design.playbook}: {'succeeded' if run.status == 0 else 'failed'}")
+        done = folder / "remediation.json"
+        if done.exists():
+            writes = [write for assignment in assignments for write in assignment.writes]
+            now = truth.read_state(self.paths)
+            remediated = json.loads(done.read_text())
+            result.violations += oracle.check_outcomes(before, now, remediated, writes)
+            result.removed += len(truth.list_differences(before, now))
+
     def _run_readers(self, design: Design, result: Result) -> None:
         chance = random.Random(design.seed)
         for name in chance.sample(sorted(READERS), 2):
@@ -326,7 +370,9 @@ class Cloudlet:
     def _choose_scope(self, design: Design, folder: Path) -> dict[str, t.Any]:
         chance = random.Random(design.seed)
         if design.scope == "consumers":
-            return {"consumers": chance.sample(self.consumers, min(design.count, len(self.consumers)))}
+            return {
+                "consumers": chance.sample(self.consumers, min(design.count, len(self.consumers)))
+            }
         if design.scope == "hosts":
             return {"hosts": chance.sample(self.hosts, min(design.count, len(self.hosts)))}
         if design.scope == "incremental":
@@ -376,7 +422,7 @@ class Cloudlet:
 def _read_scenarios(
     minicloud: Minicloud, scenarios: t.Sequence[str]
 ) -> tuple[list[str], list[tuple[str, str]], dict[str, tuple[str, str]]]:
-    """Return the consumers of the scenarios in an order that is always the same, and what is needed.
+    """Return the consumers of the scenarios, always in the same order, and what is needed.
 
     What is needed are pairs of a consumer and a provider. Last, by migration, the server that must
     get what the migration has, and the provider of it.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses as d
 import random
 import re
-import typing as t
 
 # The mutations of bodies are registered by their import.
 from ansible_collections.osops.placement.tests.attacks.fuzzer import bodies  # noqa: F401
@@ -73,9 +72,10 @@ _FORGERIES = frozenset(
         "swapped",
     }
 )
-_NTH = (1, 1, 1, 2, 2, 3, 4, 5, 8)
+_NTH = (1, 1, 1, 1, 2, 2, 3, 4)
 _EVERY = 0
-PHASES = ("detect", "remediate", "restore", "info")
+# A playbook takes as long as many runs of the modules, so few of a hundred runs are one.
+_PLAYBOOKS = {29: "cleanup_orphans", 59: "decommission_host", 89: "cleanup_orphans"}
 
 
 @d.dataclass(frozen=True)
@@ -120,6 +120,7 @@ class Design:
     seed: for the choice of these.
     restores: whether the journal is restored through the interposer afterwards.
     info: whether modules that only read run instead.
+    playbook: the playbook that runs instead, by `ansible-playbook`; mostly none.
     """
 
     scope: str
@@ -128,6 +129,7 @@ class Design:
     restores: bool
     info: bool
     kinds: str
+    playbook: str
     specs: tuple[Spec, ...]
 
 
@@ -135,18 +137,24 @@ def design_run(seed: int, number: int) -> Design:
     """Return the run of this number. It depends on nothing else."""
     chance = random.Random(f"{seed}/{number}")
     info = chance.random() < 0.06
+    playbook = _PLAYBOOKS.get(number % 100, "")
     scope = chance.choices(("full", "consumers", "hosts", "incremental"), (12, 70, 6, 12))[0]
     count = chance.randint(2, 10) if scope == "consumers" else chance.randint(1, 2)
     restores = chance.random() < 0.12
-    number_of_specs = chance.choices((1, 2, 3, 5, 8, 15), (40, 20, 15, 12, 8, 5))[0]
+    number_of_specs = chance.choices((1, 2, 3, 5, 8, 15), (20, 20, 20, 20, 10, 10))[0]
     kinds = chance.choices(("every", "default"), (4, 1))[0]
-    specs = tuple(_design_spec(chance, info, restores) for _count in range(number_of_specs))
-    return Design(scope, count, chance.randrange(2**31), restores, info, kinds, specs)
+    specs = tuple(
+        _design_spec(chance, info, restores, bool(playbook)) for _count in range(number_of_specs)
+    )
+    return Design(scope, count, chance.randrange(2**31), restores, info, kinds, playbook, specs)
 
 
-def _design_spec(chance: random.Random, info: bool, restores: bool) -> Spec:
+def _design_spec(chance: random.Random, info: bool, restores: bool, playbook: bool) -> Spec:
     names = list(TARGETS)
-    if info:
+    if playbook:
+        phase = ""
+        target = chance.choices(names, [TARGETS[name][3] for name in names])[0]
+    elif info:
         phase = "info"
         target = chance.choices(names[:-1], [TARGETS[name][3] for name in names[:-1]])[0]
     else:

@@ -23,6 +23,8 @@ _MAX_MESSAGE = 400
 # What tells that something in our own code was not prepared for an answer.
 _TRACEBACK = re.compile(r"Traceback \(most recent|unexpected [A-Z]\w+|object at 0x|\bNoneType\b")
 _DUMP = re.compile(r"""[\[{]['"]\w+['"]: |\[\{|\{\{['"]|<!DOCTYPE""")
+# What says that a write may have been made.
+_DOUBTS = ("unknown whether", "accepted the change", "already has what was to be written")
 _UNCHANGED = ("skipped", "failed")
 
 
@@ -93,15 +95,12 @@ def check_outcomes(
         consumers = _list_consumers(outcome)
         spoken |= consumers
         said = outcome["outcome"]
-        # Both say that the write may have been made.
-        is_unknown = "unknown whether" in outcome["reason"] or (
-            "accepted the change" in outcome["reason"]
-        )
+        is_unknown = any(words in outcome["reason"] for words in _DOUBTS)
         if said not in _UNCHANGED and not changed & consumers and said != "restored":
             yield Violation(f"{said} is reported, and nothing changed", str(outcome)[:600], True)
-        if said in _UNCHANGED and changed & consumers & written and not is_unknown:
-            if not any(_says_changed(other, consumers) for other in outcomes):
-                yield Violation(f"{said} is reported, and it was changed", str(outcome)[:600], True)
+        is_denied = said in _UNCHANGED and changed & consumers & written and not is_unknown
+        if is_denied and not any(_says_changed(other, consumers) for other in outcomes):
+            yield Violation(f"{said} is reported, and it was changed", str(outcome)[:600], True)
     for consumer in sorted(changed & written - spoken):
         yield Violation("a change is not reported", f"{consumer}: {str(result)[:400]}", True)
 
@@ -137,6 +136,15 @@ def check_texts(name: str, result: Mapping[str, t.Any]) -> Iterator[Violation]:
             yield Violation("a traceback or an error of Python", f"{name}: {text[:1500]}")
         elif _DUMP.search(text):
             yield Violation("a message shows raw data", f"{name}: {text[:600]}")
+
+
+def check_output(output: str) -> Iterator[Violation]:
+    """The output of a playbook has no traceback."""
+    found = _TRACEBACK.search(output)
+    if found:
+        place = max(found.start() - 300, 0)
+        shown = output[place : found.end() + 1200]
+        yield Violation("a traceback or an error of Python", shown)
 
 
 # The keys whose values are sentences.
