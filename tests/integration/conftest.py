@@ -168,4 +168,4 @@ def _needs_own_cloud(module: t.Any) -> bool:
 def _rank(item: pytest.Item) -> int:
     if _needs_own_cloud(getattr(item, "module", None)):
         return 0
-    return 1 if "integration" in item.path.parts else 2
+    return 2 if {"integration", "attacks"}.isdisjoint(item.path.parts) else 1

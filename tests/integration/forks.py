@@ -106,15 +106,18 @@ class Forks:
 class Schedule:
     """Complete runs of detection, plan and remediation, as a schedule makes them.
 
-    They use the default kinds.
-
     policy: options of the modules that detect and remediate; by default the ages are the default
     ones.
+    kinds: what may be changed; by default the default kinds.
+    found, done: the results of the last detection and of the last remediation.
     """
 
     forks: Forks
     folder: Path
     policy: dict[str, t.Any] = d.field(default_factory=dict)
+    kinds: t.Sequence[str] = ()
+    found: dict[str, t.Any] = d.field(default_factory=dict)
+    done: dict[str, t.Any] = d.field(default_factory=dict)
     told: collections.Counter[str] = d.field(default_factory=collections.Counter)
 
     def run(self) -> dict[str, t.Any]:
@@ -123,12 +126,14 @@ class Schedule:
         Returns the summary of the detection, or None when it failed.
         """
         findings, plan = str(self.folder / "findings.json"), str(self.folder / "plan.json")
-        found = self.forks.run("orphan_detect", dest=findings, **self.policy)
+        self.done = {}
+        found = self.found = self.forks.run("orphan_detect", dest=findings, **self.policy)
         if found["failed"]:
             self.told[found["msg"]] += 1
             return {}
         self.told[f"complete: {found['summary']['coverage']['complete']}"] += 1
-        planned = self.forks.run("orphan_plan", findings=findings, dest=plan)
+        kinds = {"kinds": list(self.kinds)} if self.kinds else {}
+        planned = self.forks.run("orphan_plan", findings=findings, dest=plan, **kinds)
         if planned["failed"]:
             self.told[planned["msg"]] += 1
         elif planned["changes"]:
@@ -136,7 +141,7 @@ class Schedule:
         return found["summary"]
 
     def _remediate(self, plan: str) -> None:
-        done = self.forks.run(
+        done = self.done = self.forks.run(
             "orphan_remediate", plan=plan, output_dir=str(self.folder), **self.policy
         )
         self.told[done["msg"] if done["failed"] else "remediated"] += 1

@@ -18,6 +18,7 @@ import dataclasses as d
 import enum
 import http.client
 import http.server
+import json
 import os
 import re
 import select
@@ -80,6 +81,51 @@ _PAGE = (
 Action = t.Callable[[], Fault | None]
 
 
+@d.dataclass(frozen=True)
+class Asked:
+    """A request as it arrives: its path has the query, and the names of headers are in lower case.
+
+    The Host header is that of the interposer, so the links of an answer point there.
+    """
+
+    method: str
+    path: str
+    headers: t.Mapping[str, str]
+    body: bytes
+
+    @property
+    def line(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+@d.dataclass(frozen=True)
+class Answered:
+    """An answer as it is sent."""
+
+    status: int
+    headers: t.Sequence[tuple[str, str]]
+    content: bytes
+
+    @property
+    def json(self) -> t.Any:
+        return json.loads(self.content)
+
+    def replace_json(self, body: t.Any) -> Answered:
+        return d.replace(self, content=json.dumps(body).encode())
+
+    def replace_header(self, name: str, value: str | None) -> Answered:
+        """Return the answer with another value of one header, or without that header."""
+        others = [pair for pair in self.headers if pair[0].lower() != name.lower()]
+        if value is not None:
+            others.append((name, value))
+        return d.replace(self, headers=others)
+
+
+# Something between the collection and the service: it gets a request and a function that has the
+# service answer a request, and returns the answer that is sent.
+Middlebox = t.Callable[[Asked, t.Callable[[Asked], Answered]], Answered]
+
+
 @d.dataclass
 class Hook:
     """Runs `before` and `after` the `nth` request whose method, path with query and body match.
@@ -113,6 +159,7 @@ class Interposer(LocalServer):
         # Returns the port of this machine for a request ("GET /path?query"), where several
         # processes offer the service.
         self.route: t.Callable[[str], int] | None = None
+        self.middlebox: Middlebox | None = None
         self.newest: str | None = None
         self.requests: list[str] = []
         self.errors: list[BaseException] = []
@@ -157,6 +204,7 @@ class Interposer(LocalServer):
     def clear(self) -> None:
         """Remove all hooks and recorded requests."""
         self._hooks, self.requests = [], []
+        self.middlebox = None
 
     def _forward(self, handler: http.server.BaseHTTPRequestHandler) -> None:
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
@@ -170,7 +218,8 @@ class Interposer(LocalServer):
                 hook.ran += 1
             answer = None
             if fault in (None, Fault.EXPIRED, *_SPOILING):
-                answer = self._ask(handler, body, expired=fault is Fault.EXPIRED)
+                asked = _read_request(handler, body, expired=fault is Fault.EXPIRED)
+                answer = self._pass(asked)
                 fault = self._run(hook.after for hook in hooks) or (
                     fault if fault in _SPOILING else None
                 )
@@ -182,9 +231,9 @@ class Interposer(LocalServer):
             if not isinstance(fault.value, int):
                 _cut(handler, fault)
                 return
-            answer = fault.value, [], b""
+            answer = Answered(fault.value, [], b"")
         assert answer
-        _send(handler, *answer)
+        _send(handler, answer.status, answer.headers, answer.content)
 
     def _run(self, actions: t.Iterable[Action | None]) -> Fault | None:
         """Run all of them.
@@ -199,26 +248,26 @@ class Interposer(LocalServer):
                 self.errors.append(error)
         return fault
 
-    def _ask(
-        self, handler: http.server.BaseHTTPRequestHandler, body: bytes, *, expired: bool
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
-        port = (
-            self.route(f"{handler.command} {handler.path}") if self.route else self._upstream.port
-        )
+    def _pass(self, asked: Asked) -> Answered:
+        """Return the answer to a request, by the middlebox if there is one."""
+        if self.middlebox is None:
+            return self._ask(asked)
+        try:
+            return self.middlebox(asked, self._ask)
+        except BaseException as error:
+            self.errors.append(error)
+            return Answered(500, [], b"")
+
+    def _ask(self, asked: Asked) -> Answered:
+        port = self.route(asked.line) if self.route else self._upstream.port
         upstream = http.client.HTTPConnection(str(self._upstream.hostname), port, timeout=_TIMEOUT)
         try:
-            # The Host header stays, so that the links in the service's answers point here.
             wanted = {
                 name: value
-                for name, value in handler.headers.items()
-                if name.lower() not in ("connection", "accept-encoding")
+                for name, value in asked.headers.items()
+                if name not in ("connection", "accept-encoding", "content-length")
             }
-            if expired:
-                wanted = {
-                    name: "forgotten" if name.lower() == "x-auth-token" else value
-                    for name, value in wanted.items()
-                }
-            upstream.request(handler.command, handler.path, body or None, wanted)
+            upstream.request(asked.method, asked.path, asked.body or None, wanted)
             answer = upstream.getresponse()
             content = answer.read()
             # The service's own Date is needed: the age of an allocation is measured by Placement's
@@ -229,16 +278,25 @@ class Interposer(LocalServer):
                 if pair[0].lower() not in _PER_CONNECTION or pair[0].lower() == "date"
             ]
             if self.newest:
-                if _minor(wanted.get("OpenStack-API-Version", "")) > _minor(self.newest):
-                    return 406, [], b"{}"
+                if _minor(wanted.get("openstack-api-version", "")) > _minor(self.newest):
+                    return Answered(406, [], b"{}")
                 content = re.sub(
                     rb'("(?:max_)?version": ")[0-9]+[.][0-9]+(")',
                     rf"\g<1>{self.newest}\g<2>".encode(),
                     content,
                 )
-            return answer.status, headers, content
+            return Answered(answer.status, headers, content)
         finally:
             upstream.close()
+
+
+def _read_request(
+    handler: http.server.BaseHTTPRequestHandler, body: bytes, *, expired: bool
+) -> Asked:
+    headers = {name.lower(): value for name, value in handler.headers.items()}
+    if expired:
+        headers["x-auth-token"] = "forgotten"
+    return Asked(handler.command, handler.path, headers, body)
 
 
 def _minor(version: str) -> int:
@@ -262,12 +320,10 @@ def _send(
 
 
 def _spoil(
-    handler: http.server.BaseHTTPRequestHandler,
-    fault: Fault,
-    answer: tuple[int, list[tuple[str, str]], bytes],
+    handler: http.server.BaseHTTPRequestHandler, fault: Fault, answer: Answered
 ) -> None:
     """Send a damaged answer."""
-    status, headers, content = answer
+    status, headers, content = answer.status, answer.headers, answer.content
     half = content[: len(content) // 2]
     if fault is Fault.CUT:
         handler.close_connection = True

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The same cloud as the integration tests have, with servers to attack."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.attacks.bed import Bed, Siege
+from ansible_collections.osops.placement.tests.integration.conftest import (
+    ansible,
+    connection,
+    few,
+    many,
+    minicloud,
+    own_cloud,
+    placement,
+    wires,
+    world,
+)
+from ansible_collections.osops.placement.tests.integration.forks import schedule
+from ansible_collections.osops.placement.tests.integration.interposer import interposed
+from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+__all__ = [
+    "ansible",
+    "connection",
+    "few",
+    "many",
+    "minicloud",
+    "own_cloud",
+    "placement",
+    "wires",
+    "world",
+]
+
+
+@pytest.fixture(scope="module")
+def bed(minicloud: Minicloud, world: World, placement: Placement) -> Bed:
+    """Live servers that a false answer makes look dead, and orphans that any run may remove."""
+    placement.needs("1.38", "unknown consumers can be proven")
+    minicloud.scenario("healthy")
+    return Bed.make(world, placement)
+
+
+@pytest.fixture(scope="module")
+def besieged(
+    minicloud: Minicloud, bed: Bed, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Siege]:
+    """Runs through interposers, with every kind that changes an allocation and without ages."""
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("siege"), minicloud.environment)
+    with interposed(ansible, minicloud) as wires, schedule(ansible) as scheduled:
+        yield Siege(bed, wires, scheduled)
+
+
+@pytest.fixture
+def siege(besieged: Siege) -> Iterator[Siege]:
+    """The same for one test, with all orphans in their places and nobody in between."""
+    besieged.begin()
+    yield besieged
+    besieged.end()

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What can stand between the collection and a service: policies, caches, other workers, old copies.
+
+Each is a `Middlebox` of an interposer.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import email.utils
+import json
+import random
+import re
+import typing as t
+
+from ansible_collections.osops.placement.tests.integration.interposer import Answered
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.interposer import Asked, Middlebox
+
+    Ask = t.Callable[[Asked], Answered]
+    Change = t.Callable[[Answered], Answered]
+
+UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_FORBIDDEN = "Policy does not allow this to be performed."
+
+
+def deny(pattern: str) -> Middlebox:
+    """Answer 403 to each matching request, as both services do."""
+    wanted = re.compile(pattern)
+    body = {
+        "forbidden": {"code": 403, "message": _FORBIDDEN},
+        "errors": [{"status": 403, "title": "Forbidden", "detail": _FORBIDDEN}],
+    }
+
+    def answer(asked: Asked, ask: Ask) -> Answered:
+        if wanted.search(asked.line):
+            return Answered(403, [("Content-Type", "application/json")], json.dumps(body).encode())
+        return ask(asked)
+
+    return answer
+
+
+def change(
+    pattern: str,
+    function: Change,
+    chance: float = 1.0,
+    seed: int = 0,
+    statuses: t.Container[int] = (200,),
+) -> Middlebox:
+    """Change the answers to matching requests, or only some of them by chance."""
+    wanted, dice = re.compile(pattern), random.Random(seed)
+
+    def answer(asked: Asked, ask: Ask) -> Answered:
+        answered = ask(asked)
+        if not wanted.search(asked.line) or answered.status not in statuses:
+            return answered
+        return function(answered) if dice.random() < chance else answered
+
+    return answer
+
+
+def edit(pattern: str, function: t.Callable[[t.Any], t.Any], **options: t.Any) -> Middlebox:
+    """Change the JSON of the answers to matching requests."""
+    return change(
+        pattern, lambda answered: answered.replace_json(function(answered.json)), **options
+    )
+
+
+def hide(*fields: str) -> t.Callable[[t.Any], t.Any]:
+    """Return a function that takes fields out of a body, at whatever depth."""
+
+    def clean(body: t.Any) -> t.Any:
+        if isinstance(body, list):
+            return [clean(entry) for entry in body]
+        if isinstance(body, dict):
+            return {key: clean(value) for key, value in body.items() if key not in fields}
+        return body
+
+    return clean
+
+
+def empty(key: str) -> t.Callable[[t.Any], t.Any]:
+    """Return a function that leaves nothing in one list of a body."""
+    return lambda body: {**body, key: []} if key in body else body
+
+
+@d.dataclass
+class Copies:
+    """Keeps the answers to matching GET requests, and gives them again when it is told to.
+
+    A cache in front of a service, or a database that lags behind, depending on `dated`: "age" has
+    an Age header and the Date of the first time, "date" only the Date, and "fresh" neither.
+    """
+
+    pattern: str
+    dated: str = "fresh"
+    statuses: t.Container[int] = frozenset(range(100, 600))
+    chance: float = 1.0
+    serves: bool = False
+    served: int = 0
+    _kept: dict[str, Answered] = d.field(default_factory=dict)
+    _dice: random.Random = d.field(default_factory=lambda: random.Random(1))
+
+    def __call__(self, asked: Asked, ask: Ask) -> Answered:
+        if asked.method != "GET" or not re.search(self.pattern, asked.line):
+            return ask(asked)
+        if self.serves:
+            kept = self._kept.get(asked.path)
+            if kept is None or self._dice.random() >= self.chance:
+                return ask(asked)
+            self.served += 1
+            return self._date(kept)
+        answered = ask(asked)
+        if answered.status in self.statuses:
+            self._kept[asked.path] = answered
+        return answered
+
+    def _date(self, kept: Answered) -> Answered:
+        old = email.utils.formatdate(
+            email.utils.mktime_tz((2026, 1, 1, 0, 0, 0, 0, 0, 0, 0)), usegmt=True
+        )
+        if self.dated == "age":
+            return kept.replace_header("Age", "300")
+        if self.dated == "date":
+            return kept.replace_header("Date", old)
+        return kept.replace_header("Date", email.utils.formatdate(usegmt=True))
