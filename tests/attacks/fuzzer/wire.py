@@ -24,7 +24,7 @@ from ansible_collections.osops.placement.tests.attacks.fuzzer.answers import (
     Past,
     Reply,
 )
-from ansible_collections.osops.placement.tests.integration.interposer import Interposer
+from ansible_collections.osops.placement.tests.integration.interposer import Asked, Interposer
 
 if t.TYPE_CHECKING:
     import http.server
@@ -174,7 +174,7 @@ class FuzzingInterposer(Interposer):
     ) -> Reply:
         consumers = _list_consumers(handler.path, body)
         recorded = assignment.recorded()
-        reply = Reply(*self._ask(handler, body, expired=False))
+        reply = self._send_on(handler, body)
         self.forget()
         unrecorded = tuple(consumer for consumer in consumers if consumer not in recorded)
         with self._state:
@@ -198,13 +198,19 @@ class FuzzingInterposer(Interposer):
     def _ask_and_keep(
         self, handler: http.server.BaseHTTPRequestHandler, body: bytes, key: tuple[str, ...]
     ) -> Reply:
-        reply = Reply(*self._ask(handler, body, expired=False))
+        reply = self._send_on(handler, body)
         request = f"{handler.command} {handler.path}"
         with self._state:
             self.past.keep(_UUID.sub("{}", request), request, reply)
             if reply.status < 500:
                 self._kept[key] = (time.monotonic(), reply.copy())
         return reply
+
+    def _send_on(self, handler: http.server.BaseHTTPRequestHandler, body: bytes) -> Reply:
+        """Return what the service itself answers."""
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        answer = self._ask(Asked(handler.command, handler.path, headers, body))
+        return Reply(answer.status, list(answer.headers), answer.content)
 
     def _swap(self, shape: str, reply: Reply) -> Reply:
         with self._state:
