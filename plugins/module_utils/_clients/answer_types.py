@@ -106,6 +106,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _AMOUNTS = frozenset({"resources", "usages"})
 
 
+# Placement's own largest ratio (placement/schemas/inventory.py), and more than any amount or size.
+_LARGEST_RATIO, _LARGEST_NUMBER = 3.5e38, 2**63
+
+
 def find_wrong_type(body: t.Any) -> str | None:
     """Return the name of a key in an answer whose value has another type, None without one."""
     # Not by recursion: an answer may be nested more deeply than Python allows.
@@ -116,24 +120,31 @@ def find_wrong_type(body: t.Any) -> str | None:
             left += value
         elif isinstance(value, dict):
             for key, inner in value.items():
-                types = _TYPES.get(key)
-                # A truth value is a number for Python, and for nobody else.
-                if types is not None and (not isinstance(inner, types) or type(inner) is bool):
-                    return str(key)
-                if key in _AMOUNTS and not _are_amounts(inner):
+                if not _is_right(key, inner):
                     return str(key)
                 if isinstance(inner, dict | list):
                     left.append(inner)
     return None
 
 
-def _are_amounts(value: t.Any) -> bool:
-    if not isinstance(value, dict):
+def _is_right(key: str, value: t.Any) -> bool:
+    if key in _AMOUNTS:
+        return isinstance(value, dict) and all(map(_is_amount, value.values()))
+    types = _TYPES.get(key)
+    if types is None:
+        return True
+    if not isinstance(value, types):
         return False
-    return all(_is_amount(amount) for amount in value.values())
+    # A truth value is a number for Python, and for nobody else.
+    if isinstance(value, bool):
+        return False
+    if key == "allocation_ratio":
+        # Nor is NaN right, which is not in any range.
+        return bool(0 <= value <= _LARGEST_RATIO)
+    return not isinstance(value, int) or abs(value) < _LARGEST_NUMBER
 
 
 def _is_amount(value: t.Any) -> bool:
     if isinstance(value, dict):
         return True
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < _LARGEST_NUMBER

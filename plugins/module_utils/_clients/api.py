@@ -267,7 +267,7 @@ class Api:
         """
         try:
             return read(reply)
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise MalformedResponse(
                 f"{self.name} at {self.endpoint} answered GET {self._shorten(path)} with something "
                 "unexpected: is a proxy in the way?"
@@ -352,7 +352,8 @@ class Api:
         try:
             if response.content:
                 body = response.json()
-        except ValueError:
+        # An answer may be nested more deeply than Python allows.
+        except (ValueError, RecursionError):
             if status < 400 or is_proof:
                 raise MalformedResponse(
                     f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "

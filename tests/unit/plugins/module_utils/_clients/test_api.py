@@ -1,0 +1,95 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Answers that no service sends: their requests are repeated, and a lasting failure is a sentence."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._clients import api as module
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    MalformedResponse,
+)
+
+ALLOCATION = {
+    "allocations": {"p": {"resources": {"VCPU": 1}, "generation": 1}},
+    "consumer_generation": 1,
+    "project_id": "project",
+    "user_id": "user",
+    "consumer_type": "unknown",
+}
+RIGHT = json.dumps(ALLOCATION)
+NOW = "Mon, 23 Nov 2026 10:00:00 GMT"
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "time", types.SimpleNamespace(sleep=lambda _seconds: None))
+
+
+def _open(*bodies: str, **headers: str) -> Api:
+    """Return a Placement that answers with these bodies in turn, and then with the last one."""
+    left = list(bodies)
+
+    def request(*_arguments: t.Any, **_options: t.Any) -> t.Any:
+        body = left.pop(0) if len(left) > 1 else left[0]
+        return types.SimpleNamespace(
+            status_code=200,
+            headers={"Date": NOW, **headers},
+            content=body.encode(),
+            json=lambda: json.loads(body),
+        )
+
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=(1, 39)),
+        request=request,
+    )
+    return Api("Placement", adapter, (1, 28))
+
+
+BROKEN = [
+    pytest.param("[" * 100_000, "not JSON", id="nested too deeply"),
+    pytest.param(RIGHT[:20], "not JSON", id="cut"),
+    pytest.param(json.dumps({**ALLOCATION, "consumer_generation": "1"}), "generation", id="text"),
+    pytest.param(RIGHT.replace('"VCPU": 1', '"VCPU": null'), "resources", id="null"),
+    pytest.param(RIGHT.replace('"VCPU": 1', '"VCPU": Infinity'), "resources", id="no number"),
+    pytest.param("[]", "something unexpected", id="list"),
+]
+
+
+@pytest.mark.parametrize(("body", "named"), BROKEN)
+def test_lasting_answer_that_no_service_sends_is_one_sentence(body: str, named: str) -> None:
+    api = _open(body)
+
+    with pytest.raises(MalformedResponse, match=f"{named}.*is a proxy in the way") as raised:
+        PlacementReader(api).get_allocation("a")
+
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize(("body", "named"), BROKEN[:-1])
+def test_request_with_such_an_answer_is_sent_again(body: str, named: str) -> None:
+    api = _open(body, RIGHT)
+
+    allocation = PlacementReader(api).get_allocation("a").value
+
+    assert allocation is not None and allocation.resources == {"p": {"VCPU": 1}}
+    assert api.retried == 1, named
+
+
+def test_time_that_is_beyond_all_clocks_is_one_sentence() -> None:
+    api = _open(RIGHT, **{"Last-Modified": "Mon, 23 Nov 2026 10:00:00 +99999999999999"})
+
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        PlacementReader(api).get_allocation("a")
