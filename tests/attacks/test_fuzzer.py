@@ -19,11 +19,9 @@ from ansible_collections.osops.placement.tests.attacks.fuzzer.answers import (
     Past,
     Reply,
 )
-from ansible_collections.osops.placement.tests.attacks.fuzzer.cloudlet import (
-    FEW_SCENARIOS,
-    Cloudlet,
-)
+from ansible_collections.osops.placement.tests.attacks.fuzzer.cloudlet import Cloudlet
 from ansible_collections.osops.placement.tests.attacks.fuzzer.design import TARGETS, design_run
+from ansible_collections.osops.placement.tests.attacks.fuzzer.scenery import FEW_SCENARIOS
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud

@@ -19,12 +19,9 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.tests.attacks.fuzzer.cloudlet import (
-    SCENARIOS,
-    Cloudlet,
-    Result,
-)
+from ansible_collections.osops.placement.tests.attacks.fuzzer.cloudlet import Cloudlet, Result
 from ansible_collections.osops.placement.tests.attacks.fuzzer.design import Spec, design_run
+from ansible_collections.osops.placement.tests.attacks.fuzzer.scenery import SCENARIOS
 from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, Minicloud
 
 
@@ -138,6 +135,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--run", type=int, help="make only this run")
     parser.add_argument("--runs", type=int, default=10**6, help="make at most so many runs")
+    parser.add_argument("--dead-cell", action="store_true", help="let one of two cells be down")
     options = parser.parse_args()
     kept = os.environ.get("MINICLOUD_HOME")
     minicloud = Minicloud(ROOT, Path(kept or ROOT / ".minicloud" / "fuzz"), kept=bool(kept))
@@ -147,7 +145,7 @@ def main() -> int:
         minicloud.scenario(*SCENARIOS)
         with tempfile.TemporaryDirectory() as folder:
             ansible = Ansible(ROOT, Path(folder), minicloud.environment)
-            cloudlet = Cloudlet(minicloud, ansible, SCENARIOS)
+            cloudlet = Cloudlet(minicloud, ansible, SCENARIOS, options.dead_cell)
             try:
                 runs = range(options.runs) if options.run is None else [options.run]
                 until = time.monotonic() + options.minutes * 60

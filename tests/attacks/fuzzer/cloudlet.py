@@ -10,11 +10,11 @@ import contextlib
 import dataclasses as d
 import json
 import random
-import re
 import shutil
 import time
 import typing as t
 
+from minicloud_ctl import cells, servers
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.paths import Paths
@@ -24,56 +24,23 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     ORPHAN_KINDS,
 )
 from ansible_collections.osops.placement.tests.attacks.fuzzer import oracle, truth
-from ansible_collections.osops.placement.tests.attacks.fuzzer.wire import (
-    Assignment,
-    FuzzingInterposer,
+from ansible_collections.osops.placement.tests.attacks.fuzzer.scenery import (
+    CELL_HOST,
+    interpose,
+    read_recorded,
+    read_scenarios,
 )
 from ansible_collections.osops.placement.tests.integration.forks import Crash, Forks
+from ansible_collections.osops.placement.tests.integration.world import World
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.osops.placement.tests.attacks.fuzzer.design import Design, Spec
     from ansible_collections.osops.placement.tests.attacks.fuzzer.oracle import Violation
+    from ansible_collections.osops.placement.tests.attacks.fuzzer.wire import Assignment
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
 
-SCENARIOS = (
-    "healthy",
-    "shared_disk",
-    "former_shared_disk",
-    "hostile_names",
-    "deleted_server",
-    "deleted_by_sql",
-    "purged_server",
-    "nested_child",
-    "ended_migration",
-    "ended_migration_deleted",
-    "ended_migration_unshelved",
-    "deleted_migration",
-    "evacuated_source",
-    "extra_host",
-    "booting",
-    "move_in_flight",
-    "unconfirmed_resize",
-    "soft_deleted",
-    "error_with_host",
-    "shelved_offloaded",
-    "unreverted_allocation",
-    "failed_cold_migration",
-    "lost_instance_mapping",
-    "lost_mapping_extra_host",
-    "missing_allocation",
-    "foreign_consumer",
-    "foreign_uuid",
-    "foreign_provider",
-    "wrong_amount",
-    "wrong_owner",
-    "misplaced_allocation",
-    "leaked_child",
-    "error_without_host",
-)
-# A quick world for the test of the fuzzer itself.
-FEW_SCENARIOS = ("healthy", "extra_host", "error_with_host", "missing_allocation", "wrong_owner")
 EVERY_KIND = [
     kind.name
     for kind in (*ORPHAN_KINDS, *DRIFT_KINDS)
@@ -115,18 +82,30 @@ class Result:
 class Cloudlet:
     """The cloud, and the modules with interposers between them and it."""
 
-    def __init__(self, minicloud: Minicloud, ansible: Ansible, scenarios: t.Sequence[str]) -> None:
+    def __init__(
+        self,
+        minicloud: Minicloud,
+        ansible: Ansible,
+        scenarios: t.Sequence[str],
+        dead_cell: bool = False,
+    ) -> None:
+        """dead_cell: whether a second cell, with a live server, does not answer."""
         self.paths = Paths.choose(str(minicloud.home))
         self.cloud = Cloud(states.load(self.paths))
         self._folder = ansible.folder
         self.ansible = ansible
         self._stack = contextlib.ExitStack()
-        self._wires = self._interpose(minicloud)
+        self._wires = self._stack.enter_context(interpose(ansible, minicloud))
         self._forks = self._stack.enter_context(
             Forks(ansible, *MODULES, *READERS, limit=LONGEST_RUN, pauses=PAUSES)
         )
-        self.consumers, self._needed, self._pairs = _read_scenarios(minicloud, scenarios)
+        self.consumers, self._needed, self._pairs = read_scenarios(minicloud, scenarios)
         self.hosts = sorted(self.cloud.hypervisors())
+        world = World(minicloud.home)
+        self._stack.callback(world.close)
+        self._move_server(world)
+        if dead_cell:
+            self._lose_cell(world)
         self.before = truth.read_state(self.paths)
         self.providers = truth.read_providers(self.paths)
         self.allowed = oracle.Allowed({})
@@ -135,32 +114,30 @@ class Cloudlet:
         finally:
             self.set_back()
 
+    def _move_server(self, world: World) -> None:
+        """Move a server away after all was read, so that a cache may still show where it was."""
+        server = world.boot("compute-1")
+        self._take((), self._folder)
+        self._detect(self._folder)
+        self._detect(self._folder, consumers=[server])
+        world.live_migrate(server, "compute-2")
+        for wire in self._wires:
+            wire.forget_all()
+        self.consumers.append(server)
+        self._needed.append((server, world.provider("compute-2")))
+
+    def _lose_cell(self, world: World) -> None:
+        if CELL_HOST not in self.hosts:
+            cells.add(self.paths, "cell2", [CELL_HOST])
+        server = servers.boot(world.cloud, "lives in a dead cell", CELL_HOST)
+        self.consumers.append(server)
+        self._needed.append((server, self.cloud.hypervisors()[CELL_HOST]))
+        world.close_cell()
+        self._stack.callback(world.open_cell)
+
     def close(self) -> None:
         truth.set_back(self.cloud, self.before, truth.read_state(self.paths))
         self._stack.close()
-
-    def _interpose(self, minicloud: Minicloud) -> list[FuzzingInterposer]:
-        ports = minicloud.ports
-        nova, placement, keystone = (
-            self._stack.enter_context(FuzzingInterposer(f"http://127.0.0.1:{port}{path}", name))
-            for name, port, path in (
-                ("nova", ports["nova-api"], "/v2.1"),
-                ("placement", ports["placement"], ""),
-                ("keystone", ports["keystone"], "/v3"),
-            )
-        )
-        region = "region_name: RegionOne"
-        ways = (
-            f"{region}\n    compute_endpoint_override: {nova.url}\n"
-            f"    placement_endpoint_override: {placement.url}\n"
-            f"    identity_endpoint_override: {keystone.url}"
-        )
-        config = minicloud.clouds_yaml.read_text().replace(region, ways)
-        config = re.sub(r"auth_url: \S+", f"auth_url: {keystone.url}", config)
-        path = self._folder / "fuzzed.yaml"
-        path.write_text(config)
-        self.ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(path))
-        return [nova, placement, keystone]
 
     def _calibrate(self) -> None:
         """Learn what runs without faults change, until they change nothing more."""
@@ -383,7 +360,7 @@ class Cloudlet:
     # Modules -------------------------------------------------------------------------------------
 
     def _take(self, specs: t.Sequence[Spec], folder: Path) -> list[Assignment]:
-        return [wire.take(specs, lambda: _read_recorded(folder)) for wire in self._wires]
+        return [wire.take(specs, lambda: read_recorded(folder)) for wire in self._wires]
 
     def _enter(self, phase: str, assignments: list[Assignment]) -> None:
         for assignment in assignments:
@@ -417,41 +394,3 @@ class Cloudlet:
             **NO_AGE,
             **LIMITS,
         )
-
-
-def _read_scenarios(
-    minicloud: Minicloud, scenarios: t.Sequence[str]
-) -> tuple[list[str], list[tuple[str, str]], dict[str, tuple[str, str]]]:
-    """Return the consumers of the scenarios, always in the same order, and what is needed.
-
-    What is needed are pairs of a consumer and a provider. Last, by migration, the server that must
-    get what the migration has, and the provider of it.
-    """
-    consumers: dict[str, None] = {}
-    needed = []
-    pairs = {}
-    for name in scenarios:
-        record = minicloud.truth(name)
-        for server in record["servers"]:
-            consumers[server] = None
-        for allocation in record["allocations"]:
-            consumers[allocation["consumer"]] = None
-            if allocation["truth"] != "orphaned":
-                needed.append((allocation["consumer"], allocation["provider"]))
-            if allocation["kind"] == "unreverted_allocation":
-                (other,) = record["allocations"][1:]
-                pairs[other["consumer"]] = (allocation["consumer"], other["provider"])
-    return list(consumers), needed, pairs
-
-
-def _read_recorded(folder: Path) -> set[str]:
-    """Return the consumers that the journals in a folder say are about to be written."""
-    recorded = set()
-    for journal in folder.rglob("journal-*.jsonl"):
-        for line in journal.read_text().splitlines():
-            with contextlib.suppress(ValueError):
-                record = json.loads(line)
-                if record.get("event") == "before":
-                    recorded.add(record.get("consumer"))
-                    recorded.add((record.get("partner") or {}).get("consumer"))
-    return recorded

@@ -88,6 +88,11 @@ class FuzzingInterposer(Interposer):
                 if any(part in key[1] for part in _CHANGED_BY_WRITES):
                     del self._kept[key]
 
+    def forget_all(self) -> None:
+        """Send each request again, after somebody else has changed the cloud."""
+        with self._state:
+            self._kept.clear()
+
     def take(
         self, assignment_specs: Sequence[Spec], recorded: Callable[[], set[str]] = set
     ) -> Assignment:
