@@ -100,7 +100,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(_WHOLE_NUMBERS, (int,)),
     **dict.fromkeys(_LISTS, _LIST),
     **dict.fromkeys(_MAPPINGS, (dict,)),
-    "allocation_ratio": (int, float),
 }
 # Their values are amounts by resource class. Summaries have a mapping for each class.
 _AMOUNTS = frozenset({"resources", "usages"})
@@ -130,18 +129,16 @@ def find_wrong_type(body: t.Any) -> str | None:
 def _is_right(key: str, value: t.Any) -> bool:
     if key in _AMOUNTS:
         return isinstance(value, dict) and all(map(_is_amount, value.values()))
+    if key == "allocation_ratio":
+        # NaN is not in any range.
+        return type(value) in (int, float) and 0 <= value <= _LARGEST_RATIO
     types = _TYPES.get(key)
     if types is None:
         return True
-    if not isinstance(value, types):
-        return False
+    if type(value) is int:
+        return int in types and abs(value) < _LARGEST_NUMBER
     # A truth value is a number for Python, and for nobody else.
-    if isinstance(value, bool):
-        return False
-    if key == "allocation_ratio":
-        # Nor is NaN right, which is not in any range.
-        return bool(0 <= value <= _LARGEST_RATIO)
-    return not isinstance(value, int) or abs(value) < _LARGEST_NUMBER
+    return isinstance(value, types) and not isinstance(value, bool)
 
 
 def _is_amount(value: t.Any) -> bool:
