@@ -59,6 +59,11 @@ def test_value_of_a_wrong_type_is_found(body: t.Any, wrong: str) -> None:
         # A flavor without swap has an empty text there.
         {"flavor": {"ram": 512, "swap": "", "disk": 1}},
         {"instanceAction": {"events": None, "message": None}},
+        # Users choose these keys.
+        {"server": {"metadata": {"total": "x", "status": "y"}, "addresses": {"total": []}}},
+        {"server": {"image": {"properties": {"reserved": "x"}}}},
+        {"flavor": {"extra_specs": {"resources": "x"}}},
+        {"availabilityZoneInfo": [{"hosts": {"total": {"nova-compute": {"active": True}}}}]},
         {"services": [{"id": 7, "state": None, "forced_down": True}]},
     ],
 )
