@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     CloudError,
     MalformedResponse,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_http_date
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
@@ -47,6 +48,8 @@ KEYSTONE_ERROR_KEYS = frozenset({"error"})
 IRONIC_ERROR_KEYS = frozenset({"error_message"})
 # Their answers have the types of `answer_types`. The other services decide on no allocation alone.
 _TYPED_SERVICES = ("Nova", "Placement")
+# A message of a service is shown up to this length.
+_MAX_DETAIL = 250
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
 # broken after the last pause is an error.
 _RETRY_PAUSES = (0.5, 1.0)
@@ -67,16 +70,14 @@ class Reply:
         """The message of an error: Placement's `errors[].detail`, or Nova's `message`.
 
         Nova wraps the message in a key that names the kind of error, such as `itemNotFound`.
+        It is one line without control characters, and not longer than a sentence may be.
         """
-        if self._errors:
-            return " ".join(collapse_spaces(error.get("detail", "")) for error in self._errors)
-        if not isinstance(self.body, dict):
-            return ""
-        messages = []
-        for value in self.body.values():
-            if isinstance(value, dict) and "message" in value:
-                messages.append(str(value["message"]))
-        return " ".join(messages)
+        messages = [error.get("detail", "") for error in self._errors]
+        if not messages and isinstance(self.body, dict):
+            for value in self.body.values():
+                if isinstance(value, dict) and "message" in value:
+                    messages.append(value["message"])
+        return make_printable(" ".join(map(collapse_spaces, messages)), _MAX_DETAIL)
 
     @property
     def is_service_error(self) -> bool:

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients import api as module
-from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
@@ -86,6 +86,22 @@ def test_request_with_such_an_answer_is_sent_again(body: str, named: str) -> Non
 
     assert allocation is not None and allocation.resources == {"p": {"VCPU": 1}}
     assert api.retried == 1, named
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({"itemNotFound": {"message": "a\nb"}}, "a b"),
+        ({"errors": [{"detail": "a\n\n b"}, {"detail": "c"}]}, "a b c"),
+        ({"badRequest": {"message": "\x1b[2J"}}, r"\x1b[2J"),
+        ({"badRequest": {"message": "x" * 3000}}, "x" * 249 + "…"),
+        ({"errors": [{"detail": None}, 7]}, "None"),
+        ({"message": "x"}, ""),
+        ([], ""),
+    ],
+)
+def test_message_of_a_service_is_a_line_for_a_sentence(body: t.Any, detail: str) -> None:
+    assert Reply(400, {}, body).detail == detail
 
 
 def test_time_that_is_beyond_all_clocks_is_one_sentence() -> None:
