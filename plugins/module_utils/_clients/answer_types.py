@@ -17,12 +17,12 @@ Only names that mean the same in both are here, with every type that any release
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 _NOTHING = type(None)
 _TEXT: tuple[type, ...] = (str, _NOTHING)
 _NUMBER: tuple[type, ...] = (int, _NOTHING)
-_LIST: tuple[type, ...] = (list, _NOTHING)
 
 _TEXTS = [
     "action",
@@ -80,29 +80,32 @@ _NUMBERS = [
 ]
 # Placement always has these, and they are never null.
 _WHOLE_NUMBERS = ["max_unit", "min_unit", "reserved", "step_size", "total"]
-_LISTS = [
-    "events",
-    "hypervisors",
-    "instanceActions",
-    "interfaceAttachments",
-    "migrations",
-    "resource_providers",
-    "servers",
-    "services",
-    "traits",
-    "volumeAttachments",
-]
+# Of mappings.
+_ROWS = frozenset(
+    {
+        "events",
+        "hypervisors",
+        "instanceActions",
+        "interfaceAttachments",
+        "migrations",
+        "resource_providers",
+        "servers",
+        "services",
+        "volumeAttachments",
+    }
+)
 _MAPPINGS = ["inventories", "provider_summaries", "usages"]
 
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(_TEXTS, _TEXT),
     **dict.fromkeys(_NUMBERS, _NUMBER),
     **dict.fromkeys(_WHOLE_NUMBERS, (int,)),
-    **dict.fromkeys(_LISTS, _LIST),
     **dict.fromkeys(_MAPPINGS, (dict,)),
 }
 # Their values are amounts by resource class. Summaries have a mapping for each class.
 _AMOUNTS = frozenset({"resources", "usages"})
+# Placement knows consumers and providers by nothing else.
+_UUID = re.compile("[0-9a-fA-F-]{32,36}")
 
 # The keys in these are names of hosts and networks, or whatever a user writes.
 _KEYS_OF_USERS = frozenset(
@@ -146,6 +149,10 @@ def find_wrong_type(body: t.Any) -> str | None:
 def _is_right(key: str, value: t.Any) -> bool:
     if key in _AMOUNTS:
         return isinstance(value, dict) and all(map(_is_amount, value.values()))
+    if key in _ROWS:
+        return value is None or _has_only_mappings(value)
+    if key == "allocations":
+        return isinstance(value, dict) and all(map(_UUID.fullmatch, value))
     if key == "allocation_ratio":
         # NaN is not in any range.
         return type(value) in (int, float) and 0 <= value <= _LARGEST_RATIO
@@ -156,6 +163,10 @@ def _is_right(key: str, value: t.Any) -> bool:
         return int in types and abs(value) < _LARGEST_NUMBER
     # A truth value is a number for Python, and for nobody else.
     return isinstance(value, types) and not isinstance(value, bool)
+
+
+def _has_only_mappings(value: t.Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
 def _is_amount(value: t.Any) -> bool:

@@ -72,12 +72,13 @@ class Reply:
         Nova wraps the message in a key that names the kind of error, such as `itemNotFound`.
         It is one line without control characters, and not longer than a sentence may be.
         """
-        messages = [error.get("detail", "") for error in self._errors]
+        messages = [error.get("detail") for error in self._errors]
         if not messages and isinstance(self.body, dict):
             for value in self.body.values():
-                if isinstance(value, dict) and "message" in value:
-                    messages.append(value["message"])
-        return make_printable(" ".join(map(collapse_spaces, messages)), _MAX_DETAIL)
+                if isinstance(value, dict):
+                    messages.append(value.get("message"))
+        lines = [collapse_spaces(message) for message in messages if isinstance(message, str)]
+        return make_printable(" ".join(lines), _MAX_DETAIL)
 
     @property
     def is_service_error(self) -> bool:

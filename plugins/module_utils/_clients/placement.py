@@ -55,6 +55,9 @@ _CANDIDATES_MICROVERSION = (1, 31)
 # 1.9 has the usages of a project; from 1.38 on they are divided by the type of the consumer.
 _USAGES_MICROVERSION = "1.9"
 _NO_TYPE = "unknown"
+_PROVIDER_KEYS = frozenset(
+    {"uuid", "name", "generation", "root_provider_uuid", "parent_provider_uuid"}
+)
 # How many requests to send at once. Nova's own listing, which is read at the same time, takes
 # longer, and more would only slow it down.
 _FEW, _MANY = 2, 4
@@ -146,7 +149,7 @@ class PlacementReader:
         answer = self._api.build_answer(path, _PROVIDER_MICROVERSION, query, reply, None)
         if reply.status != 200:
             return answer
-        entries = self._api.parse(lambda reply: reply.body["resource_providers"], reply, path)
+        entries = self._api.parse(_read_provider_entries, reply, path)
         if not entries or len(entries) > MAX_TREE_PROVIDERS:
             return answer
         providers = _parse_providers(entries, set())
@@ -377,10 +380,16 @@ class PlacementReader:
         path = "/resource_providers"
         reply = self._api.get(path, _PROVIDER_MICROVERSION, **filters)
         self._api.expect(reply, "for its resource providers")
-        entries: list[dict[str, t.Any]] = self._api.parse(
-            lambda reply: reply.body["resource_providers"], reply, path
-        )
+        entries: list[dict[str, t.Any]] = self._api.parse(_read_provider_entries, reply, path)
         return entries
+
+
+def _read_provider_entries(reply: Reply) -> list[dict[str, t.Any]]:
+    entries: list[dict[str, t.Any]] = reply.body["resource_providers"]
+    for entry in entries:
+        if _PROVIDER_KEYS - entry.keys() or normalize_uuid(entry["uuid"]) is None:
+            raise ValueError("an entry is not that of a provider")
+    return entries
 
 
 # What is read of each provider of a host's tree.

@@ -14,6 +14,8 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.answer_ty
     find_wrong_type,
 )
 
+UUID = "8a8177dd-0000-4000-8000-000000000001"
+
 
 @pytest.mark.parametrize(
     ("body", "wrong"),
@@ -27,10 +29,14 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.answer_ty
         ({"inventories": []}, "inventories"),
         ({"usages": {"VCPU": None}}, "usages"),
         ({"usages": {"VCPU": 10**40}}, "usages"),
-        ({"allocations": {"a": {"resources": {"VCPU": -1}}}}, "resources"),
-        ({"allocations": {"a": {"resources": {"VCPU": 1.5}}}}, "resources"),
-        ({"allocations": {"a": {"resources": {"VCPU": True}}}}, "resources"),
-        ({"allocations": {"a": {"resources": None}}}, "resources"),
+        ({"allocations": {UUID: {"resources": {"VCPU": -1}}}}, "resources"),
+        ({"allocations": {UUID: {"resources": {"VCPU": 1.5}}}}, "resources"),
+        ({"allocations": {UUID: {"resources": {"VCPU": True}}}}, "resources"),
+        ({"allocations": {UUID: {"resources": None}}}, "resources"),
+        ({"allocations": {f" {UUID}": {"resources": {}}}}, "allocations"),
+        ({"allocations": []}, "allocations"),
+        ({"resource_providers": [None]}, "resource_providers"),
+        ({"migrations": {}}, "migrations"),
         ({"consumer_generation": "1"}, "consumer_generation"),
         ({"consumer_generation": False}, "consumer_generation"),
         ({"server": {"status": ["ACTIVE"]}}, "status"),
@@ -51,7 +57,7 @@ def test_value_of_a_wrong_type_is_found(body: t.Any, wrong: str) -> None:
         [],
         None,
         "x",
-        {"allocations": {"a": {"resources": {"VCPU": 0}, "generation": 3}}},
+        {"allocations": {UUID: {"resources": {"VCPU": 0}, "generation": 3}}},
         {"allocations": {}, "consumer_generation": None},
         {"provider_summaries": {"a": {"resources": {"VCPU": {"capacity": 8, "used": 1}}}}},
         {"inventories": {"VCPU": {"total": 8, "allocation_ratio": 16}}},

@@ -21,8 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     MalformedResponse,
 )
 
+PROVIDER = "8a8177dd-0000-4000-8000-000000000001"
 ALLOCATION = {
-    "allocations": {"p": {"resources": {"VCPU": 1}, "generation": 1}},
+    "allocations": {PROVIDER: {"resources": {"VCPU": 1}, "generation": 1}},
     "consumer_generation": 1,
     "project_id": "project",
     "user_id": "user",
@@ -84,7 +85,7 @@ def test_request_with_such_an_answer_is_sent_again(body: str, named: str) -> Non
 
     allocation = PlacementReader(api).get_allocation("a").value
 
-    assert allocation is not None and allocation.resources == {"p": {"VCPU": 1}}
+    assert allocation is not None and allocation.resources == {PROVIDER: {"VCPU": 1}}
     assert api.retried == 1, named
 
 
@@ -95,7 +96,8 @@ def test_request_with_such_an_answer_is_sent_again(body: str, named: str) -> Non
         ({"errors": [{"detail": "a\n\n b"}, {"detail": "c"}]}, "a b c"),
         ({"badRequest": {"message": "\x1b[2J"}}, r"\x1b[2J"),
         ({"badRequest": {"message": "x" * 3000}}, "x" * 249 + "…"),
-        ({"errors": [{"detail": None}, 7]}, "None"),
+        ({"errors": [{"detail": None}, 7]}, ""),
+        ({"error": {"message": {"message": 1}}}, ""),
         ({"message": "x"}, ""),
         ([], ""),
     ],
@@ -109,3 +111,21 @@ def test_time_that_is_beyond_all_clocks_is_one_sentence() -> None:
 
     with pytest.raises(MalformedResponse, match="something unexpected"):
         PlacementReader(api).get_allocation("a")
+
+
+@pytest.mark.parametrize("key", ["uuid", "name", "generation", "root_provider_uuid"])
+def test_provider_without_one_of_its_keys_is_one_sentence(key: str) -> None:
+    entry = {
+        "uuid": PROVIDER,
+        "name": "a",
+        "generation": 1,
+        "root_provider_uuid": PROVIDER,
+        "parent_provider_uuid": None,
+    }
+    del entry[key]
+    reader = PlacementReader(_open(json.dumps({"resource_providers": [entry]})))
+
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        reader.list_providers()
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        reader.query_host_tree(PROVIDER)
