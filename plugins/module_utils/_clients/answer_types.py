@@ -20,9 +20,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-_NOTHING = type(None)
-_TEXT: tuple[type, ...] = (str, _NOTHING)
-_NUMBER: tuple[type, ...] = (int, _NOTHING)
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable
 
 _TEXTS = [
     "action",
@@ -81,32 +80,22 @@ _NUMBERS = [
 # Placement always has these, and they are never null.
 _WHOLE_NUMBERS = ["max_unit", "min_unit", "reserved", "step_size", "total"]
 # Of mappings.
-_ROWS = frozenset(
-    {
-        "events",
-        "hypervisors",
-        "instanceActions",
-        "interfaceAttachments",
-        "migrations",
-        "resource_providers",
-        "servers",
-        "services",
-        "volumeAttachments",
-    }
-)
-_MAPPINGS = ["inventories", "provider_summaries", "usages"]
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(_TEXTS, _TEXT),
-    **dict.fromkeys(_NUMBERS, _NUMBER),
-    **dict.fromkeys(_WHOLE_NUMBERS, (int,)),
-    **dict.fromkeys(_MAPPINGS, (dict,)),
-}
+_ROWS = [
+    "events",
+    "hypervisors",
+    "instanceActions",
+    "interfaceAttachments",
+    "migrations",
+    "resource_providers",
+    "servers",
+    "services",
+    "volumeAttachments",
+]
+_MAPPINGS = ["inventories", "provider_summaries"]
 # Their values are amounts by resource class. Summaries have a mapping for each class.
-_AMOUNTS = frozenset({"resources", "usages"})
+_AMOUNTS = ["resources", "usages"]
 # Placement knows consumers and providers by nothing else.
 _UUID = re.compile("[0-9a-fA-F-]{32,36}")
-
 # The keys in these are names of hosts and networks, or whatever a user writes.
 _KEYS_OF_USERS = frozenset(
     {
@@ -131,45 +120,71 @@ def find_wrong_type(body: t.Any) -> str | None:
 
     Mappings with keys of users are left out: a server may have `total=x` among its metadata.
     """
-    # Not by recursion: an answer may be nested more deeply than Python allows.
+    # Not by recursion: an answer may be nested more deeply than Python allows. Every value of every
+    # answer comes by here, so nothing is called for those without a check.
     left = [body]
     while left:
         value = left.pop()
-        if isinstance(value, list):
+        if type(value) is list:
             left += value
-        elif isinstance(value, dict):
+        elif type(value) is dict:
             for key, inner in value.items():
-                if not _is_right(key, inner):
+                check = _CHECKS.get(key)
+                if check is not None and not check(inner):
                     return str(key)
-                if isinstance(inner, dict | list) and key not in _KEYS_OF_USERS:
+                if type(inner) in _CONTAINERS and key not in _KEYS_OF_USERS:
                     left.append(inner)
     return None
 
 
-def _is_right(key: str, value: t.Any) -> bool:
-    if key in _AMOUNTS:
-        return isinstance(value, dict) and all(map(_is_amount, value.values()))
-    if key in _ROWS:
-        return value is None or _has_only_mappings(value)
-    if key == "allocations":
-        return isinstance(value, dict) and all(map(_UUID.fullmatch, value))
-    if key == "allocation_ratio":
-        # NaN is not in any range.
-        return type(value) in (int, float) and 0 <= value <= _LARGEST_RATIO
-    types = _TYPES.get(key)
-    if types is None:
-        return True
-    if type(value) is int:
-        return int in types and abs(value) < _LARGEST_NUMBER
+def _is_text(value: t.Any) -> bool:
+    return value is None or type(value) is str
+
+
+def _is_number(value: t.Any) -> bool:
+    return value is None or _is_whole_number(value)
+
+
+def _is_whole_number(value: t.Any) -> bool:
     # A truth value is a number for Python, and for nobody else.
-    return isinstance(value, types) and not isinstance(value, bool)
+    return type(value) is int and abs(value) < _LARGEST_NUMBER
 
 
-def _has_only_mappings(value: t.Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+def _is_ratio(value: t.Any) -> bool:
+    # NaN is not in any range.
+    return type(value) in (int, float) and 0 <= value <= _LARGEST_RATIO
+
+
+def _has_rows(value: t.Any) -> bool:
+    return value is None or (type(value) is list and all(type(row) is dict for row in value))
+
+
+def _is_mapping(value: t.Any) -> bool:
+    return type(value) is dict
+
+
+def _is_by_uuid(value: t.Any) -> bool:
+    return type(value) is dict and all(map(_UUID.fullmatch, value))
+
+
+def _has_amounts(value: t.Any) -> bool:
+    return type(value) is dict and all(map(_is_amount, value.values()))
 
 
 def _is_amount(value: t.Any) -> bool:
-    if isinstance(value, dict):
-        return True
-    return type(value) is int and 0 <= value < _LARGEST_NUMBER
+    if type(value) is int:
+        return 0 <= value < _LARGEST_NUMBER
+    return type(value) is dict
+
+
+_CONTAINERS = frozenset({dict, list})
+_CHECKS: dict[str, Callable[[t.Any], bool]] = {
+    **dict.fromkeys(_TEXTS, _is_text),
+    **dict.fromkeys(_NUMBERS, _is_number),
+    **dict.fromkeys(_WHOLE_NUMBERS, _is_whole_number),
+    **dict.fromkeys(_ROWS, _has_rows),
+    **dict.fromkeys(_MAPPINGS, _is_mapping),
+    **dict.fromkeys(_AMOUNTS, _has_amounts),
+    "allocation_ratio": _is_ratio,
+    "allocations": _is_by_uuid,
+}
