@@ -12,6 +12,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 MATRIX_ARGS ?=
 SIMULATE_ARGS ?=
+FUZZ_ARGS ?=
 LOCK_ARGS ?=
 # Each worker has its own cloud, which waits more than it works.
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
@@ -87,6 +88,10 @@ bench: venv-controller ## measure whole playbooks on clouds of up to 2 000 hosts
 .PHONY: simulate
 simulate: venv-controller ## measure whole playbooks on a simulated cloud of 50 000 hosts, and write the table in docs/large-clouds.md
 	@PYTHONPATH=tools $(controller)/python -m simulation $(SIMULATE_ARGS)
+
+.PHONY: fuzz
+fuzz: venv-controller ## damage the answers of the small OpenStack at random, and check every allocation; FUZZ_ARGS='--minutes 60 --seed 7'
+	@PYTHONPATH=collections:tests/minicloud $(controller)/python -m ansible_collections.osops.placement.tests.attacks.fuzzer $(FUZZ_ARGS)
 
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, and write docs/tested-versions.md; MATRIX_ARGS=--help

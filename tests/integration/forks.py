@@ -23,21 +23,29 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 # Imports the modules once. Then it forks for each line that it reads: the module, the file of its
-# arguments, and the file for its result.
+# arguments, and the file for its result. Of a module that raises an error or does not end in time,
+# the file has the traceback instead.
 _PARENT = """
-import importlib, json, os, sys
+import faulthandler, importlib, json, os, sys, time, traceback
+limit, pauses = float(sys.argv[1]), float(sys.argv[2])
 package = "ansible_collections.osops.placement.plugins.modules."
-modules = {name: importlib.import_module(package + name) for name in sys.argv[1:]}
+modules = {name: importlib.import_module(package + name) for name in sys.argv[3:]}
+if pauses != 1:
+    sleep = time.sleep
+    time.sleep = lambda seconds: sleep(seconds * pauses)
 for line in sys.stdin:
     name, arguments, result = json.loads(line)
     child = os.fork()
     if child == 0:
         os.dup2(os.open(result, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
+        faulthandler.dump_traceback_later(limit, exit=True, file=1)
         sys.argv = [name, arguments]
         try:
             modules[name].main()
         except SystemExit:
             pass
+        except BaseException:
+            traceback.print_exc(file=sys.stdout)
         finally:
             sys.stdout.flush()
             os._exit(0)
@@ -46,13 +54,24 @@ for line in sys.stdin:
 """
 
 
+class Crash(AssertionError):
+    """A module ended without a result, or did not end in time; the message is its traceback."""
+
+
 class Forks:
     """Runs some modules in the environment of `ansible`, within a `with` block."""
 
-    def __init__(self, ansible: Ansible, *names: str) -> None:
+    def __init__(
+        self, ansible: Ansible, *names: str, limit: float = 3600.0, pauses: float = 1.0
+    ) -> None:
+        """Import the modules.
+
+        limit: after how many seconds a module is ended.
+        pauses: by how much the pauses of the modules between their attempts are longer.
+        """
         self._folder: Path = ansible.folder
         self._parent = subprocess.Popen(
-            [sys.executable, "-c", _PARENT, *names],
+            [sys.executable, "-c", _PARENT, str(limit), str(pauses), *names],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -69,14 +88,18 @@ class Forks:
         self._parent.wait(timeout=60)
 
     def run(self, name: str, **arguments: t.Any) -> dict[str, t.Any]:
-        """Return the result of a module, as `Ansible.direct` does."""
+        """Return the result of a module, as `Ansible.direct` does. Raises Crash without one."""
         given, result = self._folder / f"{name}.arguments", self._folder / f"{name}.result"
         given.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
         assert self._parent.stdin and self._parent.stdout
         self._parent.stdin.write(json.dumps([name, str(given), str(result)]) + "\n")
         self._parent.stdin.flush()
         assert self._parent.stdout.readline() == "done\n", "the process that forks has ended"
-        return {"failed": False, **json.loads(result.read_text())}
+        written = result.read_text()
+        try:
+            return {"failed": False, **json.loads(written)}
+        except ValueError:
+            raise Crash(f"{name}: {written}") from None
 
 
 @d.dataclass

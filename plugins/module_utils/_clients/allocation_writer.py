@@ -126,8 +126,13 @@ class AllocationWriter:
                 break
             refusal = self._send(batch, version)
         if isinstance(refusal, WriteRefused) and doubt is None:
+            has_conflict = isinstance(refusal, AllocationConflict)
+            is_made = has_conflict and self._is_batch_made(batch)
             if len(batch) == 1:
-                return [refusal]
+                # Somebody else may have made this one change in the meantime.
+                return [_explain_conflict(batch[0]) if is_made else refusal]
+            if is_made:
+                return [None] * len(batch)
             return self._write_each_alone(batch, until)
         if refusal is None:
             doubt = None
@@ -200,6 +205,18 @@ class AllocationWriter:
             "allocations: read the consumer and check what else changes it."
         )
 
+    def _is_batch_made(self, batch: Sequence[Change]) -> bool:
+        """Return whether every change of a refused request is made all the same.
+
+        A proxy that lost the answer sends the request again: the first one took effect, and
+        Placement refuses the second one for its generations. Placement makes all changes of a
+        request or none, so each of them has to be made.
+        """
+        try:
+            return all(map_parallel(self._is_made, batch))
+        except CloudError:
+            return False
+
     def _is_made(self, change: Change) -> bool:
         for part in change.parts:
             if not is_same_allocation(self._get_document(part.consumer), part.after):
@@ -211,6 +228,14 @@ class AllocationWriter:
         if allocation is None:
             raise CloudError(f"Placement did not return the allocations of {consumer}: run again.")
         return build_body(allocation)
+
+
+def _explain_conflict(change: Change) -> AllocationConflict:
+    """Return the refusal of a change that is made all the same."""
+    return AllocationConflict(
+        f"Consumer {change.consumer} has just changed: it already has what was to be written, from "
+        "somebody else or from a proxy that sent the request twice."
+    )
 
 
 def _choose_microversion(change: Change) -> str:

@@ -17,6 +17,9 @@ import dataclasses as d
 import time
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.answer_types import (
+    find_wrong_type,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
     CATALOG_ADVICE,
     STATUS_ADVICE,
@@ -28,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     CloudError,
     MalformedResponse,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_http_date
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
@@ -42,6 +46,10 @@ _SERVICE_ERROR_KEYS = frozenset({"itemNotFound", "badRequest", "NeutronError"})
 KEYSTONE_ERROR_KEYS = frozenset({"error"})
 # The key of Ironic's errors.
 IRONIC_ERROR_KEYS = frozenset({"error_message"})
+# Their answers have the types of `answer_types`. The other services decide on no allocation alone.
+_TYPED_SERVICES = ("Nova", "Placement")
+# A message of a service is shown up to this length.
+_MAX_DETAIL = 250
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
 # broken after the last pause is an error.
 _RETRY_PAUSES = (0.5, 1.0)
@@ -62,16 +70,15 @@ class Reply:
         """The message of an error: Placement's `errors[].detail`, or Nova's `message`.
 
         Nova wraps the message in a key that names the kind of error, such as `itemNotFound`.
+        It is one line without control characters, and not longer than a sentence may be.
         """
-        if self._errors:
-            return " ".join(collapse_spaces(error.get("detail", "")) for error in self._errors)
-        if not isinstance(self.body, dict):
-            return ""
-        messages = []
-        for value in self.body.values():
-            if isinstance(value, dict) and "message" in value:
-                messages.append(str(value["message"]))
-        return " ".join(messages)
+        messages = [error.get("detail") for error in self._errors]
+        if not messages and isinstance(self.body, dict):
+            for value in self.body.values():
+                if isinstance(value, dict):
+                    messages.append(value.get("message"))
+        lines = [collapse_spaces(message) for message in messages if isinstance(message, str)]
+        return make_printable(" ".join(lines), _MAX_DETAIL)
 
     @property
     def is_service_error(self) -> bool:
@@ -264,7 +271,7 @@ class Api:
         """
         try:
             return read(reply)
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise MalformedResponse(
                 f"{self.name} at {self.endpoint} answered GET {self._shorten(path)} with something "
                 "unexpected: is a proxy in the way?"
@@ -340,8 +347,8 @@ class Api:
     def _parse_response(self, method: str, path: str, response: t.Any) -> Reply:
         """Return the reply in `response`.
 
-        Raises MalformedResponse for a success that is not JSON, and for an error that would count
-        as proof but does not come from the service itself.
+        Raises MalformedResponse for a success that is not JSON or has a value of a wrong type, and
+        for an error that would count as proof but does not come from the service itself.
         """
         status = response.status_code
         is_proof = method == "GET" and status in _PROOF_STATUSES
@@ -349,12 +356,15 @@ class Api:
         try:
             if response.content:
                 body = response.json()
-        except ValueError:
+        # An answer may be nested more deeply than Python allows.
+        except (ValueError, RecursionError):
             if status < 400 or is_proof:
                 raise MalformedResponse(
                     f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "
                     "something that is not JSON: is a proxy in the way?"
                 ) from None
+        if status < 400 and self.name in _TYPED_SERVICES:
+            self._check_types(method, path, body)
         reply = Reply(status, response.headers, body, self._error_keys)
         if is_proof and not reply.is_service_error:
             raise MalformedResponse(
@@ -362,6 +372,14 @@ class Api:
                 f"{reply.status} that is not its own: is a proxy in the way?"
             )
         return reply
+
+    def _check_types(self, method: str, path: str, body: t.Any) -> None:
+        wrong = find_wrong_type(body)
+        if wrong is not None:
+            raise MalformedResponse(
+                f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "
+                f"something unexpected as {wrong}: is a proxy in the way?"
+            )
 
 
 def _format_microversion(version: tuple[int, int]) -> str:

@@ -24,6 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
     parse_inventories,
     parse_providers,
     parse_resources,
+    read_provider_entries,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
     Pace,
@@ -150,7 +151,7 @@ class PlacementReader:
         answer = self._api.build_answer(path, _PROVIDER_MICROVERSION, query, reply, None)
         if reply.status != 200:
             return answer
-        entries = self._api.parse(lambda reply: reply.body["resource_providers"], reply, path)
+        entries = self._api.parse(read_provider_entries, reply, path)
         if not entries or len(entries) > MAX_TREE_PROVIDERS:
             return answer
         providers = parse_providers(entries, set())
@@ -384,9 +385,7 @@ class PlacementReader:
         path = "/resource_providers"
         reply = self._api.get(path, _PROVIDER_MICROVERSION, **filters)
         self._api.expect(reply, "for its resource providers")
-        entries: list[dict[str, t.Any]] = self._api.parse(
-            lambda reply: reply.body["resource_providers"], reply, path
-        )
+        entries: list[dict[str, t.Any]] = self._api.parse(read_provider_entries, reply, path)
         return entries
 
 

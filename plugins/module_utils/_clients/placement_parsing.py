@@ -13,6 +13,7 @@ from __future__ import annotations
 import email.utils
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Allocation,
     AllocationCandidates,
@@ -29,6 +30,18 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # The type of a consumer that has none (from 1.38 on).
 _NO_TYPE = "unknown"
+_PROVIDER_KEYS = frozenset(
+    {"uuid", "name", "generation", "root_provider_uuid", "parent_provider_uuid"}
+)
+
+
+def read_provider_entries(reply: Reply) -> list[dict[str, t.Any]]:
+    """Return the entries of a listing of providers; ValueError if one is not a provider's."""
+    entries: list[dict[str, t.Any]] = reply.body["resource_providers"]
+    for entry in entries:
+        if _PROVIDER_KEYS - entry.keys() or normalize_uuid(entry["uuid"]) is None:
+            raise ValueError("an entry is not that of a provider")
+    return entries
 
 
 def parse_providers(

@@ -106,7 +106,7 @@ def parse_http_date(header: str | None) -> str | None:
     try:
         return format_time(email.utils.parsedate_to_datetime(header))
     # Python 3.9 raises TypeError.
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

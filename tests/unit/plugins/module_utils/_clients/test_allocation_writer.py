@@ -173,6 +173,33 @@ def test_consumer_emptied_by_somebody_else_is_not_counted_as_written(
     assert _kinds(_write(placement, *changes)) == [AllocationConflict, *[None] * (count - 1)]
 
 
+def test_changes_whose_request_a_proxy_sent_twice_are_counted_as_made(
+    placement: Placement,
+) -> None:
+    """The first request makes all changes of a batch, which nobody else does at one moment."""
+
+    def repeat(body: Body) -> None:
+        for consumer in body:
+            placement.held.pop(consumer)
+
+    placement.faults = [repeat]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
+def test_only_change_whose_request_a_proxy_sent_twice_says_so(placement: Placement) -> None:
+    def repeat(body: Body) -> None:
+        for consumer in body:
+            placement.held.pop(consumer)
+
+    placement.faults = [repeat]
+    (error,) = _write(placement, _removal(placement, 1))
+
+    assert isinstance(error, AllocationConflict)
+    assert "it already has what was to be written" in str(error)
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 409])
 def test_refusal_for_another_cause_is_final_and_not_a_conflict(
     placement: Placement, status: int

@@ -89,6 +89,7 @@ def test_seconds_between_two_api_timestamps_are_computed(
         (None, None),
         ("", None),
         ("yesterday", None),
+        ("Mon, 23 Nov 2026 10:00:00 +99999999999999", None),
     ],
 )
 def test_date_header_is_a_time(header: str | None, time: str | None) -> None:

@@ -1,0 +1,131 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Answers that no service sends: the request is repeated, and a lasting failure is a sentence."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._clients import api as module
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    MalformedResponse,
+)
+
+PROVIDER = "8a8177dd-0000-4000-8000-000000000001"
+ALLOCATION = {
+    "allocations": {PROVIDER: {"resources": {"VCPU": 1}, "generation": 1}},
+    "consumer_generation": 1,
+    "project_id": "project",
+    "user_id": "user",
+    "consumer_type": "unknown",
+}
+RIGHT = json.dumps(ALLOCATION)
+NOW = "Mon, 23 Nov 2026 10:00:00 GMT"
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "time", types.SimpleNamespace(sleep=lambda _seconds: None))
+
+
+def _open(*bodies: str, **headers: str) -> Api:
+    """Return a Placement that answers with these bodies in turn, and then with the last one."""
+    left = list(bodies)
+
+    def request(*_arguments: t.Any, **_options: t.Any) -> t.Any:
+        body = left.pop(0) if len(left) > 1 else left[0]
+        return types.SimpleNamespace(
+            status_code=200,
+            headers={"Date": NOW, **headers},
+            content=body.encode(),
+            json=lambda: json.loads(body),
+        )
+
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=(1, 39)),
+        request=request,
+    )
+    return Api("Placement", adapter, (1, 28))
+
+
+BROKEN = [
+    pytest.param("[" * 100_000, "not JSON", id="nested too deeply"),
+    pytest.param(RIGHT[:20], "not JSON", id="cut"),
+    pytest.param(json.dumps({**ALLOCATION, "consumer_generation": "1"}), "generation", id="text"),
+    pytest.param(RIGHT.replace('"VCPU": 1', '"VCPU": null'), "resources", id="null"),
+    pytest.param(RIGHT.replace('"VCPU": 1', '"VCPU": Infinity'), "resources", id="no number"),
+    pytest.param("[]", "something unexpected", id="list"),
+]
+
+
+@pytest.mark.parametrize(("body", "named"), BROKEN)
+def test_lasting_answer_that_no_service_sends_is_one_sentence(body: str, named: str) -> None:
+    api = _open(body)
+
+    with pytest.raises(MalformedResponse, match=f"{named}.*is a proxy in the way") as raised:
+        PlacementReader(api).get_allocation("a")
+
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize(("body", "named"), BROKEN[:-1])
+def test_request_with_such_an_answer_is_sent_again(body: str, named: str) -> None:
+    api = _open(body, RIGHT)
+
+    allocation = PlacementReader(api).get_allocation("a").value
+
+    assert allocation is not None and allocation.resources == {PROVIDER: {"VCPU": 1}}
+    assert api.retried == 1, named
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({"itemNotFound": {"message": "a\nb"}}, "a b"),
+        ({"errors": [{"detail": "a\n\n b"}, {"detail": "c"}]}, "a b c"),
+        ({"badRequest": {"message": "\x1b[2J"}}, r"\x1b[2J"),
+        ({"badRequest": {"message": "x" * 3000}}, "x" * 249 + "…"),
+        ({"errors": [{"detail": None}, 7]}, ""),
+        ({"error": {"message": {"message": 1}}}, ""),
+        ({"message": "x"}, ""),
+        ([], ""),
+    ],
+)
+def test_message_of_a_service_is_a_line_for_a_sentence(body: t.Any, detail: str) -> None:
+    assert Reply(400, {}, body).detail == detail
+
+
+def test_time_that_is_beyond_all_clocks_is_one_sentence() -> None:
+    api = _open(RIGHT, **{"Last-Modified": "Mon, 23 Nov 2026 10:00:00 +99999999999999"})
+
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        PlacementReader(api).get_allocation("a")
+
+
+@pytest.mark.parametrize("key", ["uuid", "name", "generation", "root_provider_uuid"])
+def test_provider_without_one_of_its_keys_is_one_sentence(key: str) -> None:
+    entry = {
+        "uuid": PROVIDER,
+        "name": "a",
+        "generation": 1,
+        "root_provider_uuid": PROVIDER,
+        "parent_provider_uuid": None,
+    }
+    del entry[key]
+    reader = PlacementReader(_open(json.dumps({"resource_providers": [entry]})))
+
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        reader.list_providers()
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        reader.query_host_tree(PROVIDER)
