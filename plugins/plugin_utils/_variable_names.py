@@ -176,7 +176,7 @@ def _judge_name(
 
 
 def _judge_former_name(name: str, role: str, names: Collection[str]) -> str:
-    """Return what became of a variable that version 1.0.0 had, empty if it had none of that name."""
+    """Return what became of a variable of version 1.0.0, empty for any other name."""
     if name in _REMOVED:
         return f"{name} was removed in version 2.0.0, because it had no effect: leave it out."
     today = f"{role}_{_RENAMED.get(name.removeprefix(f'{role}_'))}"

@@ -18,9 +18,13 @@ def read_rows(heading: str) -> list[list[str]]:
     """Return the cells of the table under a heading, row by row, without its head."""
     section = GUIDE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
     lines = section.partition("\n## ")[0].splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+    rows = [_split_cells(line) for line in lines if line.startswith("|")]
     # The head and the line below it.
     return rows[2:]
+
+
+def _split_cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split(" |")]
 
 
 def find_names(cell: str) -> list[str]:
