@@ -11,6 +11,7 @@ DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration extra_
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 MATRIX_ARGS ?=
+RELEASE_GATES ?= test-all importer docs
 SIMULATE_ARGS ?=
 LOCK_ARGS ?=
 # Each worker has its own cloud, which waits more than it works.
@@ -124,8 +125,16 @@ sanity: venv-controller ## run ansible-test sanity
 	@$(check) $@ tests/tools/sanity
 
 .PHONY: build
-build: venv-controller ## build the tarball and check its list of files
+build: venv-controller ## build the tarball into dist/, the same bytes for the same commit, and check its list of files
 	@$(check) $@ tests/tools/build
+
+.PHONY: sbom
+sbom: venv-runtime venv-sbom ## write the software bill of materials of the tarball in dist/
+	@tests/tools/sbom
+
+.PHONY: release
+release: ## run all checks and tests, and write the tarball, its bill of materials and the checksums into dist/
+	@tests/tools/release $(RELEASE_GATES)
 
 .PHONY: ansible-lint
 ansible-lint: venv-lint
@@ -167,9 +176,9 @@ lock: ## pin the requirements of all environments, with uv; LOCK_ARGS=--upgrade 
 .PHONY: clean
 clean: ## stop the OpenStack and remove everything that these commands created
 	if [ -d .minicloud ]; then $(minicloud) down; fi
-	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
+	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache dist tests/output orphan-cleanup *.tar.gz
 
-venvs := venv-controller venv-lint venv-automation venv-docs venv-importer
+venvs := venv-controller venv-lint venv-automation venv-docs venv-importer venv-runtime venv-sbom
 .PHONY: $(venvs)
 $(venvs): venv-%:
 	@tests/tools/venv $*
