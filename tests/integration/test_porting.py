@@ -100,7 +100,7 @@ def test_entry_point_is_gone(ansible: Ansible, entry_point: str) -> None:
     assert message in run(ansible, "ansible-playbook", "play.json")
 
 
-@long
+@pytest.mark.long
 def test_stage_is_no_tag(ansible: Ansible) -> None:
     (message,) = (
         find_message(row[2])
@@ -110,6 +110,19 @@ def test_stage_is_no_tag(ansible: Ansible) -> None:
     playbook = ["osops.placement.decommission_host", "-e", "host_decommission_target=compute-1"]
 
     assert message in run(ansible, "ansible-playbook", *playbook, "--tags", "check")
+
+
+@pytest.mark.long
+def test_set_up_of_awx_refuses_its_old_variable(ansible: Ansible) -> None:
+    (message,) = (
+        find_names(row[0])[-1]
+        for row in read_rows("AWX and Automation Platform")
+        if "awx_schedule" in find_names(row[0])
+    )
+    playbook = ROOT / "extensions" / "patterns" / "orphan_cleanup" / "apply.yml"
+    variables = {"awx_url": "http://127.0.0.1:9", "awx_token": "x", "awx_schedule": "RRULE:"}
+
+    assert message in run(ansible, "ansible-playbook", str(playbook), "-e", json.dumps(variables))
 
 
 def _use_file(ansible: Ansible, use: str) -> str:
