@@ -14,6 +14,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import RENAMED_KINDS
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import ROLES
@@ -127,3 +128,20 @@ def test_new_names_exist(present: Interface) -> None:
     assert variables <= set(present["variables"])
     assert options <= set(present["options"])
     assert metrics <= set(present["metrics"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_new_variables_say_since_when_they_exist(role: str) -> None:
+    path = ROOT / "roles" / role / "meta" / "argument_specs.yml"
+    specs = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
+    wrong = []
+    for entry_point, spec in specs.items():
+        is_former = f"{role}: {entry_point}" in FORMER["entry points"]
+        if spec["version_added"] != ("1.0.0" if is_former else "2.0.0"):
+            wrong.append(entry_point)
+        for name, option in spec.get("options", {}).items():
+            since = option.get("version_added", spec["version_added"])
+            if since != ("1.0.0" if name in FORMER["variables"] else "2.0.0"):
+                wrong.append(name)
+
+    assert wrong == []
