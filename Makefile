@@ -10,6 +10,7 @@ DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration extra_
 	booting unconfirmed_resize foreign_consumer
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+COMPARE_ARGS ?=
 MATRIX_ARGS ?=
 RELEASE_GATES ?= test-all importer docs
 SIMULATE_ARGS ?=
@@ -75,6 +76,10 @@ images: venv-controller ## redraw docs/images/ with Chromium
 .PHONY: bench
 bench: venv-controller ## measure whole playbooks on clouds of up to 2 000 hosts, and write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
+
+.PHONY: compare
+compare: venv-controller ## run other tools beside the collection on one small cloud, and write the tables of docs/comparison.md; COMPARE_ARGS=--help
+	@PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m compare $(COMPARE_ARGS)
 
 .PHONY: simulate
 simulate: venv-controller ## measure whole playbooks on a simulated cloud of 50 000 hosts, and write the table in docs/large-clouds.md
