@@ -10,7 +10,9 @@ DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration extra_
 	booting unconfirmed_resize foreign_consumer
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+COMPARE_ARGS ?=
 MATRIX_ARGS ?=
+RELEASE_GATES ?= test-all importer docs
 SIMULATE_ARGS ?=
 FUZZ_ARGS ?=
 LOCK_ARGS ?=
@@ -85,6 +87,10 @@ images: venv-controller ## redraw docs/images/ with Chromium
 bench: venv-controller ## measure whole playbooks on clouds of up to 2 000 hosts, and write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
 
+.PHONY: compare
+compare: venv-controller ## run other tools beside the collection on one small cloud, and write the tables of docs/comparison.md; COMPARE_ARGS=--help
+	@PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m compare $(COMPARE_ARGS)
+
 .PHONY: simulate
 simulate: venv-controller ## measure whole playbooks on a simulated cloud of 50 000 hosts, and write the table in docs/large-clouds.md
 	@PYTHONPATH=tools $(controller)/python -m simulation $(SIMULATE_ARGS)
@@ -138,8 +144,16 @@ sanity: venv-controller ## run ansible-test sanity
 	@$(check) $@ tests/tools/sanity $(SANITY_ARGS)
 
 .PHONY: build
-build: venv-controller ## build the tarball and check its list of files
+build: venv-controller ## build the tarball into dist/, the same bytes for the same commit, and check its list of files
 	@$(check) $@ tests/tools/build
+
+.PHONY: sbom
+sbom: venv-runtime venv-sbom ## write the software bill of materials of the tarball in dist/
+	@tests/tools/sbom
+
+.PHONY: release
+release: ## run all checks and tests, and write the tarball, its bill of materials and the checksums into dist/
+	@tests/tools/release $(RELEASE_GATES)
 
 .PHONY: ansible-lint
 ansible-lint: venv-lint
@@ -181,9 +195,9 @@ lock: ## pin the requirements of all environments, with uv; LOCK_ARGS=--upgrade 
 .PHONY: clean
 clean: ## stop the OpenStack and remove everything that these commands created
 	if [ -d .minicloud ]; then $(minicloud) down; fi
-	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
+	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache dist tests/output orphan-cleanup *.tar.gz
 
-venvs := venv-controller venv-lint venv-automation venv-docs venv-importer
+venvs := venv-controller venv-lint venv-automation venv-docs venv-importer venv-runtime venv-sbom
 .PHONY: $(venvs)
 $(venvs): venv-%:
 	@tests/tools/venv $*

@@ -42,6 +42,11 @@ _PLAYBOOKS = {
     "hypervisor_cleanup": ("cleanup_hypervisor", "cleanup_hypervisors"),
 }
 
+# The names of variables in version 1.0.0, without the prefix of the role, and what they are now.
+# The most similar name of today means something else. `docs/porting-to-2.0.md` lists them all.
+_RENAMED = {"forgotten_min_age": "unknown_min_age", "parked_min_age": "unconfirmed_min_age"}
+_REMOVED = ("host_decommission_stuck_min_age",)
+
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -159,12 +164,25 @@ def _judge_name(
     if prefix is None or name in read_names(role):
         return None
     names = read_names(role)
+    former = _judge_former_name(name, role, names)
+    if former:
+        return former
     if not prefix.is_separated and not _find_similar(prefix.rest, role, names, _VERY_SIMILAR):
         return None
     similar = _find_similar(prefix.rest, role, names, _SIMILAR)
     sentence = f"{name} is not a variable of the role {role}{_suggest(similar)}"
     # Nobody gives a variable on the command line that only their own playbook uses.
     return sentence if is_extra else f"{sentence} If it is a variable of your own, rename it."
+
+
+def _judge_former_name(name: str, role: str, names: Collection[str]) -> str:
+    """Return what became of a variable of version 1.0.0, empty for any other name."""
+    if name in _REMOVED:
+        return f"{name} was removed in version 2.0.0, because it had no effect: leave it out."
+    today = f"{role}_{_RENAMED.get(name.removeprefix(f'{role}_'))}"
+    if today not in names:
+        return ""
+    return f"{name} was renamed in version 2.0.0: write {today}."
 
 
 def _suggest(similar: str) -> str:

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import rename_kind
 from ansible_collections.osops.placement.plugins.plugin_utils._role_options import is_answered
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import BOUNDS
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
@@ -200,6 +201,9 @@ def _name_choices(value: t.Any, choices: Sequence[str]) -> str:
     text = str(value)
     if text.strip() in choices:
         return f"{text.strip()}: leave out the spaces around it."
+    renamed = rename_kind(text.strip())
+    if renamed in choices:
+        return f"a known value: it was renamed in version 2.0.0, write {renamed}."
     similar = difflib.get_close_matches(text.strip().lower(), choices, 1, _SIMILAR)
     if similar:
         return f"a known value; did you mean {similar[0]}?"

@@ -37,6 +37,12 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans", "orphan_cleanup_consumer=x", "did you mean orphan_cleanup_consumers?"
         ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_forgotten_min_age=1d",
+            "orphan_cleanup_forgotten_min_age was renamed in version 2.0.0: write "
+            "orphan_cleanup_unknown_min_age.",
+        ),
         Bad("cleanup_orphans", "orphan_cleanup_project=x", "did you mean orphan_cleanup_projects?"),
         Bad("cleanup_orphans", "orphan_cleanup_kind=x", "did you mean orphan_cleanup_kinds?"),
         Bad(
@@ -488,7 +494,8 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "orphan_cleanup_kinds=wrong_host",
-            "orphan_cleanup_kinds has 'wrong_host'",
+            "orphan_cleanup_kinds has 'wrong_host', which is not a known value: it was renamed in "
+            "version 2.0.0, write extra_host.",
         ),
         Bad("cleanup_orphans", "orphan_cleanup_kinds=everything", "is not one of deleted_server, "),
         Bad(

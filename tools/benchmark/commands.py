@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+import types
 import typing as t
 from pathlib import Path
 
@@ -23,9 +24,13 @@ from benchmark import measuring
 from benchmark.layout import ORPHAN_KINDS
 
 if t.TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from minicloud_ctl.paths import Paths
 
     from benchmark.measuring import Run
+
+NOTHING: Mapping[str, t.Any] = types.MappingProxyType({})
 
 # nova-manage placement audit: 0 without orphans, 3 with.
 _AUDIT_STATUS = (0, 3)
@@ -62,8 +67,10 @@ class Commands:
     Each run is a separate process, as users start it.
     """
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, variables: Mapping[str, t.Any] = NOTHING) -> None:
+        """variables: further variables of all playbooks."""
         self._paths = paths
+        self._variables = variables
         self._state = states.load(paths)
         self._folder = paths.home / "measured"
         self._probed = self._folder / "probed"
@@ -97,11 +104,18 @@ class Commands:
 
     def audit(self) -> Measurement:
         """Run `nova-manage placement audit`."""
+        return self.run_nova_manage("placement", "audit", "--verbose", good=_AUDIT_STATUS)
+
+    def run_nova_manage(
+        self, *arguments: str, good: Sequence[int], extra: Mapping[str, str] = NOTHING
+    ) -> Measurement:
+        """Run nova-manage; `extra` has environment variables, of which PYTHONPATH comes first."""
         config = services.nova_config_arguments(self._paths, "first", ["cell1.conf"])
-        command = [self._paths.program("nova-manage"), *config]
+        command = [self._paths.program("nova-manage"), *config, *arguments]
         environment = services.environment(self._paths, {})
-        audit = ["placement", "audit", "--verbose"]
-        return Measurement(self._run([*command, *audit], environment, _AUDIT_STATUS))
+        imports = filter(None, [extra.get("PYTHONPATH"), environment["PYTHONPATH"]])
+        environment |= {**extra, "PYTHONPATH": os.pathsep.join(imports)}
+        return Measurement(self._run(command, environment, good))
 
     def list_servers(self, openstack: str) -> Measurement:
         """Run `openstack server list`."""
@@ -125,8 +139,11 @@ class Commands:
         plan = self._folder / CLEANED / "plan.json"
         return Measurement(self._run_tool("unproven", str(plan), str(self._paths.home)))
 
-    def run_command(self, *command: str) -> Measurement:
-        return Measurement(self._run(list(command)))
+    def run_command(
+        self, *command: str, good: Sequence[int] = (0,), extra: Mapping[str, str] = NOTHING
+    ) -> Measurement:
+        """Run a command with the cloud, and with further environment variables."""
+        return Measurement(self._run(list(command), {**self._environment, **extra}, good))
 
     def read(self, folder: str, name: str) -> dict[str, t.Any]:
         """Return a JSON file that a playbook wrote."""
@@ -147,6 +164,7 @@ class Commands:
             "orphan_cleanup_remediate_kinds": ORPHAN_KINDS,
             "orphan_cleanup_max_changes": _NO_LIMIT,
             "orphan_cleanup_max_share": 1,
+            **self._variables,
             **variables,
         }
         program = str(Path(sys.executable).with_name("ansible-playbook"))
@@ -178,7 +196,7 @@ class Commands:
         self,
         command: list[str],
         environment: dict[str, str] | None = None,
-        good: tuple[int, ...] = (0,),
+        good: Sequence[int] = (0,),
     ) -> Run:
         serving = []
         for name in processes.names(self._paths):

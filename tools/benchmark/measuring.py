@@ -35,6 +35,7 @@ class Run:
     cpu: float
     foreign: float
     output: str
+    status: int = 0
 
 
 def run(
@@ -66,7 +67,13 @@ def run(
         )
     cpu = usage.ru_utime + usage.ru_stime
     others = _read_busy() - busy - (_read_cpu_of_groups(services) - served) - cpu
-    return Run(seconds, cpu, max(0.0, others / (seconds * (os.cpu_count() or 1))), output)
+    return Run(
+        seconds,
+        cpu,
+        max(0.0, others / (seconds * (os.cpu_count() or 1))),
+        output,
+        process.returncode,
+    )
 
 
 def _read_busy() -> float:

@@ -77,10 +77,15 @@ def add_scores(one: Score, other: Score) -> Score:
     )
 
 
+def find_audited(output: str) -> list[tuple[str, str]]:
+    """Return the (consumer, provider) that `nova-manage placement audit --verbose` would delete."""
+    return _AUDITED.findall(output)
+
+
 def score_audit(output: str, truth: Mapping[str, t.Any]) -> Score:
     kinds = {(consumer, provider): kind for consumer, provider, kind in _read_seeded(truth)}
     return _score(
-        [(*pair, kinds.get(pair, "")) for pair in _AUDITED.findall(output)], _read_seeded(truth), ""
+        [(*pair, kinds.get(pair, "")) for pair in find_audited(output)], _read_seeded(truth), ""
     )
 
 

@@ -48,7 +48,8 @@ def decode(document: t.Any) -> Snapshot:
         if document["format"] != FORMAT:
             raise InvalidInput(
                 f"The snapshot has format {document['format']}, "
-                f"but this version reads format {FORMAT}."
+                f"but this version reads format {FORMAT}: "
+                "judge it with the version that wrote it, or read the cloud again."
             )
         return t.cast("Snapshot", _decode_value(Snapshot, document["snapshot"]))
     except (AttributeError, KeyError, TypeError, ValueError) as error:

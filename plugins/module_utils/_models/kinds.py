@@ -226,6 +226,13 @@ def rename_kind(kind: str) -> str:
     return RENAMED_KINDS.get(kind, kind)
 
 
+def explain_unresolvable(kind: str) -> str:
+    """Return why a change cannot resolve a finding of a kind, as the end of a sentence."""
+    if kind in RENAMED_KINDS:
+        return f"which was renamed to {RENAMED_KINDS[kind]} in version 2.0.0: make the plan again."
+    return "which it cannot resolve."
+
+
 def get_finding_subject(identity: str) -> str:
     """Return the subject in the id (`kind/subject`) of a finding."""
     return identity.partition("/")[2]

@@ -32,6 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
+    explain_unresolvable,
     get_finding_subject,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
@@ -312,7 +313,7 @@ def _parse_change(entry: Unchecked) -> ApprovedChange:
     if not _can_resolve(change):
         raise InvalidInput(
             f"The compact plan has a change for the finding {change.finding!r} of kind "
-            f"{change.kind!r}, which it cannot resolve."
+            f"{change.kind!r}, {explain_unresolvable(change.kind)}"
         )
     return change
 

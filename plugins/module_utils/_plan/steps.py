@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
+    explain_unresolvable,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
@@ -120,7 +121,7 @@ def _check_finding(step: AnyStep, of_consumers: bool) -> AnyStep:
     if step.kind not in kinds or step.finding != f"{step.kind}/{step.subject}":
         raise InvalidInput(
             f"The change of {step.subject} is for the finding {step.finding!r} of kind "
-            f"{step.kind!r}, which it cannot resolve."
+            f"{step.kind!r}, {explain_unresolvable(step.kind)}"
         )
     return step
 

@@ -571,6 +571,13 @@ def test_kind_that_changes_no_allocation_is_refused(told: t.Any, kind: str) -> N
         Plan.parse(told)
 
 
+def test_kind_of_version_1_is_refused_with_its_name_of_today(told: t.Any) -> None:
+    told["changes"][0] |= {"kind": "wrong_host", "finding": f"wrong_host/{ELSEWHERE}"}
+
+    with pytest.raises(InvalidInput, match="renamed to extra_host in version 2"):
+        Plan.parse(told)
+
+
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_document_with_another_generation_than_its_change_is_refused(
     told: t.Any, side: str

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What happens with names and files of version 1.0.0 is what docs/porting-to-2.0.md says.
+
+The files in `tests/fixtures/porting/` were written by version 1.0.0. None of these tests needs a
+cloud; `tests/unit/docs/test_porting.py` has the rows that need no Ansible.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, long
+from ansible_collections.osops.placement.tests.unit.docs.porting import (
+    find_message,
+    find_names,
+    read_rows,
+)
+
+FIXTURES = ROOT / "tests" / "fixtures" / "porting"
+
+# What a module requires beside the option in question.
+_REQUIRED = {
+    "compute_host_info": {"hosts": ["compute-1"]},
+    "hypervisor_guest_detect": {"guests": []},
+    "orphan_remediate": {"plan": {}, "output_dir": "."},
+    "orphan_report": {"findings": "findings.json"},
+}
+_FILES = [row for row in read_rows("Files of 1.0.0") if row[2]]
+
+
+def choose(rows: t.Sequence[t.Any]) -> list[t.Any]:
+    """Return the rows, of which only the first is run in `make test`."""
+    return [rows[0], *(long(row) for row in rows[1:])]
+
+
+@pytest.fixture
+def ansible(tmp_path: Path) -> Ansible:
+    return Ansible(ROOT, tmp_path, {"OS_CLIENT_CONFIG_FILE": "/nowhere/clouds.yaml"})
+
+
+def run(ansible: Ansible, program: str, *arguments: str) -> str:
+    """Return what Ansible prints. Fails unless Ansible does."""
+    done = subprocess.run(
+        [ansible.program(program), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ansible.folder,
+        env=ansible.environment,
+    )
+    output = done.stdout + done.stderr
+    assert done.returncode == 2, output
+    assert "Traceback" not in output
+    return output
+
+
+def run_module(ansible: Ansible, name: str, arguments: t.Mapping[str, t.Any]) -> str:
+    given = json.dumps(arguments)
+    return run(ansible, "ansible", "localhost", "-m", f"osops.placement.{name}", "-a", given)
+
+
+@pytest.mark.parametrize(
+    "row",
+    choose(read_rows("Options of modules")),
+    ids=lambda row: f"{find_message(row[0])} {find_message(row[1])}",
+)
+def test_module_refuses_an_old_option(ansible: Ansible, row: list[str]) -> None:
+    module, option = find_message(row[0]), find_message(row[1])
+    before, _ellipsis, after = find_message(row[3]).partition("…")
+
+    output = run_module(ansible, module, {**_REQUIRED.get(module, {}), option: "1h"})
+
+    assert before in output
+    assert after in output
+
+
+@pytest.mark.parametrize("entry_point", ["finish", long("conclude")])
+def test_entry_point_is_gone(ansible: Ansible, entry_point: str) -> None:
+    role = {"name": "osops.placement.orphan_cleanup", "tasks_from": entry_point}
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "tasks": [{"ansible.builtin.include_role": role}],
+    }
+    (ansible.folder / "play.json").write_text(json.dumps([play]), encoding="utf-8")
+    (message,) = (
+        find_message(row[2])
+        for row in read_rows("Entry points, tags and tasks")
+        if f"tasks_from: {entry_point}" in find_names(row[0])
+    )
+
+    assert message in run(ansible, "ansible-playbook", "play.json")
+
+
+@pytest.mark.long
+def test_stage_is_no_tag(ansible: Ansible) -> None:
+    (message,) = (
+        find_message(row[2])
+        for row in read_rows("Entry points, tags and tasks")
+        if "--tags" in find_names(row[0])
+    )
+    playbook = ["osops.placement.decommission_host", "-e", "host_decommission_target=compute-1"]
+
+    assert message in run(ansible, "ansible-playbook", *playbook, "--tags", "check")
+
+
+@pytest.mark.long
+def test_set_up_of_awx_refuses_its_old_variable(ansible: Ansible) -> None:
+    (message,) = (
+        find_names(row[0])[-1]
+        for row in read_rows("AWX and Automation Platform")
+        if "awx_schedule" in find_names(row[0])
+    )
+    playbook = ROOT / "extensions" / "patterns" / "orphan_cleanup" / "apply.yml"
+    variables = {"awx_url": "http://127.0.0.1:9", "awx_token": "x", "awx_schedule": "RRULE:"}
+
+    assert message in run(ansible, "ansible-playbook", str(playbook), "-e", json.dumps(variables))
+
+
+def _use_file(ansible: Ansible, use: str) -> str:
+    """Return what Ansible prints when a file of 1.0.0 is used as the first cell of a row says."""
+    if use.startswith("`findings.json`"):
+        module = find_names(use)[-1]
+        (ansible.folder / "findings.json").write_bytes(
+            (FIXTURES / "findings-1.0.0.json").read_bytes()
+        )
+        return run_module(ansible, module, {"findings": "findings.json"})
+    if use.startswith("`plan.json`"):
+        plan = {"orphan_cleanup_plan": str(FIXTURES / "plan-1.0.0.json")}
+        return run(
+            ansible, "ansible-playbook", "osops.placement.cleanup_orphans", "-e", json.dumps(plan)
+        )
+    return run_module(
+        ansible, "orphan_detect", {"snapshot_src": str(FIXTURES / "snapshot-1.0.0.json")}
+    )
+
+
+@pytest.mark.parametrize("row", choose(_FILES), ids=lambda row: row[0].replace("`", ""))
+def test_file_is_refused(ansible: Ansible, row: list[str]) -> None:
+    assert find_message(row[2]) in _use_file(ansible, row[0])

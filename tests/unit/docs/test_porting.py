@@ -1,0 +1,147 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The porting guide has every name that version 1.0.0 had and this one has not, and true messages.
+
+`tests/integration/test_porting.py` tries the rows that need Ansible or the files of 1.0.0.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import RENAMED_KINDS
+from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import ROLES
+from ansible_collections.osops.placement.tests.unit.docs.interface import read_interface
+from ansible_collections.osops.placement.tests.unit.docs.porting import (
+    find_message,
+    find_names,
+    read_rows,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.test__role_variables import (  # noqa: E501
+    validate,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.unit.docs.interface import Interface
+
+ROOT = Path(__file__).parents[3]
+FORMER = json.loads(
+    (ROOT / "tests" / "fixtures" / "porting" / "interface-1.0.0.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.fixture(scope="module")
+def present() -> Interface:
+    return read_interface(ROOT)
+
+
+def _list_qualified(heading: str) -> set[str]:
+    """Return the old names of a table whose first column has their modules."""
+    return {
+        f"{module}: {name}"
+        for row in read_rows(heading)
+        for module in find_names(row[0])
+        for name in find_names(row[1])
+    }
+
+
+def _list_old(heading: str) -> set[str]:
+    return {name for row in read_rows(heading) for name in find_names(row[0])}
+
+
+def _find_lost(part: str, present: Interface) -> set[str]:
+    return set(FORMER[part]) - set(present[part])
+
+
+@pytest.mark.parametrize(
+    ("part", "heading"),
+    [("kinds", "Kinds"), ("variables", "Variables"), ("metrics", "Metrics and alerts")],
+)
+def test_tables_have_all_lost_names(part: str, heading: str, present: Interface) -> None:
+    assert _list_old(heading) == _find_lost(part, present)
+
+
+@pytest.mark.parametrize("part", ["playbooks", "modules", "filters"])
+def test_nothing_else_was_lost(part: str, present: Interface) -> None:
+    assert _find_lost(part, present) == set()
+
+
+def test_options_table_has_all_lost_options(present: Interface) -> None:
+    assert _list_qualified("Options of modules") == _find_lost("options", present)
+
+
+def test_returned_table_has_all_lost_values(present: Interface) -> None:
+    lost = _find_lost("return values", present)
+    # What is within a lost value is lost with it.
+    outermost = {name for name in lost if name.rpartition(".")[0] not in lost}
+
+    assert _list_qualified("Return values") == outermost
+
+
+def test_entry_points_table_has_all_lost_entry_points(present: Interface) -> None:
+    listed = _list_old("Entry points, tags and tasks")
+
+    lost = {name.partition(": ")[2] for name in _find_lost("entry points", present)}
+    assert lost <= {name.removeprefix("tasks_from: ") for name in listed}
+
+
+def test_kinds_table_has_all_renamed_kinds() -> None:
+    table = {find_message(row[0]): find_message(row[1]) for row in read_rows("Kinds")}
+
+    assert table == RENAMED_KINDS
+
+
+@pytest.mark.parametrize("row", read_rows("Kinds"), ids=lambda row: find_message(row[0]))
+def test_role_says_how_a_kind_is_named_now(row: list[str]) -> None:
+    faults = validate("orphan_cleanup", {"orphan_cleanup_kinds": [find_message(row[0])]})
+
+    assert faults == [find_message(row[2])]
+
+
+@pytest.mark.parametrize("row", read_rows("Variables"), ids=lambda row: find_message(row[0]))
+def test_role_says_how_a_variable_is_named_now(row: list[str]) -> None:
+    name = find_message(row[0])
+    role = next(role for role in ROLES if name.startswith(role))
+    required = {"host_decommission_target": "compute-1"} if role == "host_decommission" else {}
+
+    assert validate(role, {name: "24h", **required}) == [find_message(row[2])]
+
+
+def test_new_names_exist(present: Interface) -> None:
+    """What the guide recommends is there."""
+    variables = {name for row in read_rows("Variables") for name in find_names(row[1])}
+    options = {
+        f"{find_message(row[0])}: {name}"
+        for row in read_rows("Options of modules")
+        for name in find_names(row[2])
+        if not name.startswith("orphan_")
+    }
+    metrics = {name for row in read_rows("Metrics and alerts") for name in find_names(row[1])}
+
+    assert variables <= set(present["variables"])
+    assert options <= set(present["options"])
+    assert metrics <= set(present["metrics"])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_new_variables_say_since_when_they_exist(role: str) -> None:
+    path = ROOT / "roles" / role / "meta" / "argument_specs.yml"
+    specs = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
+    wrong = []
+    for entry_point, spec in specs.items():
+        is_former = f"{role}: {entry_point}" in FORMER["entry points"]
+        if spec["version_added"] != ("1.0.0" if is_former else "2.0.0"):
+            wrong.append(entry_point)
+        for name, option in spec.get("options", {}).items():
+            since = option.get("version_added", spec["version_added"])
+            if since != ("1.0.0" if name in FORMER["variables"] else "2.0.0"):
+                wrong.append(name)
+
+    assert wrong == []

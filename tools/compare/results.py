@@ -1,0 +1,78 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The results of a comparison, and the file in which they are kept."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import typing as t
+from pathlib import Path
+
+KEPT = Path(__file__).with_name("results.json")
+
+AUDIT = "audit"
+HEAL = "heal"
+# The originals of two tools, and their new statements.
+NRPE, NAMES = "nrpe", "names"
+SCRIPT, SERVERS = "script", "servers"
+DETECT = "detect"
+CLEANUP = "cleanup"
+
+
+@d.dataclass(frozen=True)
+class Row:
+    """What one tool found in one cloud.
+
+    found, missed: orphaned allocations that it named and did not name.
+    wrong: the scenarios of the needed allocations that it named as orphaned.
+    drifted, drifts: the kinds of the live servers with wrong allocations that it named, and the
+        number of such servers.
+    seconds: the median of all runs.
+    requests: those that Nova and Placement got in one run.
+    failure: the error with which it ended, empty if it ended as it should.
+    foreign: the fraction of the machine that other processes used meanwhile.
+    """
+
+    tool: str
+    found: int
+    missed: int
+    wrong: tuple[str, ...]
+    drifted: tuple[str, ...]
+    drifts: int
+    seconds: float
+    requests: int
+    failure: str = ""
+    foreign: float = 0.0
+
+
+@d.dataclass(frozen=True)
+class Results:
+    """The rows of the cloud, and of the same cloud with a dead cell.
+
+    date: the day, such as 2026-11-23.
+    rounds: how often each tool was run in the cloud.
+    needed: the number of allocations that somebody needs.
+    """
+
+    date: str
+    rounds: int
+    needed: int
+    cloud: tuple[Row, ...]
+    dead_cell: tuple[Row, ...]
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(d.asdict(self), indent=1) + "\n", encoding="utf-8")
+
+
+def load(path: Path) -> Results:
+    document: dict[str, t.Any] = json.loads(path.read_text(encoding="utf-8"))
+    for name in ("cloud", "dead_cell"):
+        document[name] = tuple(_load_row(row) for row in document[name])
+    return Results(**document)
+
+
+def _load_row(row: dict[str, t.Any]) -> Row:
+    return Row(**{**row, "wrong": tuple(row["wrong"]), "drifted": tuple(row["drifted"])})
