@@ -106,8 +106,12 @@ class _Strand:
     reply: Reply
 
 
-class _MarkerUnknown(Exception):
-    """Nova refuses a row as a marker although it has just listed it."""
+class _Refused(Exception):
+    """Nova refuses a page, and with it the listing: what is left of it is not requested.
+
+    Either a row is unknown as a marker although Nova has just listed it. Or a cell is down: Nova
+    tries to reach it for each page, which can take minutes.
+    """
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply.detail)
@@ -147,12 +151,9 @@ class ListingReader:
                 lambda start: self._read_strand(listing, start, stage),
                 list(listing.parts) or [None],
             )
-        except _MarkerUnknown as error:
+        except _Refused as error:
             return self._build_answer(listing, error.reply, None)
-        failed = [strand for strand in strands if strand.reply.status not in (200, 400)]
         reply = strands[0].reply
-        if failed:
-            reply = failed[0].reply
         if reply.status != 200:
             return self._build_answer(listing, reply, None)
         rows = {row[listing.identity]: row for strand in strands for row in strand.rows}
@@ -192,10 +193,12 @@ class ListingReader:
         last_page: Reply | None = None
         while True:
             reply, page = self._read_page(listing, size, marker)
+            if reply.status not in (200, 400):
+                raise _Refused(reply)
             if reply.status == 400 and last_page is not None:
                 return _Strand(start, rows, last_page)
             if reply.status == 400 and marker is not None and marker != start:
-                raise _MarkerUnknown(reply)
+                raise _Refused(reply)
             if page is None:
                 return _Strand(start, rows, reply)
             page_rows, identities = page

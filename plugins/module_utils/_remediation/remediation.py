@@ -57,7 +57,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (  # noqa: E501
         AllocationWriter,
@@ -82,11 +82,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
 
-# How many changes are proven side by side and then written together. A proof is at most as old as
-# it takes to prove these.
-_BATCH_SIZE = WORKERS
+# How many changes are written together.
+_PART_SIZE = WORKERS
+# Each proof ends with a listing of all services, which takes Nova half a second for so many of
+# them. That is longer than to prove one more part side by side, which then needs no listing of its
+# own.
+_SERVICES_PER_PART = 1000
+_MAX_PARTS_PER_PROOF = 8
 # Without a write after it, a proof cannot be too old.
-_BATCH_SIZE_WITHOUT_WRITES = 4 * WORKERS
+_PROOFS_WITHOUT_WRITES = 4
 
 # In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
 MAX_PROOF_AGE = 60
@@ -94,7 +98,7 @@ _TOO_OLD = f"Its proof took longer than {MAX_PROOF_AGE} seconds, and was then to
 
 
 class _Unproven(Exception):
-    """A part of a batch could not be verified again, and nothing of the batch was written."""
+    """Some steps could not be verified again, and nothing of them was written."""
 
 
 class Remediation:
@@ -135,7 +139,7 @@ class Remediation:
         outside = self._find_steps_outside(steps, listings)
         inside = [step for step in steps if step.finding not in outside]
         with PROGRESS.run_stage("changes", len(inside)) as stage:
-            made = self._make_changes(inside, stopped, stage)
+            made = self._make_changes(inside, self._choose_batch_size(listings), stopped, stage)
         by_finding = {outcome.step.finding: outcome for outcome in made}
         by_finding.update(outside)
         return [by_finding[step.finding] for step in steps]
@@ -150,88 +154,120 @@ class Remediation:
                 outside[step.finding] = Outcome(step, SKIPPED, reason)
         return outside
 
+    def _choose_batch_size(self, listings: Listings) -> int:
+        """Return how many changes are proven side by side.
+
+        A proof is at most as old as it takes to prove these.
+        """
+        parts = 1 + len(listings.services.value or ()) // _SERVICES_PER_PART
+        size = _PART_SIZE * min(parts, _MAX_PARTS_PER_PROOF)
+        if self._journal is None:
+            return size * _PROOFS_WITHOUT_WRITES
+        return size
+
     def _make_changes(
         self,
         steps: Sequence[Step],
+        batch_size: int,
         stopped: Callable[[], str],
         stage: Stage,
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
-        batch_size = _BATCH_SIZE
-        if self._journal is None:
-            batch_size = _BATCH_SIZE_WITHOUT_WRITES
-        batches = _split_into_batches(steps, batch_size)
+
+        def explain_end() -> str:
+            failures = count_outcomes(outcomes, FAILED)
+            return stopped() or explain_abort(failures, self._max_failures)
+
+        batches = collections.deque(_split(steps, batch_size))
         while batches:
-            why = stopped() or explain_abort(count_outcomes(outcomes, FAILED), self._max_failures)
-            if why:
+            if why := explain_end():
                 return complete_outcomes(outcomes, steps, Outcome, SKIPPED, why)
             batch = batches.popleft()
+            begun = len(outcomes)
             try:
-                outcomes += self._remediate_batch(batch, stopped)
+                for made in self._remediate_batch(batch, explain_end):
+                    outcomes += made
+                    stage.show_done(len(outcomes))
             except (UnsoundReading, JournalError) as error:
                 return complete_outcomes(outcomes, steps, Outcome, FAILED, str(error))
             except _Unproven as error:
-                if len(batch) > 1:
+                left = batch[len(outcomes) - begun :]
+                if len(left) > 1:
                     # One step must not keep the others of its batch from being made.
-                    batches.extendleft([step] for step in reversed(batch))
+                    batches.extendleft(reversed(_split_further(left)))
                 else:
-                    outcomes.append(Outcome(batch[0], FAILED, str(error)))
+                    outcomes.append(Outcome(left[0], FAILED, str(error)))
             except Exception as error:
                 # The result must have all earlier outcomes, even after a fault of our own.
                 reason = describe_unexpected(error)
-                outcomes += [Outcome(step, FAILED, reason) for step in batch]
+                left = batch[len(outcomes) - begun :]
+                outcomes += [Outcome(step, FAILED, reason) for step in left]
             stage.show_done(len(outcomes))
         return outcomes
 
-    def _remediate_batch(self, batch: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
+    def _remediate_batch(
+        self, batch: Sequence[Step], explain_end: Callable[[], str]
+    ) -> Iterator[list[Outcome]]:
+        """Prove the steps of a batch again, and yield the outcomes of some of them at a time.
+
+        The allocations are read once more before each write, and the age of the proof is checked.
+        Raises UnsoundReading when the cloud is not sound, JournalError, and _Unproven for every
+        other failure before a write.
+        """
         began = read_monotonic_clock()
-        proven = self._verify_in_time(batch, began)
-        ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.changed]
-        if self._journal is None or not ready:
-            return proven
-        # A service that hardly answers can have kept the proof waiting for minutes.
-        if why := stopped():
-            return [_skip_proven(outcome, why) for outcome in proven]
-        written = self._write_batch(ready, self._journal, began)
-        by_finding = {outcome.step.finding: outcome for outcome in written}
-        return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
+        reasons = _expect_proof(self._explain_mismatches, batch)
+        part_size = _PART_SIZE
+        if self._journal is None:
+            part_size = len(batch)
+        for part in _split(batch, part_size):
+            # A service that hardly answers can have kept the proof waiting for minutes.
+            why = ""
+            if self._journal is not None:
+                why = explain_end()
+            if why:
+                yield [_skip_proven(_make_proven_outcome(step, reasons), why) for step in part]
+                continue
+            conflicts = _expect_proof(self._explain_conflicts, part, reasons)
+            proven = [_make_proven_outcome(step, {**reasons, **conflicts}) for step in part]
+            yield self._write_proven(part, proven, began)
 
-    def _verify_in_time(self, batch: Sequence[Step], began: float) -> list[Outcome]:
-        """Return the outcomes of `_verify_batch`, if they are recent enough to rely on.
-
-        Raises UnsoundReading when the cloud is not sound, and _Unproven for every other failure.
-        """
-        try:
-            proven = self._verify_batch(batch)
-        except UnsoundReading:
-            raise
-        except CloudError as error:
-            raise _Unproven(f"It could not be verified again. {error}") from error
-        except Exception as error:
-            reason = describe_unexpected(error)
-            raise _Unproven(f"It could not be verified again. {reason}") from error
-        if self._journal is not None and _is_too_old(began):
-            raise _Unproven(_TOO_OLD)
-        return proven
-
-    def _verify_batch(self, batch: Sequence[Step]) -> list[Outcome]:
-        """Return for each step the outcome that it would have.
-
-        The consumers are judged by a new proof, and then read once more.
-        """
+    def _explain_mismatches(self, batch: Sequence[Step]) -> dict[str, str]:
+        """Return by finding what a new proof shows to be no longer true of a step."""
         consumers = [step.change.consumer for step in batch]
         now = self._reading.renew(consumers)
         if failed_checks := list_failed_checks(now):
             raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(failed_checks)}")
         judged = judge_consumers(SnapshotIndex(now), self._policy)
         findings = {finding.consumer: finding for finding in judged}
-        reasons = {step.finding: _find_mismatch(step, now, findings) for step in batch}
-        unchanged = [step.change for step in batch if not reasons[step.finding]]
-        conflicts = self._writer.find_conflicts(unchanged)
-        for step in batch:
+        return {step.finding: _find_mismatch(step, now, findings) for step in batch}
+
+    def _explain_conflicts(
+        self, part: Sequence[Step], reasons: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return by finding which proven steps do not start from the current allocations."""
+        proven = [step for step in part if not reasons[step.finding]]
+        conflicts = self._writer.find_conflicts([step.change for step in proven])
+        by_finding = {}
+        for step in proven:
             if step.change.consumer in conflicts:
-                reasons[step.finding] = str(conflicts[step.change.consumer])
-        return [_make_proven_outcome(step, reasons[step.finding]) for step in batch]
+                by_finding[step.finding] = str(conflicts[step.change.consumer])
+        return by_finding
+
+    def _write_proven(
+        self, part: Sequence[Step], proven: list[Outcome], began: float
+    ) -> list[Outcome]:
+        """Write the steps of a part that are proven, and return the outcomes of all of them.
+
+        began: when the first request of the proof was sent.
+        """
+        ready = [step for step, outcome in zip(part, proven, strict=True) if outcome.changed]
+        if self._journal is None or not ready:
+            return proven
+        if _is_too_old(began):
+            raise _Unproven(_TOO_OLD)
+        written = self._write_batch(ready, self._journal, began)
+        by_finding = {outcome.step.finding: outcome for outcome in written}
+        return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
 
     def _write_batch(self, steps: Sequence[Step], journal: Journal, began: float) -> list[Outcome]:
         """Record the steps, write those that nothing has overtaken, and record the outcomes.
@@ -294,9 +330,31 @@ def _is_too_old(began: float) -> bool:
     return read_monotonic_clock() - began > MAX_PROOF_AGE
 
 
-def _split_into_batches(steps: Sequence[Step], size: int) -> collections.deque[Sequence[Step]]:
-    starts = range(0, len(steps), size)
-    return collections.deque(steps[start : start + size] for start in starts)
+def _split(steps: Sequence[Step], size: int) -> list[Sequence[Step]]:
+    return [steps[start : start + size] for start in range(0, len(steps), size)]
+
+
+def _split_further(batch: Sequence[Step]) -> list[Sequence[Step]]:
+    """Return the steps of a batch in smaller ones, in the end one by one."""
+    if len(batch) > _PART_SIZE:
+        return _split(batch, _PART_SIZE)
+    return _split(batch, 1)
+
+
+def _expect_proof(prove: Callable[..., dict[str, str]], *arguments: t.Any) -> dict[str, str]:
+    """Return what `prove` returns, and raise _Unproven where it fails.
+
+    Raises UnsoundReading as `prove` does.
+    """
+    try:
+        return prove(*arguments)
+    except UnsoundReading:
+        raise
+    except CloudError as error:
+        raise _Unproven(f"It could not be verified again. {error}") from error
+    except Exception as error:
+        reason = describe_unexpected(error)
+        raise _Unproven(f"It could not be verified again. {reason}") from error
 
 
 def _skip_proven(outcome: Outcome, why: str) -> Outcome:
@@ -306,8 +364,8 @@ def _skip_proven(outcome: Outcome, why: str) -> Outcome:
     return outcome
 
 
-def _make_proven_outcome(step: Step, reason: str) -> Outcome:
-    if reason:
+def _make_proven_outcome(step: Step, reasons: Mapping[str, str]) -> Outcome:
+    if reason := reasons[step.finding]:
         return Outcome(step, SKIPPED, reason)
     return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
 

@@ -189,6 +189,18 @@ def test_refused_page_leaves_no_value() -> None:
     assert (answer.status, answer.value) == (500, None)
 
 
+def test_refusal_of_one_part_is_that_of_the_listing() -> None:
+    """While a cell is down, Nova refuses every part, and each refusal can take it minutes."""
+    asked: list[t.Any] = []
+    reader = _reader(lambda query: (asked.append(query), (500, {}))[1])
+    reader.believe_errors(True)
+
+    answer = reader.list_hypervisors(True, [uuid(number) for number in range(5000)])
+
+    assert (answer.status, answer.value) == (500, None)
+    assert len(asked) == 1
+
+
 def _servers(*numbers: int, more: bool = False) -> dict[str, t.Any]:
     links = (
         {"servers_links": [{"rel": "next", "href": "http://nova/servers?marker=…"}]} if more else {}
