@@ -14,6 +14,7 @@ Everything that can go wrong between us and the service becomes one `CloudError`
 from __future__ import annotations
 
 import dataclasses as d
+import re
 import time
 import typing as t
 
@@ -48,6 +49,8 @@ KEYSTONE_ERROR_KEYS = frozenset({"error"})
 IRONIC_ERROR_KEYS = frozenset({"error_message"})
 # Their answers have the types of `answer_types`. The other services decide on no allocation alone.
 _TYPED_SERVICES = ("Nova", "Placement")
+# Not that of a request, which begins with `req-`.
+_UUID = re.compile("(?<!req-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # A message of a service is shown up to this length.
 _MAX_DETAIL = 250
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
@@ -342,7 +345,10 @@ class Api:
                 headers={"Accept": "application/json", **(headers or {})},
                 **kwargs,
             )
-        return self._parse_response(method, path, response)
+        reply = self._parse_response(method, path, response)
+        if method == "GET" and reply.status in _PROOF_STATUSES:
+            self._require_same_subject(reply, path, kwargs.get("params") or {})
+        return reply
 
     def _parse_response(self, method: str, path: str, response: t.Any) -> Reply:
         """Return the reply in `response`.
@@ -372,6 +378,19 @@ class Api:
                 f"{reply.status} that is not its own: is a proxy in the way?"
             )
         return reply
+
+    def _require_same_subject(self, reply: Reply, path: str, params: t.Mapping[str, t.Any]) -> None:
+        """Raise MalformedResponse if an error that counts as proof names another UUID.
+
+        Nova names the server that it did not find, and the marker that it does not know.
+        """
+        named = set(_UUID.findall(reply.detail.lower()))
+        asked = set(_UUID.findall(f"{path} {params}".lower()))
+        if named and asked and named.isdisjoint(asked):
+            raise MalformedResponse(
+                f"{self.name} at {self.endpoint} answered GET {self._shorten(path)} with a "
+                f"{reply.status} about something else: is a proxy in the way?"
+            )
 
     def _check_types(self, method: str, path: str, body: t.Any) -> None:
         wrong = find_wrong_type(body)

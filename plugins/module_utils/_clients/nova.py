@@ -31,9 +31,12 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_pars
     parse_deleted_server,
     parse_hypervisor,
     parse_migration,
+    parse_named_server,
+    parse_named_servers,
     parse_server,
     parse_servers,
     parse_service,
+    require_same_uuid,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
     WORKERS,
@@ -408,7 +411,10 @@ class NovaReader:
         """
         return self._listings.require_access(
             self._api.ask(
-                "/os-migrations", self._listing, parse_complete_migrations, instance_uuid=server
+                "/os-migrations",
+                self._listing,
+                lambda reply: parse_complete_migrations(reply, server),
+                instance_uuid=server,
             )
         )
 
@@ -418,13 +424,13 @@ class NovaReader:
         A 404 means that no cell has it, and that it is not about to be built.
         """
         return self._api.ask(
-            f"/servers/{uuid}", self._direct, lambda reply: parse_server(reply.body["server"])
+            f"/servers/{uuid}", self._direct, lambda reply: parse_named_server(reply, uuid)
         )
 
     def get_server_with_image_properties(self, uuid: str) -> Answer[Server]:
         """Look up a server again that `get_server` returned, for the properties of its image."""
         return self._api.ask(
-            f"/servers/{uuid}", self._shape, lambda reply: parse_server(reply.body["server"])
+            f"/servers/{uuid}", self._shape, lambda reply: parse_named_server(reply, uuid)
         )
 
     def list_attached_port_uuids(self, uuid: str) -> Answer[tuple[str, ...]]:
@@ -454,7 +460,12 @@ class NovaReader:
         if brief:
             path = "/servers"
         return self._api.ask(
-            path, self._direct, parse_servers, all_tenants="1", deleted="True", uuid=uuid
+            path,
+            self._direct,
+            lambda reply: parse_named_servers(reply, uuid),
+            all_tenants="1",
+            deleted="True",
+            uuid=uuid,
         )
 
     def list_instance_actions(self, server: str) -> Answer[tuple[Action, ...]]:
@@ -470,7 +481,9 @@ class NovaReader:
         markers: list[str] = []
         query: dict[str, str] = {}
         while True:
-            reply, page = self._api.read(path, self._direct, parse_actions, False, **query)
+            reply, page = self._api.read(
+                path, self._direct, lambda reply: parse_actions(reply, server), False, **query
+            )
             if page is None:
                 return self._api.build_answer(path, self._direct, query, reply, None)
             actions += page
@@ -491,7 +504,9 @@ class NovaReader:
         return self._api.ask(
             f"/servers/{server}/os-instance-actions/{request_id}",
             self._direct,
-            lambda reply: parse_action(reply.body["instanceAction"]),
+            lambda reply: parse_action(
+                require_same_uuid(reply.body["instanceAction"], "instance_uuid", server)
+            ),
         )
 
     def probe_migration_marker(self, uuid: str, attempt: int = 0) -> Answer[bool]:
@@ -524,7 +539,7 @@ class NovaReader:
         return self._api.ask(
             "/servers",
             self._direct,
-            lambda reply: tuple(str(row["id"]) for row in reply.body["servers"]),
+            lambda reply: tuple(server.uuid for server in parse_named_servers(reply, uuid)),
             True,
             all_tenants="1",
             uuid=uuid,

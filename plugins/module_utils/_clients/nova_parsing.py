@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     Action,
     ActionEvent,
@@ -118,16 +119,39 @@ def parse_migration(row: Mapping[str, t.Any]) -> Migration:
     )
 
 
-def parse_complete_migrations(reply: Reply) -> tuple[Migration, ...] | None:
-    """Return the migrations of a reply, or None when they continue on another page."""
+def require_same_uuid(row: Mapping[str, t.Any], key: str, asked: str) -> Mapping[str, t.Any]:
+    """Return a row of an answer about one server.
+
+    Raises ValueError if the row is about another server: a cache or a proxy may mix up answers.
+    """
+    wanted = normalize_uuid(asked)
+    if wanted is not None and key in row and normalize_uuid(str(row[key])) != wanted:
+        raise ValueError("the answer is about something else")
+    return row
+
+
+def parse_complete_migrations(reply: Reply, server: str) -> tuple[Migration, ...] | None:
+    """Return the migrations of a server, or None when they continue on another page."""
     if reply.body.get("migrations_links"):
         return None
-    return tuple(map(parse_migration, reply.body["migrations"]))
+    rows = reply.body["migrations"]
+    return tuple(parse_migration(require_same_uuid(row, "instance_uuid", server)) for row in rows)
 
 
 def parse_servers(reply: Reply) -> tuple[Server, ...]:
     """Return the servers of a reply."""
     return tuple(map(parse_server, reply.body["servers"]))
+
+
+def parse_named_server(reply: Reply, uuid: str) -> Server:
+    """Return the server of a reply about one server."""
+    return parse_server(require_same_uuid(reply.body["server"], "id", uuid))
+
+
+def parse_named_servers(reply: Reply, uuid: str) -> tuple[Server, ...]:
+    """Return the servers of a listing that is limited to one server; one or none."""
+    rows = reply.body["servers"]
+    return tuple(parse_server(require_same_uuid(row, "id", uuid)) for row in rows)
 
 
 def parse_server(row: Mapping[str, t.Any]) -> Server:
@@ -189,9 +213,10 @@ def parse_attachments(reply: Reply) -> tuple[Attachment, ...]:
     )
 
 
-def parse_actions(reply: Reply) -> tuple[Action, ...]:
-    """Return the instance actions of a reply."""
-    return tuple(map(parse_action, reply.body["instanceActions"]))
+def parse_actions(reply: Reply, server: str) -> tuple[Action, ...]:
+    """Return the instance actions of a server."""
+    rows = reply.body["instanceActions"]
+    return tuple(parse_action(require_same_uuid(row, "instance_uuid", server)) for row in rows)
 
 
 def parse_action(row: Mapping[str, t.Any]) -> Action:
