@@ -9,6 +9,7 @@ from __future__ import annotations
 from minicloud_ctl import holdings, lifecycle, servers
 from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario
+from minicloud_ctl.waiting import wait_for
 
 
 @scenario("an evacuated server that still has an allocation on its dead source")
@@ -27,6 +28,15 @@ def evacuated_source_stale(context: Context) -> None:
     server, migration, source = _evacuate(context, context.own_host("revived"), destination)
     servers.migrate(context.cloud, server, third)
     lifecycle.start_computes(context.paths, [source])
+    # Older releases call a host up before it has cleaned up what was evacuated from it, and then
+    # it would clean up what the revert brings back.
+    wait_for(
+        f"{source} to have processed the evacuation",
+        lambda: any(
+            found["uuid"] == migration and found["status"] == "completed"
+            for found in servers.migrations(context.cloud, server)
+        ),
+    )
     servers.revert(context.cloud, server)
     holdings.await_providers(
         context.cloud, server, context.provider(destination), context.provider(source)
