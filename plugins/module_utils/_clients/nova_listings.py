@@ -74,6 +74,11 @@ class Listing(t.Generic[T]):
     stage: str = ""
     expected: int | None = None
 
+    @property
+    def is_paged(self) -> bool:
+        """Return whether Nova lists it in pages: migrations only from 2.59 on, with their UUIDs."""
+        return self.path != "/os-migrations" or self.identity == "uuid"
+
     def list_rows(self, reply: Reply) -> tuple[list[t.Any], list[str]]:
         """Return the rows of a page, and the identity of each of them."""
         rows = reply.body[self.key]
@@ -186,6 +191,8 @@ class ListingReader:
         at all where Nova's links are seen to arrive.
         """
         rows: list[t.Any] = []
+        # Nova excludes the marker from the page after it.
+        seen = {start}
         marker, size = start, listing.parts.get(start, listing.page_size)
         # A strand that does not end with its first page is in another order than Placement's, and
         # may be long.
@@ -209,8 +216,16 @@ class ListingReader:
                     return _Strand(start, rows, reply)
                 last_page, size = None, MAX_PAGE
                 continue
-            begins_next_strand = not listing.parts.keys().isdisjoint(identities)
-            if begins_next_strand or identities[-1] == marker:
+            if not listing.is_paged:
+                return _Strand(start, rows, reply)
+            if not seen.isdisjoint(identities):
+                raise CloudError(
+                    f"Nova at {self._api.endpoint} listed the same rows of {listing.path} on two "
+                    "pages, so the listing has no end: something between here and Nova ignores "
+                    "the marker of a page. Use an endpoint without a cache."
+                )
+            seen.update(identities)
+            if not listing.parts.keys().isdisjoint(identities):
                 return _Strand(start, rows, reply)
             if listing.is_whole_host(reply, len(identities)) and self._sees_links(listing):
                 return _Strand(start, rows, reply)

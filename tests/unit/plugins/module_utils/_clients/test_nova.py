@@ -321,6 +321,30 @@ def test_host_that_became_empty_says_nothing_of_links() -> None:
     assert [query.get("marker") for query in listing.queries] == [None, None, uuid(0)]
 
 
+def _ignore_marker(query: dict[str, str]) -> tuple[int, t.Any]:
+    return 200, _servers(1, 2)
+
+
+def _go_round(query: dict[str, str]) -> tuple[int, t.Any]:
+    if query.get("marker") == uuid(2):
+        return 200, _servers(3, 4)
+    return 200, _servers(1, 2)
+
+
+@pytest.mark.parametrize("pages", [_ignore_marker, _go_round])
+def test_listing_whose_pages_repeat_is_an_error(pages: Handler) -> None:
+    with pytest.raises(CloudError, match="the same rows of /servers on two pages"):
+        _reader(pages).list_server_uuids()
+
+
+def test_parts_that_all_begin_at_the_beginning_are_an_error() -> None:
+    nova = Listing(range(600))
+    reader = _reader(lambda query: nova({**query, "marker": ""}))
+
+    with pytest.raises(CloudError, match="/os-hypervisors/detail on two pages"):
+        reader.list_hypervisors(False, [uuid(number) for number in range(600)])
+
+
 def test_single_500_is_retried_and_counted() -> None:
     statuses = [200, 200, 500]
     reader = _reader(lambda query: (statuses.pop(), {"hypervisors": []}))
