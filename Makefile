@@ -95,6 +95,10 @@ compare: venv-controller ## run other tools beside the collection on one small c
 simulate: venv-controller ## measure whole playbooks on a simulated cloud of 50 000 hosts, and write the table in docs/large-clouds.md
 	@PYTHONPATH=tools $(controller)/python -m simulation $(SIMULATE_ARGS)
 
+.PHONY: attacks
+attacks: venv-controller ## run all tests that try to make a run change something live, for half an hour
+	@$(controller)/pytest $(PARALLEL) -m "long or not long" tests/attacks $(PYTEST_ARGS)
+
 .PHONY: fuzz
 fuzz: venv-controller ## damage the answers of the small OpenStack at random, and check every allocation; FUZZ_ARGS='--minutes 60 --seed 7'
 	@PYTHONPATH=collections:tests/minicloud $(controller)/python -m ansible_collections.osops.placement.tests.attacks.fuzzer $(FUZZ_ARGS)

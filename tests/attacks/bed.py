@@ -150,7 +150,12 @@ class Siege:
         return self.scheduled.run()
 
     def end(self) -> None:
-        """Compare what lives, and each reported outcome with Placement."""
+        """Compare what lives, and each reported outcome with Placement.
+
+        An attack that no request has met proves nothing.
+        """
+        for wire in (self.wires.nova, self.wires.placement):
+            assert getattr(wire.middlebox, "lies", 1), "no request has met the attack"
         self.assert_alive()
         for outcome in self.scheduled.done.get("outcomes", ()):
             if outcome["outcome"] == "removed":

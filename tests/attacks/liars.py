@@ -25,42 +25,50 @@ if t.TYPE_CHECKING:
     Change = t.Callable[[Answered], Answered]
 
 UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_ANY = frozenset(range(100, 600))
 _FORBIDDEN = "Policy does not allow this to be performed."
+
+
+@d.dataclass
+class Liar:
+    """Answers matching requests by `lie`, all of them or some by chance, and counts them.
+
+    statuses: the statuses of the true answers that it replaces.
+    """
+
+    pattern: str
+    lie: t.Callable[[Asked, Answered], Answered]
+    chance: float = 1.0
+    seed: int = 0
+    statuses: t.Container[int] = (200,)
+    lies: int = 0
+
+    def __post_init__(self) -> None:
+        self._dice = random.Random(self.seed)
+
+    def __call__(self, asked: Asked, ask: Ask) -> Answered:
+        answered = ask(asked)
+        if not re.search(self.pattern, asked.line) or answered.status not in self.statuses:
+            return answered
+        if self._dice.random() >= self.chance:
+            return answered
+        self.lies += 1
+        return self.lie(asked, answered)
 
 
 def deny(pattern: str) -> Middlebox:
     """Answer 403 to each matching request, as both services do."""
-    wanted = re.compile(pattern)
     body = {
         "forbidden": {"code": 403, "message": _FORBIDDEN},
         "errors": [{"status": 403, "title": "Forbidden", "detail": _FORBIDDEN}],
     }
-
-    def answer(asked: Asked, ask: Ask) -> Answered:
-        if wanted.search(asked.line):
-            return Answered(403, [("Content-Type", "application/json")], json.dumps(body).encode())
-        return ask(asked)
-
-    return answer
+    denied = Answered(403, [("Content-Type", "application/json")], json.dumps(body).encode())
+    return Liar(pattern, lambda _asked, _answered: denied, statuses=_ANY)
 
 
-def change(
-    pattern: str,
-    function: Change,
-    chance: float = 1.0,
-    seed: int = 0,
-    statuses: t.Container[int] = (200,),
-) -> Middlebox:
-    """Change the answers to matching requests, or only some of them by chance."""
-    wanted, dice = re.compile(pattern), random.Random(seed)
-
-    def answer(asked: Asked, ask: Ask) -> Answered:
-        answered = ask(asked)
-        if not wanted.search(asked.line) or answered.status not in statuses:
-            return answered
-        return function(answered) if dice.random() < chance else answered
-
-    return answer
+def change(pattern: str, function: Change, **options: t.Any) -> Middlebox:
+    """Change the answers to matching requests; options are those of `Liar`."""
+    return Liar(pattern, lambda _asked, answered: function(answered), **options)
 
 
 def edit(pattern: str, function: t.Callable[[t.Any], t.Any], **options: t.Any) -> Middlebox:
@@ -98,7 +106,7 @@ class Copies:
 
     pattern: str
     dated: str = "fresh"
-    statuses: t.Container[int] = frozenset(range(100, 600))
+    statuses: t.Container[int] = _ANY
     chance: float = 1.0
     serves: bool = False
     served: int = 0

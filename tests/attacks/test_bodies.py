@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import json
 import re
 import typing as t
@@ -41,17 +42,16 @@ def test_object_with_one_key_twice_is_no_answer(siege: Siege) -> None:
 
     summary = siege.run()
 
-    print("RESULT", siege.bed.remaining(), dict(siege.scheduled.told))
     assert not summary.get("coverage", {}).get("complete")
 
 
-@pytest.mark.parametrize("listing", ["/os-migrations", "/os-hypervisors/detail", "/servers/detail"])
+@pytest.mark.parametrize("listing", ["/os-migrations", "/os-hypervisors/detail"])
 def test_listing_whose_pages_go_round_for_ever_ends(siege: Siege, listing: str) -> None:
     """Two workers forget the marker, and each answers with a page of its own."""
     pages: list[Answered] = []
 
     def go_round(asked: Asked, ask: Ask) -> Answered:
-        if listing not in asked.path or "limit=1000" not in asked.path:
+        if f"{listing}?" not in asked.path or "limit=1&" in asked.path:
             return ask(asked)
         key = listing.strip("/").partition("/")[0].removeprefix("os-")
         answered = ask(asked)
@@ -70,13 +70,12 @@ def test_listing_whose_pages_go_round_for_ever_ends(siege: Siege, listing: str) 
 
     siege.run()
 
-    print(
-        "RESULT", len(siege.wires.nova.requests), siege.bed.remaining(), dict(siege.scheduled.told)
-    )
+    assert pages
     assert len(siege.wires.nova.requests) < 500
+    assert len(siege.bed.remaining()) == len(siege.bed.orphans)
 
 
-@pytest.mark.parametrize("listing", ["/os-migrations", "/os-hypervisors/detail", "/servers/detail"])
+@pytest.mark.parametrize("listing", ["/os-migrations", "/os-hypervisors/detail"])
 def test_listing_that_ignores_its_marker_is_not_complete(siege: Siege, listing: str) -> None:
     """A cache that leaves the query out of its key answers each page with the first one."""
 
@@ -87,7 +86,7 @@ def test_listing_that_ignores_its_marker_is_not_complete(siege: Siege, listing: 
         }
 
     def forget(asked: Asked, ask: Ask) -> Answered:
-        if listing not in asked.path or "limit=1000" not in asked.path:
+        if f"{listing}?" not in asked.path or "limit=1&" in asked.path:
             return ask(asked)
         path = re.sub("&marker=[^&]*", "", asked.path)
         answered = ask(_with_path(asked, path))
@@ -98,13 +97,12 @@ def test_listing_that_ignores_its_marker_is_not_complete(siege: Siege, listing: 
     siege.wires.nova.middlebox = forget
 
     siege.run()
-    print("RESULT", siege.bed.remaining(), dict(siege.scheduled.told))
+
+    assert len(siege.bed.remaining()) == len(siege.bed.orphans)
 
 
 def _with_path(asked: Asked, path: str, body: bytes | None = None) -> Asked:
-    import dataclasses
-
-    return dataclasses.replace(asked, path=path, body=asked.body if body is None else body)
+    return d.replace(asked, path=path, body=asked.body if body is None else body)
 
 
 SPELLINGS: dict[str, t.Callable[[str], str]] = {
@@ -139,7 +137,6 @@ def test_placement_that_spells_a_uuid_differently_convicts_nobody(
     siege.wires.placement.middlebox = answer
 
     siege.run()
-    print("RESULT", spelling, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 NUMBERS = {
@@ -169,7 +166,6 @@ def test_impossible_number_convicts_nobody(siege: Siege, number: str, field: str
     siege.wires.placement.middlebox = edit("/allocations", lie)
 
     siege.run()
-    print("RESULT", number, field, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 def _edit_rows(
@@ -197,7 +193,6 @@ def test_server_that_two_cells_list_convicts_nobody(siege: Siege) -> None:
     )
 
     siege.run()
-    print("RESULT", siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 def test_two_services_with_one_host_name_convict_nobody(siege: Siege) -> None:
@@ -206,7 +201,6 @@ def test_two_services_with_one_host_name_convict_nobody(siege: Siege) -> None:
     )
 
     siege.run()
-    print("RESULT", siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 def test_two_compute_nodes_with_one_name_convict_nobody(siege: Siege) -> None:
@@ -223,7 +217,6 @@ def test_two_compute_nodes_with_one_name_convict_nobody(siege: Siege) -> None:
     )
 
     siege.run()
-    print("RESULT", siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 @pytest.mark.parametrize("chance", [1.0, 0.5])
@@ -243,7 +236,6 @@ def test_host_that_is_renamed_convicts_nobody(siege: Siege, new: str, chance: fl
     )
 
     siege.run()
-    print("RESULT", new, chance, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 @pytest.mark.parametrize("chance", [1.0, 0.5])
@@ -260,7 +252,6 @@ def test_compute_node_with_a_new_uuid_convicts_nobody(siege: Siege, chance: floa
     )
 
     siege.run()
-    print("RESULT", chance, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 def test_names_that_are_code_change_nothing(siege: Siege) -> None:

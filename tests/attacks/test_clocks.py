@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import random
 import time
 import typing as t
 
@@ -51,7 +52,6 @@ def test_age_that_is_unknown_makes_nobody_old(siege: Siege, lie: str) -> None:
 
     siege.run()
 
-    print("RESULT", lie, siege.bed.remaining(), dict(siege.scheduled.told))
     assert len(siege.bed.remaining()) == len(siege.bed.orphans)
 
 
@@ -66,7 +66,6 @@ def test_clock_that_jumps_between_answers_makes_nobody_old(
 
     siege.run()
 
-    print("RESULT", service, jump, siege.bed.remaining(), dict(siege.scheduled.told))
     assert len(siege.bed.remaining()) == len(siege.bed.orphans)
 
 
@@ -102,7 +101,6 @@ def test_times_of_nova_convict_nobody(siege: Siege, written: str) -> None:
     )
 
     siege.run()
-    print("RESULT", written, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 # Fields that a worker of another release may leave out, by the request.
@@ -159,8 +157,6 @@ def test_field_that_a_worker_leaves_out_convicts_nobody(
 
 def _other_release(newest: str, chance: float) -> Middlebox:
     """Return workers of which some know no microversion beyond `newest`."""
-    import random
-
     dice = random.Random(7)
     most = int(newest.rpartition(".")[2])
     body = {"itemNotAcceptable": {"code": 406, "message": "Version is not supported by the API."}}
@@ -181,7 +177,6 @@ def test_workers_of_two_releases_convict_nobody(siege: Siege, newest: str) -> No
     siege.wires.nova.middlebox = _other_release(newest, 0.5)
 
     siege.run()
-    print("RESULT", newest, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 @pytest.mark.parametrize("offered", ["2.68", "2.79", "2.104"])
@@ -196,7 +191,6 @@ def test_versions_of_another_release_than_the_worker_convict_nobody(
     siege.wires.nova.middlebox = edit(r"GET /(v2.1/?)?$", lie, statuses=(200, 300))
 
     siege.run()
-    print("RESULT", offered, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 def _newest(body: t.Any) -> str:

@@ -74,7 +74,6 @@ def test_cache_before_nova_convicts_nobody(
 
     siege.run()
 
-    print("RESULT", cached, dated, copies.served, siege.bed.remaining(), dict(siege.scheduled.told))
     assert copies.served
 
 
@@ -89,7 +88,6 @@ def test_workers_with_caches_of_their_own_convict_nobody(
 
     siege.run()
 
-    print("RESULT", "half", copies.served, siege.bed.remaining(), dict(siege.scheduled.told))
     assert copies.served
 
 
@@ -106,8 +104,6 @@ def test_cached_404_of_a_live_server_convicts_nobody(siege: Siege) -> None:
 
     siege.run()
 
-    print("RESULT", "404", copies.served, siege.bed.remaining(), dict(siege.scheduled.told))
-
 
 @pytest.mark.parametrize("behind", BEHIND)
 def test_placement_behind_a_lagging_copy_changes_no_moved_server(
@@ -121,7 +117,6 @@ def test_placement_behind_a_lagging_copy_changes_no_moved_server(
 
     siege.run()
 
-    print("RESULT", behind, copies.served, siege.bed.remaining(), dict(siege.scheduled.told))
     assert copies.served
 
 
@@ -135,7 +130,6 @@ def test_write_that_a_lagging_copy_does_not_show_is_not_counted(siege: Siege) ->
     siege.run()
 
     outcomes = {entry["outcome"] for entry in siege.scheduled.done["outcomes"]}
-    print("RESULT", outcomes, siege.bed.remaining(), dict(siege.scheduled.told))
     assert outcomes <= {"failed", "skipped"}
 
 
@@ -152,7 +146,6 @@ def test_placement_restored_from_a_backup_keeps_what_lives(siege: Siege, travell
 
     siege.run()
 
-    print("RESULT", "restored", siege.bed.remaining(), dict(siege.scheduled.told))
     assert {name: bed.placement.held(consumer) for name, consumer in bed.live.items()} == before
     assert bed.placement.held(newer) in ({}, {bed.world.provider(OTHER): CLAIM})
     # Unconfirmed: whatever it has belongs to it.

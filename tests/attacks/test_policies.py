@@ -75,7 +75,6 @@ def test_denied_rule_of_nova_convicts_nobody(siege: Siege, rule: str) -> None:
     siege.wires.nova.middlebox = NOVA[rule]
 
     siege.run()
-    print("RESULT", rule, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 @pytest.mark.parametrize("rule", PLACEMENT)
@@ -83,7 +82,6 @@ def test_denied_rule_of_placement_convicts_nobody(siege: Siege, rule: str) -> No
     siege.wires.placement.middlebox = PLACEMENT[rule]
 
     siege.run()
-    print("RESULT", rule, siege.bed.remaining(), dict(siege.scheduled.told))
 
 
 @pytest.mark.parametrize("hidden", NARROWED)
@@ -91,4 +89,3 @@ def test_narrowed_rule_convicts_nobody(siege: Siege, hidden: str) -> None:
     siege.wires.nova.middlebox = NARROWED[hidden]
 
     siege.run()
-    print("RESULT", hidden, siege.bed.remaining(), dict(siege.scheduled.told))
