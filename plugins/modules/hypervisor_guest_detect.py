@@ -327,6 +327,12 @@ findings:
           returned: success
           type: dict
           sample: {}
+        launched_at:
+          description: When a host last launched its guest, in UTC; V(null) for a server that never
+            ran.
+          returned: success
+          type: str
+          sample: "2026-11-20T12:00:00.000000"
         pinned_zone:
           description: The availability zone to which the user bound the server; V(null) where it is
             not bound, and before compute microversion 2.96.

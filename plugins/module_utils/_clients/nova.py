@@ -412,7 +412,10 @@ class NovaReader:
         )
 
     def list_attached_port_uuids(self, uuid: str) -> Answer[tuple[str, ...]]:
-        """Return the uuids of the ports that are attached to a server, as Nova records them."""
+        """Return the uuids of the ports of a server, as Neutron shows them to Nova.
+
+        Nova asks with the token of the same user (nova/api/openstack/compute/attach_interfaces.py).
+        """
         path = f"/servers/{uuid}/os-interface"
         return self._api.ask(
             path,

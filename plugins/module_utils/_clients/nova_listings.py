@@ -40,6 +40,11 @@ _MAX_PART = 200
 # How many times a listing is read before the refusal of one of its own rows counts.
 _MAX_ATTEMPTS = 3
 
+# Nova reads fewer servers than these from a cell with a single query (nova/conf/api.py, the minimum
+# of instance_list_cells_batch_fixed_size). Between two queries it can lose the cell, and it then
+# leaves out the rest without an error (nova/compute/multi_cell_list.py).
+_MIN_BATCH = 100
+
 
 @d.dataclass(frozen=True)
 class Listing(t.Generic[T]):
@@ -81,6 +86,16 @@ class Listing(t.Generic[T]):
         """
         return self.key == "servers" and not reply.body.get("servers_links")
 
+    def is_whole_host(self, reply: Reply, count: int) -> bool:
+        """Return whether a page of `count` rows without a link has all servers of one host.
+
+        Nova drops a server that it finds twice after it has counted the page (nova/compute/api.py,
+        API.get_all), and a page that was full then has no link. But no host has a server twice: a
+        build request has no host yet, and during a resize to another cell the rows in the two cells
+        have different hosts.
+        """
+        return "host" in self.filters and count < _MIN_BATCH and self.is_last_page(reply)
+
 
 @d.dataclass(frozen=True)
 class _Strand:
@@ -105,6 +120,8 @@ class ListingReader:
     def __init__(self, api: Api) -> None:
         self._api = api
         self.pace = Pace(few=1, many=4, sample=1, default=1)
+        # Whether a full page was seen to have a link; None while none was requested.
+        self._has_links: bool | None = None
 
     def read(self, listing: Listing[T]) -> Answer[tuple[T, ...]]:
         """Return all rows of a listing as objects, as evidence.
@@ -163,8 +180,9 @@ class ListingReader:
         discovered yet, and links to a next page only after a full page. So the end is reached only
         when a page of the maximum size is empty.
 
-        Nova does not drop servers. But it refuses a server that has lost its instance mapping as a
-        marker: after such a server, the missing link proves that it was the last.
+        Nova refuses a server that has lost its instance mapping as a marker: after such a server,
+        the missing link proves that it was the last. The servers of one host need no other request
+        at all where Nova's links are seen to arrive.
         """
         rows: list[t.Any] = []
         marker, size = start, listing.parts.get(start, listing.page_size)
@@ -191,10 +209,25 @@ class ListingReader:
             begins_next_strand = not listing.parts.keys().isdisjoint(identities)
             if begins_next_strand or identities[-1] == marker:
                 return _Strand(start, rows, reply)
+            if listing.is_whole_host(reply, len(identities)) and self._sees_links(listing):
+                return _Strand(start, rows, reply)
             last_page = None
             if listing.is_last_page(reply):
                 last_page = reply
             marker, size = identities[-1], page_size
+
+    def _sees_links(self, listing: Listing[T]) -> bool:
+        """Return whether the link of a full page arrives here, which a proxy can prevent.
+
+        A page of one row is full whatever the maximum of the service is ([api]max_limit).
+        """
+        if self._has_links is None:
+            reply, page = self._read_page(listing, 1, None)
+            # A listing that has become empty meanwhile has no full page.
+            if page is None or len(page[1]) != 1:
+                return False
+            self._has_links = not listing.is_last_page(reply)
+        return self._has_links
 
     def _read_page(
         self, listing: Listing[T], size: int, marker: str | None

@@ -159,6 +159,7 @@ def parse_server(row: Mapping[str, t.Any]) -> Server:
         image_properties=image.get("properties"),
         root_device=row.get("OS-EXT-SRV-ATTR:root_device_name"),
         pinned_zone=row.get("pinned_availability_zone"),
+        launched_at=row.get("OS-SRV-USG:launched_at"),
     )
 
 

@@ -14,11 +14,17 @@ API reference: https://docs.openstack.org/api-ref/placement/
 from __future__ import annotations
 
 import dataclasses as d
-import email.utils
 import itertools
 import typing as t
 import urllib.parse
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement_parsing import (
+    parse_allocation,
+    parse_candidates,
+    parse_inventories,
+    parse_providers,
+    parse_resources,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
     Pace,
     map_parallel,
@@ -31,7 +37,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Inventory,
     Provider,
     ProviderDetails,
-    ProviderSummary,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     HostTree,
@@ -54,7 +59,6 @@ _PROVIDER_MICROVERSION = "1.20"
 _CANDIDATES_MICROVERSION = (1, 31)
 # 1.9 has the usages of a project; from 1.38 on they are divided by the type of the consumer.
 _USAGES_MICROVERSION = "1.9"
-_NO_TYPE = "unknown"
 # How many requests to send at once. Nova's own listing, which is read at the same time, takes
 # longer, and more would only slow it down.
 _FEW, _MANY = 2, 4
@@ -97,7 +101,7 @@ class PlacementReader:
         Those that share their inventory through an aggregate are marked as `sharing`.
         """
         sharing = self._list_sharing_uuids()
-        return _parse_providers(self._list_provider_entries(), sharing)
+        return parse_providers(self._list_provider_entries(), sharing)
 
     def list_providers_in_trees(self, wanted: Iterable[str]) -> dict[str, Provider]:
         """Return by uuid the providers of every tree that has one of the `wanted` names or uuids.
@@ -106,7 +110,7 @@ class PlacementReader:
         """
         sharing = self._list_sharing_uuids()
         trees = map_parallel(self._list_tree_entries, list(wanted), self.workers)
-        return _parse_providers(itertools.chain.from_iterable(trees), sharing)
+        return parse_providers(itertools.chain.from_iterable(trees), sharing)
 
     def get_details(
         self, providers: Iterable[str], parts: Sequence[str] = PARTS
@@ -149,7 +153,7 @@ class PlacementReader:
         entries = self._api.parse(lambda reply: reply.body["resource_providers"], reply, path)
         if not entries or len(entries) > MAX_TREE_PROVIDERS:
             return answer
-        providers = _parse_providers(entries, set())
+        providers = parse_providers(entries, set())
         details: dict[str, ProviderDetails] = {}
         failed = self._add_tree_details(providers, details)
         if failed is not None:
@@ -242,7 +246,7 @@ class PlacementReader:
         if not uuids:
             return {}
         entries = self._list_provider_entries(required=_SHARING_TRAIT, member_of=f"in:{uuids}")
-        return _parse_providers(entries, {entry["uuid"] for entry in entries})
+        return parse_providers(entries, {entry["uuid"] for entry in entries})
 
     def list_roots_with_trait(self, trait: str) -> set[str]:
         """Return the UUIDs of the roots of all providers with a trait."""
@@ -270,7 +274,7 @@ class PlacementReader:
         microversion = self._api.require_microversion(*_CANDIDATES_MICROVERSION)
         reply = self._api.get(path, microversion, **query)
         self._api.expect(reply, "for allocation candidates")
-        return self._api.parse(lambda reply: _parse_candidates(reply.body), reply, path)
+        return self._api.parse(lambda reply: parse_candidates(reply.body), reply, path)
 
     def list_usages(self, providers: Mapping[str, Provider]) -> dict[str, Resources]:
         """Return the usages of each of `providers`, most of them from one request.
@@ -316,7 +320,7 @@ class PlacementReader:
         path = f"/allocations/{urllib.parse.quote(consumer, safe='')}"
         reply = self._api.get(path, self._allocation)
         self._api.expect(reply, f"for the allocation of {consumer}")
-        allocation = self._api.parse(lambda reply: _parse_allocation(consumer, reply), reply, path)
+        allocation = self._api.parse(lambda reply: parse_allocation(consumer, reply), reply, path)
         return self._api.build_answer(path, self._allocation, {}, reply, allocation)
 
     def get_allocations(self, consumers: Iterable[str]) -> list[Allocation]:
@@ -334,7 +338,10 @@ class PlacementReader:
 
     def _list_allocations_on_provider(self, provider: str) -> dict[str, Resources]:
         allocations = self._get_from_provider(
-            provider, "allocations", lambda body: _get_resources(body["allocations"]), self._listing
+            provider,
+            "allocations",
+            lambda body: parse_resources(body["allocations"]),
+            self._listing,
         )
         return allocations or {}
 
@@ -389,94 +396,3 @@ _TREE_PARTS: dict[str, Callable[[Reply], t.Any]] = {
     "traits": lambda reply: frozenset(reply.body["traits"]),
     "aggregates": lambda reply: frozenset(reply.body["aggregates"]),
 }
-
-
-def _parse_providers(
-    entries: Iterable[Mapping[str, t.Any]], sharing: set[str]
-) -> dict[str, Provider]:
-    """Return providers by uuid; `sharing` are the uuids of those that share their inventory."""
-    providers = {}
-    for entry in entries:
-        uuid = entry["uuid"]
-        providers[uuid] = Provider(
-            uuid=uuid,
-            name=entry["name"],
-            generation=entry["generation"],
-            root=entry["root_provider_uuid"],
-            parent=entry["parent_provider_uuid"],
-            sharing=uuid in sharing,
-        )
-    return providers
-
-
-def parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
-    """Return inventories by resource class; fields of newer versions of Placement are left out."""
-    inventories = {}
-    for resource_class, entry in entries.items():
-        inventories[resource_class] = Inventory(
-            total=entry["total"],
-            reserved=entry["reserved"],
-            min_unit=entry["min_unit"],
-            max_unit=entry["max_unit"],
-            step_size=entry["step_size"],
-            allocation_ratio=entry["allocation_ratio"],
-        )
-    return inventories
-
-
-def _parse_candidates(body: Mapping[str, t.Any]) -> AllocationCandidates:
-    allocations = []
-    for request in body["allocation_requests"]:
-        allocations.append(_get_resources(request["allocations"]))
-    summaries = {}
-    for provider, summary in body["provider_summaries"].items():
-        summaries[provider] = _parse_summary(summary)
-    return AllocationCandidates(allocations=tuple(allocations), summaries=summaries)
-
-
-def _parse_summary(summary: Mapping[str, t.Any]) -> ProviderSummary:
-    capacity, used = {}, {}
-    for resource_class, amounts in summary["resources"].items():
-        capacity[resource_class] = amounts["capacity"]
-        used[resource_class] = amounts["used"]
-    return ProviderSummary(
-        root=summary["root_provider_uuid"],
-        traits=frozenset(summary["traits"]),
-        capacity=capacity,
-        used=used,
-    )
-
-
-def _parse_allocation(consumer: str, reply: Reply) -> Allocation:
-    body = reply.body
-    consumer_type = body.get("consumer_type")
-    if consumer_type == _NO_TYPE:
-        consumer_type = None
-    resources = _get_resources(body["allocations"])
-    age_seconds = None
-    if resources:
-        age_seconds = _compute_age(reply.headers)
-    return Allocation(
-        consumer=consumer,
-        generation=body.get("consumer_generation"),
-        project=body.get("project_id"),
-        user=body.get("user_id"),
-        type=consumer_type,
-        resources=resources,
-        age_seconds=age_seconds,
-    )
-
-
-def _get_resources(allocations: Mapping[str, t.Any]) -> dict[str, Resources]:
-    """Return amounts by resource class, by the provider or the consumer of the entry."""
-    return {provider: entry["resources"] for provider, entry in allocations.items()}
-
-
-def _compute_age(headers: Mapping[str, str]) -> int | None:
-    # Each write inserts the allocations as new rows, so Last-Modified is the newest write; Date is
-    # the same server's clock.
-    modified, date = headers.get("Last-Modified"), headers.get("Date")
-    if not modified or not date:
-        return None
-    elapsed = email.utils.parsedate_to_datetime(date) - email.utils.parsedate_to_datetime(modified)
-    return max(0, int(elapsed.total_seconds()))

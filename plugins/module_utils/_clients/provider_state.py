@@ -14,7 +14,7 @@ import dataclasses as d
 import re
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement_parsing import (
     parse_inventories,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError

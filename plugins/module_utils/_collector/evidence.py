@@ -23,6 +23,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.host_lo
     HostLookups,
     find_roots_without_node,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_servers import (
+    HostAllocationsReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
     HostTrees,
 )
@@ -132,6 +135,7 @@ class EvidenceReader:
         self._pci_aliases = pci_aliases
         self._with_amounts = with_amounts
         self._host_trees = HostTrees(placement)
+        self._host_allocations = HostAllocationsReader(placement, nova)
         self._placement = placement
         self._nova = nova
         self._lookups = lookups
@@ -188,6 +192,7 @@ class EvidenceReader:
             evidence=evidence,
             details=details,
             host_trees=self._host_trees.answers,
+            host_allocations=self._host_allocations.answers,
             listed_amounts=listed_amounts,
             left_out=left_out,
             retried=self._placement.retried + self._nova.retried,
@@ -281,6 +286,7 @@ class EvidenceReader:
             at_hosts=MigrationsAtHosts(self._nova),
             former_trees=FormerTrees(self._placement, self._nova),
             host_trees=self._host_trees,
+            host_allocations=self._host_allocations,
             device_profiles=self._lookups.start_device_profiles(),
             nova_roots=find_nova_roots(self._details),
             fresh=self._fresh,

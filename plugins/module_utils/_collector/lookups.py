@@ -20,35 +20,27 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
     DeviceProfiles,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.action_lookups import (
+    ActionLookups,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.amount_lookups import (
     AmountLookups,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    COLD_MIGRATION_TYPES,
-    PLACING_ACTIONS,
-    UNHOSTED_STATUSES,
-    UNSHELVE_ACTION,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
     Evidence,
     ListedAmounts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
-    list_relevant_request_ids,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
-    MAX_PORT_ACTIONS,
-    list_port_actions,
-    may_have_leak,
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    group_by_tree,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import (
-    ServerView,
+    build_server_view,
     find_deletion,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
         CyborgReader,
@@ -66,13 +58,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
         FormerTrees,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.host_servers import (
+        HostAllocationsReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
         HostTrees,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Action,
         Migration,
-        Server,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocation,
@@ -88,10 +81,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
         ListingsIndex,
     )
-
-# How far back the action that placed or shelved a server is searched; beyond that it stays
-# undecided.
-_MAX_ACTIONS = 10
 
 # How often Nova is asked, each time over another connection and at another address, what one API
 # worker that lacks a cell would answer wrongly: at detection, and right before a write.
@@ -127,7 +116,7 @@ class LookupContext:
     allocations: the answers by consumer, all read before the first request to Nova.
     migrations_of: returns the migrations of a server, from a listing or by a request of its own.
     nova_roots: the root providers with a trait that only Nova sets.
-    host_trees, device_profiles: what is read once for all servers.
+    host_trees, host_allocations, device_profiles: what is read once for all consumers.
     fresh: whether nothing that a listing said may replace a direct answer.
     listed_amounts: what the listings say of the amounts of servers.
     with_amounts: whether the amounts of every server are compared.
@@ -141,6 +130,7 @@ class LookupContext:
     at_hosts: MigrationsAtHosts
     former_trees: FormerTrees
     host_trees: HostTrees
+    host_allocations: HostAllocationsReader
     device_profiles: DeviceProfiles
     nova_roots: frozenset[str]
     fresh: bool
@@ -163,6 +153,7 @@ class Lookups:
         self._placement = placement
         self._nova = nova
         self._cyborg = cyborg
+        self._actions = ActionLookups(nova)
         self._amounts = AmountLookups(nova, neutron, volumes, cyborg)
 
     def start_device_profiles(self) -> DeviceProfiles:
@@ -191,16 +182,17 @@ class Lookups:
             return []
         migration_evidence = self._collect_migration_allocations(evidence, context)
         evidence = self._add_amount_evidence(evidence, context)
-        evidence = self._add_leak_evidence(evidence, context)
+        evidence = self._actions.add_revert_evidence(evidence, context.index)
+        evidence = self._actions.add_port_actions(evidence, context.index)
         evidence = self._add_former_tree_evidence(evidence, context)
-        evidence = self._add_guest_location_evidence(evidence, migration_evidence, context.index)
+        evidence = self._actions.add_guest_location(evidence, migration_evidence, context.index)
         return [evidence, *migration_evidence]
 
     def _collect_migration_evidence(self, consumer: str, context: LookupContext) -> list[Evidence]:
         """Look up the server of a migration that is a consumer of its own."""
         migration = context.index.migrations[consumer]
         subject = self._collect_server_evidence(migration.server, context)
-        view = _build_view(subject, context.index)
+        view = build_server_view(subject, context.index)
         # The actions of a server where a failed move ended say whether it was to be reverted.
         if view is not None and view.is_at_failed_destination(migration):
             actions = self._nova.list_instance_actions(migration.server)
@@ -213,8 +205,8 @@ class Lookups:
         migrations = context.migrations_of(uuid)
         server = self._nova.get_server(uuid)
         if server.status != 404:
-            evidence = self._collect_live_evidence(Evidence(uuid, allocation, migrations, server))
-            return self._add_unshelve_action(evidence, context.index)
+            evidence = self._actions.add_actions(Evidence(uuid, allocation, migrations, server))
+            return self._actions.add_unshelve_action(evidence, context.index)
         actions = self._nova.list_instance_actions(uuid)
         deleted = self._nova.find_deleted_server(uuid, brief=find_deletion(actions) is not None)
         evidence = Evidence(uuid, allocation, migrations, server, deleted, actions)
@@ -225,16 +217,6 @@ class Lookups:
             # back meanwhile, it is read again.
             evidence = d.replace(evidence, server=self._nova.get_server(uuid))
         return self._add_marker_evidence(evidence, context)
-
-    def _collect_live_evidence(self, evidence: Evidence) -> Evidence:
-        """Add the actions of a server for which a direct lookup was not a 404."""
-        server = evidence.server.value
-        actions, last_actions = self._read_last_actions(server)
-        if server is not None and server.host and not evidence.migrations.value:
-            # No migration may also be the answer of an API worker that does not know the server's
-            # cell. Actions are asked there.
-            actions = self._nova.list_instance_actions(evidence.uuid)
-        return d.replace(evidence, actions=actions, last_actions=last_actions)
 
     def _add_marker_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Look up a uuid that is not a server's as a migration's, in every way there is."""
@@ -249,6 +231,11 @@ class Lookups:
         host_migrations: list[Answer[tuple[Migration, ...]]] = []
         for host in context.index.list_host_names_of(resources):
             host_migrations.extend(context.at_hosts.list_answers(host, times))
+        # Whether a server on its hosts may need the allocation of a migration without a record.
+        if marker.status == 200:
+            for root in group_by_tree(resources, context.index):
+                if root in context.index.nodes:
+                    context.host_allocations.read(root, context.index)
         rows: tuple[Answer[tuple[str, ...]], ...] = ()
         # 400: the uuid is not a migration's either, so that Nova may have no record of it at all.
         if marker.status == 400:
@@ -316,28 +303,14 @@ class Lookups:
 
     def _add_amount_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Look up what decides on the amounts of a server, if its allocation may be wrong."""
-        view = _build_view(evidence, context.index)
+        view = build_server_view(evidence, context.index)
         if view is None:
             return evidence
         return self._amounts.add_evidence(view, context)
 
-    def _add_leak_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
-        """Look up what was done to the ports of a server that may have too much of a child.
-
-        This comes after its ports were read: what Nova is doing to one of them was recorded before.
-        """
-        view = _build_view(evidence, context.index)
-        if view is None or evidence.shape == NOT_ASKED or not may_have_leak(view):
-            return evidence
-        actions = self._nova.list_instance_actions(evidence.uuid)
-        port_actions = []
-        for action in list_port_actions(actions.value or ())[:MAX_PORT_ACTIONS]:
-            port_actions.append(self._nova.get_instance_action(evidence.uuid, action.request_id))
-        return d.replace(evidence, actions=actions, port_actions=tuple(port_actions))
-
     def _add_former_tree_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Look up the tree of a server's allocation, if it may be its host's former provider."""
-        view = _build_view(evidence, context.index)
+        view = build_server_view(evidence, context.index)
         if view is None or view.own_tree is None or view.server is None or not view.settled:
             return evidence
         roots = set(view.server_trees)
@@ -360,7 +333,7 @@ class Lookups:
         self, evidence: Evidence, context: LookupContext
     ) -> list[Evidence]:
         """Look up the allocations of the ended migrations of a server without one on its host."""
-        view = _build_view(evidence, context.index)
+        view = build_server_view(evidence, context.index)
         if view is None or not view.settled or view.own_tree in view.server_trees:
             return []
         listings = context.index.listings
@@ -372,70 +345,6 @@ class Lookups:
                 answer = self._placement.get_allocation(migration.uuid)
                 evidence_of_migrations.append(Evidence(migration.uuid, answer))
         return evidence_of_migrations
-
-    def _add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
-        """Look up whether a server that is not where its newest move ended was unshelved since.
-
-        Nova creates no migration for an unshelve.
-        """
-        view = _build_view(evidence, index)
-        if view is None or not view.settled or view.arrived:
-            return evidence
-        actions = self._nova.list_instance_actions(evidence.uuid)
-        for action in actions.value or ():
-            if action.action == UNSHELVE_ACTION:
-                newest = self._nova.get_instance_action(evidence.uuid, action.request_id)
-                return d.replace(evidence, actions=actions, last_actions=(newest,))
-        return d.replace(evidence, actions=actions, last_actions=())
-
-    def _add_guest_location_evidence(
-        self, evidence: Evidence, migration_evidence: list[Evidence], index: ListingsIndex
-    ) -> Evidence:
-        """Look up what was done to a server since a cold migration failed that has its allocation.
-
-        The actions since then show where its guest is.
-        """
-        failed = _list_cold_migrations_with_host(evidence, migration_evidence, index)
-        if not failed:
-            return evidence
-        actions = self._nova.list_instance_actions(evidence.uuid)
-        already_read = {
-            answer.value.request_id: answer for answer in evidence.last_actions if answer.value
-        }
-        wanted = set(list_relevant_request_ids(actions.value or (), failed[-1].created_at))
-        wanted.update(already_read)
-        last_actions = []
-        for action in actions.value or ():
-            request_id = action.request_id
-            if request_id in already_read:
-                last_actions.append(already_read[request_id])
-            elif request_id in wanted:
-                last_actions.append(self._nova.get_instance_action(evidence.uuid, request_id))
-        return d.replace(evidence, actions=actions, last_actions=tuple(last_actions))
-
-    def _read_last_actions(
-        self, server: Server | None
-    ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """List the actions of a server without a host, and read each back to the newest placement.
-
-        Actions before a shelve that its host has finished are not read: they were over by then.
-        """
-        if server is None or server.host or server.status not in UNHOSTED_STATUSES:
-            return NOT_ASKED, ()
-        actions = self._nova.list_instance_actions(server.uuid)
-        listed = actions.value or ()
-        answers: list[Answer[Action]] = []
-        for number, action in enumerate(listed[:_MAX_ACTIONS]):
-            answer = self._nova.get_instance_action(server.uuid, action.request_id)
-            answers.append(answer)
-            if action.action in PLACING_ACTIONS:
-                break
-            if answer.value and answer.value.shelving_hosts:
-                placing = _find_placing_action(listed[number:])
-                if placing is not None:
-                    answers.append(self._nova.get_instance_action(server.uuid, placing.request_id))
-                break
-        return actions, tuple(answers)
 
 
 def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
@@ -454,42 +363,8 @@ def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
     return d.replace(other, **answered)
 
 
-def _build_view(evidence: Evidence, index: ListingsIndex) -> ServerView | None:
-    """Return the view of a live server whose allocation was read, None without one."""
-    if evidence.allocation.value is None or evidence.server.value is None:
-        return None
-    return ServerView(index=index, subject=evidence)
-
-
 def _get_project(evidence: Evidence) -> str | None:
     server = evidence.server.value
     if server is None:
         return None
     return server.project
-
-
-def _find_placing_action(actions: Iterable[Action]) -> Action | None:
-    """Return the first of the actions that can give a host to a server."""
-    for action in actions:
-        if action.action in PLACING_ACTIONS:
-            return action
-    return None
-
-
-def _list_cold_migrations_with_host(
-    evidence: Evidence, migration_evidence: Iterable[Evidence], index: ListingsIndex
-) -> list[Migration]:
-    """Return the cold migrations with an allocation on the host of their server, newest first."""
-    view = _build_view(evidence, index)
-    if view is None:
-        return []
-    with_host = set()
-    for of_migration in migration_evidence:
-        allocation = of_migration.allocation.value
-        if allocation and view.own_tree in allocation.resources:
-            with_host.add(of_migration.uuid)
-    migrations = []
-    for migration in view.server_migrations:
-        if migration.uuid in with_host and migration.type in COLD_MIGRATION_TYPES:
-            migrations.append(migration)
-    return migrations

@@ -99,6 +99,7 @@ class ServerDocument(t.TypedDict):
     # The availability zone to which the user bound the server; None before compute microversion
     # 2.96. Files of older versions do not have it.
     pinned_zone: t.NotRequired[str | None]
+    launched_at: t.NotRequired[str | None]
 
 
 class MigrationDocument(t.TypedDict):

@@ -39,6 +39,17 @@ COLD_MIGRATION_TYPES = frozenset({"migration", "resize"})
 # Of the statuses of an ended migration, the ones after which the server is at the destination.
 SUCCESSFUL_MIGRATION_STATUSES = frozenset({"confirmed", "completed", "done"})
 
+# By type of migration, of all types that are known, the final statuses that say at which end the
+# guest is. Nova gives them only to migrations of that type (nova/compute/manager.py and
+# nova/compute/resource_tracker.py). It also sets a live migration `cancelled`, and so do operators
+# who end one that is stuck.
+CONCLUSIVE_STATUSES: t.Mapping[str, frozenset[str]] = {
+    "migration": frozenset({"confirmed", "reverted"}),
+    "resize": frozenset({"confirmed", "reverted"}),
+    "live-migration": frozenset({"completed"}),
+    "evacuation": frozenset({"done", "completed"}),
+}
+
 # Statuses of a server that has no host, and gets none unless a user requests it.
 UNHOSTED_STATUSES = frozenset({"SHELVED_OFFLOADED", "ERROR"})
 
@@ -169,6 +180,16 @@ class Migration:
         """Whether the migration is over, with success or without."""
         return self.status in ENDED_MIGRATION_STATUSES
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is over, and its status does not say at which end the guest is.
+
+        A final status that Nova never gives to a migration of this type counts as well: an operator
+        has written it to end a migration that was stuck.
+        """
+        conclusive = CONCLUSIVE_STATUSES.get(self.type, frozenset())
+        return self.ended and self.status not in conclusive
+
 
 @d.dataclass(frozen=True)
 class Aggregate:
@@ -209,6 +230,7 @@ class Server:
     flavor: None before compute microversion 2.47.
     image_properties: None before compute microversion 2.98, and for a server without an image.
     root_device: the name of its root disk, such as `/dev/vda`.
+    launched_at: when a host last launched its guest, in UTC; None for one that never ran.
     pinned_zone: the availability zone to which the user bound the server; None where it is not
         bound, and before compute microversion 2.96.
     """
@@ -232,6 +254,7 @@ class Server:
     image_properties: t.Mapping[str, str] | None = None
     root_device: str | None = None
     pinned_zone: str | None = None
+    launched_at: str | None = None
 
 
 @d.dataclass(frozen=True)

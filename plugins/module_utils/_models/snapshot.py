@@ -106,7 +106,7 @@ class Evidence:
         because the listing of all migrations may leave some out; several times each, so that more
         than one API worker has answered.
     shape, interfaces, server_ports: of a server whose amounts have to be known, the properties of
-        its image, and its ports as Nova and as Neutron know them.
+        its image, and its ports as Neutron shows them to Nova and to us.
     attachments, root_volume: of such a server with volumes, the volumes as Nova has attached them,
         and the one that it boots from. Nova's own listing of actions then shows whether a volume
         was swapped.
@@ -141,6 +141,40 @@ class Evidence:
     former_tree: Answer[dict[str, Allocations]] = NOT_ASKED
     host_servers: Answer[tuple[str, ...]] = NOT_ASKED
     own_usages: Answer[Resources] = NOT_ASKED
+
+
+@d.dataclass(frozen=True)
+class HostAllocations:
+    """What shows whether a server on a host lacks an allocation there.
+
+    tree: the allocations on the tree of the host, by consumer.
+    servers: the servers on the host.
+    actions: of the servers without an allocation there, by uuid.
+    """
+
+    tree: Answer[dict[str, Allocations]]
+    servers: Answer[tuple[str, ...]]
+    actions: dict[str, Answer[tuple[Action, ...]]] = d.field(default_factory=dict)
+
+    def list_servers_without(
+        self,
+        listed: t.Iterable[str],
+        list_migrations: t.Callable[[str], Answer[tuple[Migration, ...]]],
+    ) -> list[str]:
+        """Return the servers on the host without an allocation in its tree, sorted.
+
+        Those are left out of which a listed migration has one.
+
+        listed: further servers on the host, as the listing of compute nodes shows them.
+        list_migrations: returns the listed migrations of a server.
+        """
+        consumers = (self.tree.value or {}).keys()
+        lacking = []
+        for server in sorted({*(self.servers.value or ()), *listed}):
+            moves = list_migrations(server).value or ()
+            if consumers.isdisjoint({server, *(move.uuid for move in moves)}):
+                lacking.append(server)
+        return lacking
 
 
 @d.dataclass(frozen=True)
@@ -468,6 +502,8 @@ class Snapshot(Listings):
         the migrations of candidates that are servers.
     details: by uuid, for those providers of which they were read.
     host_trees: by root, the trees of the hosts of servers whose amounts have to be known.
+    host_allocations: by root, what shows whether a server lacks an allocation on a host where a
+        migration has one that only the marker shows to be a migration.
     listed_amounts: what the listings alone say of the amounts of servers.
     left_out: how many more candidates there would have been, had the reading been sound.
     retried: how many requests were repeated because their answer was broken.
@@ -480,6 +516,7 @@ class Snapshot(Listings):
     evidence: t.Mapping[str, Evidence]
     details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
     host_trees: t.Mapping[str, Answer[HostTree]] = d.field(default_factory=dict)
+    host_allocations: t.Mapping[str, HostAllocations] = d.field(default_factory=dict)
     listed_amounts: ListedAmounts = ListedAmounts()
     left_out: int = 0
     retried: int = 0

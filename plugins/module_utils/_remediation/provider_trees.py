@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.provider_
     ProviderWriter,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import (
+    read_monotonic_clock,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     InvalidInput,
@@ -49,6 +52,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.outco
     run_steps,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+    MAX_PROOF_AGE,
     add_reason,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
@@ -114,12 +118,14 @@ class TreeRemover:
             return Outcome(step, SKIPPED, reason)
         if self._journal is None:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+        proven_at = read_monotonic_clock()
         # The journal must have them before the first provider is deleted.
         details, reason = self._read_states(step)
         if reason:
             return Outcome(step, SKIPPED, reason)
         self._journal.record_before([step], details=details)
-        outcome = self._delete_providers(step)
+        # A journal on a network file system can take long.
+        outcome = self._find_overtaken(step, proven_at) or self._delete_providers(step)
         try:
             self._journal.record_after([outcome])
         except JournalError as error:
@@ -141,6 +147,26 @@ class TreeRemover:
                 return {}, f"Provider {provider.name} changed just now: run again."
             details[provider.uuid] = state.as_dict()
         return details, ""
+
+    def _find_overtaken(self, step: TreeStep, proven_at: float) -> Outcome | None:
+        """Return the outcome of a step that must not be made any more, None where it may be.
+
+        proven_at: when its proof ended.
+        """
+        try:
+            _details, reason = self._read_states(step)
+        except CloudError as error:
+            return Outcome(step, FAILED, str(error))
+        if reason:
+            return Outcome(step, SKIPPED, reason)
+        if read_monotonic_clock() - proven_at > MAX_PROOF_AGE:
+            return Outcome(
+                step,
+                FAILED,
+                f"Its proof was more than {MAX_PROOF_AGE} seconds ago when the journal was "
+                "written, and was then too old to rely on.",
+            )
+        return None
 
     def _delete_providers(self, step: TreeStep) -> Outcome:
         providers = step.change.providers

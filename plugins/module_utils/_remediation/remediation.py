@@ -89,7 +89,8 @@ _BATCH_SIZE = WORKERS
 _BATCH_SIZE_WITHOUT_WRITES = 4 * WORKERS
 
 # In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
-_MAX_PROOF_AGE = 60
+MAX_PROOF_AGE = 60
+_TOO_OLD = f"Its proof took longer than {MAX_PROOF_AGE} seconds, and was then too old to rely on."
 
 
 class _Unproven(Exception):
@@ -183,23 +184,23 @@ class Remediation:
         return outcomes
 
     def _remediate_batch(self, batch: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
-        proven = self._verify_in_time(batch)
+        began = read_monotonic_clock()
+        proven = self._verify_in_time(batch, began)
         ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.changed]
         if self._journal is None or not ready:
             return proven
         # A service that hardly answers can have kept the proof waiting for minutes.
         if why := stopped():
             return [_skip_proven(outcome, why) for outcome in proven]
-        written = self._write_batch(ready, self._journal)
+        written = self._write_batch(ready, self._journal, began)
         by_finding = {outcome.step.finding: outcome for outcome in written}
         return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
 
-    def _verify_in_time(self, batch: Sequence[Step]) -> list[Outcome]:
+    def _verify_in_time(self, batch: Sequence[Step], began: float) -> list[Outcome]:
         """Return the outcomes of `_verify_batch`, if they are recent enough to rely on.
 
         Raises UnsoundReading when the cloud is not sound, and _Unproven for every other failure.
         """
-        began = read_monotonic_clock()
         try:
             proven = self._verify_batch(batch)
         except UnsoundReading:
@@ -209,12 +210,8 @@ class Remediation:
         except Exception as error:
             reason = describe_unexpected(error)
             raise _Unproven(f"It could not be verified again. {reason}") from error
-        is_written = self._journal is not None
-        if is_written and read_monotonic_clock() - began > _MAX_PROOF_AGE:
-            raise _Unproven(
-                f"Its proof took longer than {_MAX_PROOF_AGE} seconds, "
-                "and was then too old to rely on."
-            )
+        if self._journal is not None and _is_too_old(began):
+            raise _Unproven(_TOO_OLD)
         return proven
 
     def _verify_batch(self, batch: Sequence[Step]) -> list[Outcome]:
@@ -236,10 +233,18 @@ class Remediation:
                 reasons[step.finding] = str(conflicts[step.change.consumer])
         return [_make_proven_outcome(step, reasons[step.finding]) for step in batch]
 
-    def _write_batch(self, steps: Sequence[Step], journal: Journal) -> list[Outcome]:
+    def _write_batch(self, steps: Sequence[Step], journal: Journal, began: float) -> list[Outcome]:
+        """Record the steps, write those that nothing has overtaken, and record the outcomes.
+
+        began: when their proof began.
+        """
         journal.record_before(steps)
-        errors = self._writer.write([step.change for step in steps])
-        outcomes = [_make_outcome(step, error) for step, error in zip(steps, errors, strict=True)]
+        by_finding = self._find_overtaken(steps, began)
+        ready = [step for step in steps if step.finding not in by_finding]
+        errors = self._writer.write([step.change for step in ready])
+        for step, error in zip(ready, errors, strict=True):
+            by_finding[step.finding] = _make_outcome(step, error)
+        outcomes = [by_finding[step.finding] for step in steps]
         try:
             journal.record_after(outcomes)
         except JournalError as error:
@@ -247,6 +252,26 @@ class Remediation:
             # their end.
             return [add_reason(outcome, error) for outcome in outcomes]
         return outcomes
+
+    def _find_overtaken(self, steps: Sequence[Step], began: float) -> dict[str, Outcome]:
+        """Return by finding the outcomes of the steps that must not be written any more.
+
+        A journal on a network file system can take long. What Nova does meanwhile may be in its own
+        database alone, and a consumer that was emptied begins again at generation 1.
+        """
+        try:
+            conflicts = self._writer.find_conflicts([step.change for step in steps])
+        except CloudError as error:
+            reason = f"It could not be read again right before the write. {error}"
+            return {step.finding: Outcome(step, FAILED, reason) for step in steps}
+        if _is_too_old(began):
+            return {step.finding: Outcome(step, FAILED, _TOO_OLD) for step in steps}
+        overtaken = {}
+        for step in steps:
+            if step.change.consumer in conflicts:
+                conflict = conflicts[step.change.consumer]
+                overtaken[step.finding] = _make_outcome(step, conflict)
+        return overtaken
 
 
 def list_providers(steps: Sequence[Step]) -> set[str] | None:
@@ -262,6 +287,11 @@ def list_providers(steps: Sequence[Step]) -> set[str] | None:
         for part in step.change.parts:
             providers.update(part.before["allocations"])
     return providers
+
+
+def _is_too_old(began: float) -> bool:
+    """Return whether a proof that began then is too old to rely on."""
+    return read_monotonic_clock() - began > MAX_PROOF_AGE
 
 
 def _split_into_batches(steps: Sequence[Step], size: int) -> collections.deque[Sequence[Step]]:

@@ -270,7 +270,12 @@ def _restore_step(
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
     journal.record_before([Step(step.finding, step.kind, inverse)])
-    (error,) = writer.write([inverse])
+    error: CloudError | None = None
+    try:
+        # It reads the allocations once more: the journal may have taken long.
+        writer.replace(inverse)
+    except CloudError as raised:
+        error = raised
     restoration = Restoration(step, _choose_outcome(error), str(error or ""), inverse)
     with contextlib.suppress(JournalError):
         # What was restored must be reported as restored: the module reports a broken journal.

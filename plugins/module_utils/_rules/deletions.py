@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import MOVING_ACTIONS
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     orphaned,
     undecided,
@@ -27,7 +29,10 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.server i
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Evidence,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
@@ -71,7 +76,9 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     instance actions for its UUID. But Nova accepts the UUID as the marker of a listing of
     migrations, which it does for deleted migrations too, so the UUID is that of a migration. This
     request is repeated over several connections, and all answers agree. Nothing shows a server or
-    a migration of this UUID as active.
+    a migration of this UUID as active. Each server on the hosts where it has an allocation has one
+    there too, itself or through a migration that Nova lists, or was never moved: none of them needs
+    this one.
 
     Needs: Every cell, because the proof is that no listing has the migration.
 
@@ -96,12 +103,62 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
             *view.server_answers,
             *differing,
         )
+    evidence = (
+        *view.migration_listings,
+        *view.server_answers,
+        *_list_host_answers(view),
+    )
+    need = _explain_possible_need(view)
+    if need:
+        return undecided(
+            "Nova identifies the UUID as a migration's but no longer lists that migration, and "
+            f"{need}.",
+            *evidence,
+        )
     return orphaned(
         "Nova identifies the UUID as a migration's but no longer lists that migration: it was "
         "deleted together with its server.",
-        *view.migration_listings,
-        *view.server_answers,
+        *evidence,
     )
+
+
+def _list_host_answers(view: ConsumerView) -> list[Answer[t.Any]]:
+    """Return the answers about the hosts on which a consumer has an allocation."""
+    answers: list[Answer[t.Any]] = []
+    for root in sorted(filter(None, view.trees)):
+        host = view.index.snapshot.host_allocations.get(root)
+        if host is not None:
+            answers.extend((host.tree, host.servers, *host.actions.values()))
+    return answers
+
+
+def _explain_possible_need(view: ConsumerView) -> str | None:
+    """Return why a live server may need the allocation of a migration without a record, or None.
+
+    Nova deletes the row of a migration only together with its server (nova/db/main/api.py,
+    instance_destroy), but an operator can delete it alone, or hide it. An interrupted move can have
+    left the allocation that its server needs with that migration (nova/compute/manager.py,
+    _reset_live_migration and _revert_allocation): the server then has none on its host. A server
+    that was never moved has had no migration.
+    """
+    for root in sorted(filter(None, view.trees)):
+        node = view.index.nodes.get(root)
+        # No server is on a host without a compute node.
+        if node is None:
+            continue
+        host = view.index.snapshot.host_allocations.get(root)
+        if host is None or host.tree.value is None or host.servers.value is None:
+            return f"the allocations or the servers on {node.name} could not be read"
+        lacking = host.list_servers_without(node.servers or (), view.index.get_listed_migrations)
+        for server in lacking:
+            actions = host.actions.get(server, NOT_ASKED).value
+            if actions is None or any(action.action in MOVING_ACTIONS for action in actions):
+                return (
+                    f"server {server} on {node.name} has no allocation there and may have been "
+                    "moved, so it may need this one: its record may have been deleted by hand. "
+                    "Heal that server first (missing_allocation or misplaced_allocation)"
+                )
+    return None
 
 
 def is_deleted(subject: Evidence) -> bool:

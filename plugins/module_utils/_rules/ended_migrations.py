@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import REVERT_ACTION
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     list_compute_classes,
 )
@@ -104,12 +103,18 @@ def _describe_ending(migration: Migration) -> str:
 
 def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | None:
     """Return why the server may need the allocation of its ended `migration`, or None."""
+    if view.unknown_move is not None:
+        return (
+            f"Its server {migration.server} has migration {view.unknown_move.uuid} of the type "
+            f"{view.unknown_move.type}, which this version does not know, so it may still need "
+            "this allocation."
+        )
     if not view.settled or not view.arrived:
         return (
             f"Its server {migration.server} is not settled on a host, so it may still need this "
             "allocation."
         )
-    reverted = _explain_possible_revert(view, migration)
+    reverted = view.explain_possible_revert(migration)
     if reverted:
         return reverted
     missing = _describe_missing_resources(view)
@@ -117,29 +122,6 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
         return (
             f"Its server {migration.server} does not itself have {missing}, "
             "so it may need this allocation."
-        )
-    return None
-
-
-def _explain_possible_revert(view: ConsumerView, migration: Migration) -> str | None:
-    """Return why the only disk of the server may be on the source of a failed move, or None.
-
-    A revert that fails halfway has destroyed the guest on the destination
-    (nova/compute/manager.py, revert_resize, finish_revert_resize), and leaves the migration in
-    error and the server where it was.
-    """
-    if not view.is_at_failed_destination(migration):
-        return None
-    actions = view.subject.actions.value
-    if actions is None:
-        return (
-            f"Its server {migration.server} is on the destination, but its instance actions, "
-            "which would show a revert, could not be read."
-        )
-    if any(action.action == REVERT_ACTION for action in actions):
-        return (
-            f"Nova has its server {migration.server} on the destination, but a revert was "
-            "requested: its disk may be on the source."
         )
     return None
 

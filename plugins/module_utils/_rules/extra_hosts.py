@@ -38,7 +38,7 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: The server is settled on the host where its newest move or a later unshelve took it, and
     has an allocation there. It left every other host on which it has an allocation by an evacuation
     with the status `done` or `completed`. No evacuation or live migration to such a host has failed
-    since the server last left it.
+    since the server last left it, and no revert to such a host can have failed halfway.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. All migrations of a server are in its own cell, and an answer that lists
@@ -51,6 +51,8 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     evacuations = _find_evacuations_from_other_trees(view)
     # A guest can run where an evacuation or a live migration failed late.
     if not evacuations or view.find_failed_move_to(evacuations):
+        return None
+    if view.find_possible_revert_to(evacuations):
         return None
     left_hosts = "; ".join(
         _describe_evacuation_from(view, root, evacuation)
@@ -72,9 +74,10 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     an allocation there, and has no move under way. On the other host it has one of the resource
     classes that it also has on its own host, not counting disk. No evacuation or live migration to
     the other host has failed since the server last left it, so its guest cannot be running there.
-    The other host may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no
-    compute node or compute service is behind the provider, and the server has every resource class
-    that it has there also on its own host or on a sharing provider.
+    No revert to the other host can have failed halfway, so its disk cannot be there. The other host
+    may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or
+    compute service is behind the provider, and the server has every resource class that it has
+    there also on its own host or on a sharing provider.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. If Nova lists no migration of the server, its instance actions, which are
@@ -192,6 +195,12 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str
         return (
             f"an allocation on {others}, to which {failed.type} {failed.uuid} failed: its guest "
             "may run there."
+        )
+    reverted = view.find_possible_revert_to(view.other_trees)
+    if reverted:
+        return (
+            f"an allocation on {others}, the source of {reverted.type} {reverted.uuid}, which "
+            "failed and may have been reverted halfway: its only disk may be there."
         )
     return None
 

@@ -19,7 +19,6 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 from ansible_collections.osops.placement.plugins.module_utils._models.change import build_change
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    FAILED_MIGRATION_STATUSES,
     GUEST_LEAVING_MIGRATION_TYPES,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
@@ -200,7 +199,7 @@ def _explain_failed_move(view: ConsumerView, former: str) -> str:
     for move in view.server_migrations:
         if move.type not in GUEST_LEAVING_MIGRATION_TYPES:
             continue
-        if move.status in FAILED_MIGRATION_STATUSES and move.dest_compute not in hosts:
+        if move.has_failed and move.dest_compute not in hosts:
             return (
                 f"{move.type} {move.uuid} to {move.dest_compute} failed, "
                 "and its guest may run there"

@@ -67,9 +67,9 @@ def leaked_port(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: The server is settled on its host and has more of the resources `NET_BW_*` or
     `NET_PACKET_RATE_*` on child providers of that host than its ports request there. These
-    credentials see the ports of other projects. Nova and Neutron show the same ports, all of them
-    ports of a server, bound on this host and without a trunk or a device profile. Neutron shows
-    what each requests, and its binding profile names the provider. Nothing in the flavor requests
+    credentials see the ports of other projects. Neutron shows the same ports to Nova and to us, all
+    of them ports of a server, bound on this host and without a trunk or a device profile. It shows
+    what each requests, and the binding profile names the provider. Nothing in the flavor requests
     such resources. No port of the server is being attached or detached: no such action is open, and
     the allocation is older than a minute.
 

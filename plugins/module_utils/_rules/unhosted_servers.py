@@ -16,6 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     PLACING_ACTIONS,
     RESET_ACTION,
     UNHOSTED_STATUSES,
+    UNSHELVE_ACTION,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     orphaned,
@@ -43,7 +44,8 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     `COMPUTE_NODE` or `OWNER_NOVA`. The newest action that could give it a host has finished, and so
     has every action since, so no host can still take the server up. A shelve that its host has
     finished shows that everything requested before has finished too, unless the server's state was
-    reset and it has an allocation on another host. A server in any other status with neither a host
+    reset and it has an allocation on another host. A server in ERROR was never launched, or its
+    last unshelve failed, or it was shelved since. A server in any other status with neither a host
     nor a task is undecided: delete it, or set it to ERROR, and its allocation can be proven to be
     an orphan.
 
@@ -119,9 +121,32 @@ def _explain_possible_placement(view: ConsumerView) -> str | None:
     # starts, Nova sets the server to ERROR, and then the host takes the build from its queue
     # (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
     begun_on = placing.placing_hosts
+    lost = _explain_lost_guest(view, placing)
+    if lost:
+        return lost
     if begun_on and not allocated_hosts <= begun_on:
         return f"a host on which it has an allocation may still process the action {placing.action}"
     return None
+
+
+def _explain_lost_guest(view: ConsumerView, placing: Action) -> str | None:
+    """Return why the guest of a server in ERROR may be where Nova no longer has it, or None.
+
+    Nova takes the host from a server whose guest runs only when it shelves the server. A build that
+    failed never had a guest that ran (nova/compute/manager.py, _update_instance_after_spawn), and
+    an unshelve that failed has destroyed it (_unshelve_instance).
+
+    placing: the newest action that could give it a host, with no finished shelve since.
+    """
+    server = view.server
+    if server is None or server.status != "ERROR" or not server.launched_at:
+        return None
+    if placing.action == UNSHELVE_ACTION and not placing.unshelving_hosts:
+        return None
+    return (
+        f"its guest was launched at {server.launched_at}, and nothing shows that it was shelved: "
+        "its host may have been removed from the database by hand"
+    )
 
 
 def _explain_possible_queued_action(

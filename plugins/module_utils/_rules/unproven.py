@@ -75,6 +75,12 @@ def _explain_server_state(view: ConsumerView, server: Server) -> str:
             f"Server {server.uuid} is {server.status} {where}, and it is certain only for a "
             "settled server which allocation it needs."
         )
+    if view.unknown_move is not None:
+        return (
+            f"Server {server.uuid} has migration {view.unknown_move.uuid} of the type "
+            f"{view.unknown_move.type}, which this version does not know, so it is not certain "
+            "which allocation it needs."
+        )
     if view.own_tree is None:
         return (
             f"Server {server.uuid} is on {server.host} ({server.node}), "

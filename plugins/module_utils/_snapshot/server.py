@@ -18,10 +18,11 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    CONCLUSIVE_STATUSES,
     DELETING_ACTIONS,
-    FAILED_MIGRATION_STATUSES,
     GUEST_LEAVING_MIGRATION_TYPES,
     MOVING_ACTIONS,
+    REVERT_ACTION,
     SETTLED_STATUSES,
     SUCCESSFUL_MIGRATION_STATUSES,
     UNSHELVE_ACTION,
@@ -134,13 +135,26 @@ class ServerView:
                 )
         return None
 
+    @property
+    def unknown_move(self) -> Migration | None:
+        """The newest migration of a type of which it is not known where it leaves the guest.
+
+        A later release of Nova may have such a type.
+        """
+        for move in self.server_migrations:
+            if move.type not in CONCLUSIVE_STATUSES:
+                return move
+        return None
+
     @functools.cached_property
     def arrived(self) -> bool:
         """Whether the server is where its newest move took it.
 
         The newest move that took place ended on the host where Nova says that the server is, or
-        the server was unshelved there since.
+        the server was unshelved there since. After a move of an unknown type it is not known.
         """
+        if self.unknown_move is not None:
+            return False
         statuses = SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}
         moves = [move for move in self.server_migrations if move.status in statuses]
         if not moves:
@@ -217,10 +231,40 @@ class ServerView:
     def is_at_failed_destination(self, migration: Migration) -> bool:
         """Return whether Nova says that the server is where a failed `migration` ended."""
         return (
-            migration.status in FAILED_MIGRATION_STATUSES
+            migration.has_failed
             and self.server is not None
             and self.server.host == migration.dest_compute
         )
+
+    def explain_possible_revert(self, migration: Migration) -> str | None:
+        """Return why the only disk of the server may be on the source of a failed move, or None.
+
+        A revert that fails halfway has destroyed the guest on the destination
+        (nova/compute/manager.py, revert_resize, finish_revert_resize), and leaves the migration in
+        error and the server where it was.
+        """
+        if not self.is_at_failed_destination(migration):
+            return None
+        actions = self.subject.actions.value
+        if actions is None:
+            return (
+                f"Its server {migration.server} is on the destination, but its instance actions, "
+                "which would show a revert, could not be read."
+            )
+        if any(action.action == REVERT_ACTION for action in actions):
+            return (
+                f"Nova has its server {migration.server} on the destination, but a revert was "
+                "requested: its disk may be on the source."
+            )
+        return None
+
+    def find_possible_revert_to(self, roots: Collection[str]) -> Migration | None:
+        """Return the newest move whose revert may have left the only disk in one of `roots`."""
+        for move in self.server_migrations:
+            is_source = any(self.is_source(root, move) for root in roots)
+            if is_source and self.explain_possible_revert(move):
+                return move
+        return None
 
     def find_failed_move_to(self, roots: Collection[str]) -> Migration | None:
         """Return the newest failed move whose guest may have survived in one of the trees `roots`.
@@ -230,9 +274,7 @@ class ServerView:
         nova-compute has no record (_reset_live_migration).
         """
         for move in self.server_migrations:
-            if move.type not in GUEST_LEAVING_MIGRATION_TYPES:
-                continue
-            if move.status not in FAILED_MIGRATION_STATUSES:
+            if move.type not in GUEST_LEAVING_MIGRATION_TYPES or not move.has_failed:
                 continue
             if any(self._may_have_left_guest_in(root, move) for root in roots):
                 return move
@@ -301,6 +343,13 @@ class ServerView:
 
 def _get_creation_time(migration: Migration) -> str:
     return migration.created_at or ""
+
+
+def build_server_view(evidence: Evidence, index: ListingsIndex) -> ServerView | None:
+    """Return the view of a live server whose allocation was read, None without one."""
+    if evidence.allocation.value is None or evidence.server.value is None:
+        return None
+    return ServerView(index=index, subject=evidence)
 
 
 def find_deletion(actions: Answer[tuple[Action, ...]]) -> Action | None:

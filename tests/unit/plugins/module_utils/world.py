@@ -43,6 +43,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     Answer,
     Cloud,
     Evidence,
+    HostAllocations,
     Listings,
     Snapshot,
 )
@@ -363,6 +364,7 @@ class World:
                 for root in self.nodes
                 if root in self.providers
             },
+            host_allocations={root: self._host_allocations(root) for root in self.nodes},
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={
                 root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"}))
@@ -376,6 +378,27 @@ class World:
         snapshot = self.snapshot()
         fields = {field.name: getattr(snapshot, field.name) for field in d.fields(Listings)}
         return Listings(**{**fields, **changes})
+
+    def allocations_of_tree(self, root: str) -> dict[str, dict[str, t.Any]]:
+        """Return the allocations on the providers of a tree, by consumer."""
+        tree: dict[str, dict[str, t.Any]] = {}
+        for consumer, allocation in self.allocations.items():
+            for provider, amounts in allocation.resources.items():
+                if provider in self.providers and self.providers[provider].root == root:
+                    tree.setdefault(consumer, {})[provider] = amounts
+        return tree
+
+    def _host_allocations(self, root: str) -> HostAllocations:
+        host = self.nodes[root].host
+        servers = tuple(uuid for uuid, server in self.servers.items() if server.host == host)
+        return HostAllocations(
+            tree=self._answer("tree_allocations", root, 200, self.allocations_of_tree(root)),
+            servers=self._answer("host_servers", root, 200, servers),
+            actions={
+                uuid: self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
+                for uuid in servers
+            },
+        )
 
     def _names_without_node(self) -> list[str]:
         """Return the possible names of hosts behind root providers without a compute node."""
@@ -548,12 +571,9 @@ class World:
         if own is None or len(roots) != 1 or not roots.isdisjoint(self.nodes):
             return {}
         (former,) = roots
-        tree: dict[str, dict[str, t.Any]] = {}
+        tree = self.allocations_of_tree(former)
         used: dict[str, int] = {}
-        for consumer, allocation in self.allocations.items():
-            for provider, amounts in allocation.resources.items():
-                if provider in self.providers and self.providers[provider].root == former:
-                    tree.setdefault(consumer, {})[provider] = amounts
+        for allocation in self.allocations.values():
             for cls, amount in allocation.resources.get(own, {}).items():
                 used[cls] = used.get(cls, 0) + amount
         here = tuple(key for key, one in self.servers.items() if one.host == server.host)

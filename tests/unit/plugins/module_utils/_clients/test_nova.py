@@ -225,6 +225,90 @@ def test_listing_that_never_accepts_its_own_markers_leaves_no_value() -> None:
     assert len(first_pages) == 3
 
 
+class HostListing:
+    """The servers of one host, as Nova lists them.
+
+    max_limit: `[api]max_limit`. links: whether the links to the next pages arrive.
+    """
+
+    def __init__(self, count: int, max_limit: int = 1000, links: bool = True) -> None:
+        self.numbers = list(range(count))
+        self.max_limit = max_limit
+        self.links = links
+        self.queries: list[dict[str, str]] = []
+
+    def __call__(self, query: dict[str, str]) -> tuple[int, t.Any]:
+        self.queries.append(query)
+        start = 0
+        if "marker" in query:
+            start = int(query["marker"][:8], 16) + 1
+        limit = min(int(query["limit"]), self.max_limit)
+        page = self.numbers[start : start + limit]
+        return 200, _servers(*page, more=self.links and len(page) == limit)
+
+
+@pytest.mark.parametrize(
+    ("count", "max_limit", "links", "requests"),
+    [
+        # The first host takes a request that shows whether links arrive.
+        pytest.param(0, 1000, True, 2, id="no-server"),
+        pytest.param(1, 1000, True, 3, id="one-server"),
+        pytest.param(99, 1000, True, 3, id="one-batch"),
+        # Nova may have read these in two batches, and lost the cell between them.
+        pytest.param(100, 1000, True, 4, id="two-batches"),
+        pytest.param(1000, 1000, True, 4, id="full-page"),
+        # These full pages of 50 have a link, and the page after the last one is empty.
+        pytest.param(50, 50, True, 4, id="full-page-of-max-limit"),
+        pytest.param(70, 50, True, 5, id="second-page-ends"),
+        pytest.param(50, 50, False, 5, id="proxy-without-links-full-page"),
+        pytest.param(70, 50, False, 7, id="proxy-without-links"),
+        pytest.param(1, 1, False, 5, id="proxy-without-links-and-pages-of-one"),
+    ],
+)
+def test_servers_of_a_host_are_complete_with_as_few_requests_as_possible(
+    count: int, max_limit: int, links: bool, requests: int
+) -> None:
+    listing = HostListing(count, max_limit, links)
+    reader = _reader(listing)
+
+    for _host in range(2):
+        found = reader.list_server_uuids_on_host("compute-1")
+        assert list(found.value or ()) == [uuid(number) for number in range(count)]
+    assert len(listing.queries) == requests
+
+
+@pytest.mark.parametrize("read", ["list_server_uuids", "list_server_projects"])
+def test_listing_of_all_servers_does_not_end_with_a_missing_link(read: str) -> None:
+    """Nova dropped a server that had a build request and a row, and the page was full before."""
+
+    def drop(query: dict[str, str]) -> tuple[int, t.Any]:
+        if query["limit"] == "1":
+            return 200, _servers(1, more=True)
+        if "marker" in query:
+            return 200, _servers(*([3] if query["marker"] == uuid(2) else []))
+        return 200, _servers(1, 2)
+
+    reader = _reader(drop)
+    # Links were seen to arrive.
+    reader.list_server_uuids_on_host("compute-1")
+    found: t.Any = getattr(reader, read)()
+    rows = getattr(found, "value", found)
+
+    assert len(rows) == 3
+
+
+def test_host_that_became_empty_says_nothing_of_links() -> None:
+    listing = HostListing(1)
+
+    def leave(query: dict[str, str]) -> tuple[int, t.Any]:
+        if query["limit"] == "1":
+            listing.numbers = []
+        return listing(query)
+
+    assert _reader(leave).list_server_uuids_on_host("compute-1").value == (uuid(0),)
+    assert [query.get("marker") for query in listing.queries] == [None, None, uuid(0)]
+
+
 def test_single_500_is_retried_and_counted() -> None:
     statuses = [200, 200, 500]
     reader = _reader(lambda query: (statuses.pop(), {"hypervisors": []}))

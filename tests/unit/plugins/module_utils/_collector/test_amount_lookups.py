@@ -99,6 +99,7 @@ class Site(World):
             at_hosts=t.cast("t.Any", None),
             former_trees=t.cast("t.Any", None),
             host_trees=self.trees,
+            host_allocations=t.cast("t.Any", None),
             device_profiles=DeviceProfiles(service),
             nova_roots=frozenset(),
             fresh=fresh,

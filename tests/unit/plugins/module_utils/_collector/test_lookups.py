@@ -18,6 +18,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.accelerat
 from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
     FormerTrees,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.host_servers import (
+    HostAllocationsReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
     HostTrees,
 )
@@ -56,6 +59,8 @@ class Site(World):
         self.looked_for: list[int] = []
         # The questions about ports, in their order.
         self.order: list[str] = []
+        # The trees whose allocations were read, by root.
+        self.trees: list[str] = []
 
     def about(self, uuid: str) -> Evidence:
         """Return the first evidence about a consumer.
@@ -80,6 +85,10 @@ class Site(World):
         def ports(uuid: str) -> t.Any:
             self.order.append("ports")
             return known[uuid].server_ports
+
+        def tree_allocations(root: str, providers: t.Any) -> t.Any:
+            self.trees.append(root)
+            return known[uuid].former_tree
 
         def actions(uuid: str) -> t.Any:
             self.order.append("actions")
@@ -106,7 +115,7 @@ class Site(World):
         services: list[t.Any] = [
             types.SimpleNamespace(
                 query_host_tree=lambda root: snapshot.host_trees[root],
-                query_tree_allocations=lambda root, providers: known[uuid].former_tree,
+                query_tree_allocations=tree_allocations,
                 query_usages=lambda root: known[uuid].own_usages,
             ),
             nova,
@@ -119,6 +128,7 @@ class Site(World):
             at_hosts=MigrationsAtHosts(t.cast("t.Any", nova)),
             former_trees=FormerTrees(t.cast("t.Any", services[0]), t.cast("t.Any", nova)),
             host_trees=HostTrees(t.cast("t.Any", services[0])),
+            host_allocations=HostAllocationsReader(services[0], t.cast("t.Any", nova)),
             device_profiles=DeviceProfiles(CyborgReader(None)),
             nova_roots=frozenset(),
             fresh=False,
@@ -276,3 +286,33 @@ def test_actions_on_ports_are_not_read_where_the_ports_explain_the_bandwidth(sit
     site.did(server, "attach_interface", NOW)
 
     assert site.about(server).port_actions == () and site.asked == []
+
+
+def test_hosts_of_a_migration_without_a_record_are_read(site: Site) -> None:
+    """Only of such a migration: whether a server there lacks the allocation that it has."""
+    gone = site.provider("compute-9")
+    migration = site.stranger(site.here, site.provider("compute-1_pci", site.here), gone)
+    site.unlisted_migrations.add(migration)
+    unknown = site.stranger(site.there)
+
+    site.about(migration)
+    site.about(unknown)
+
+    assert site.trees == [site.here]
+
+
+@pytest.mark.parametrize(
+    ("status", "holds_source", "reads"),
+    [("error", True, 1), ("cancelled", True, 1), ("error", False, 0), ("confirmed", True, 0)],
+)
+def test_actions_of_a_server_that_may_have_been_reverted_are_read(
+    site: Site, status: str, holds_source: bool, reads: int
+) -> None:
+    server = site.server(site.there, site.there, *[site.here] * holds_source)
+    site.migration(server, site.here, site.there, status)
+    site.did(server, "migrate", NOW)
+
+    evidence = site.about(server)
+
+    assert site.order.count("actions") == reads
+    assert (evidence.actions.value is not None) == bool(reads)

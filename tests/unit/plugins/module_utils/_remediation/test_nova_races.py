@@ -216,6 +216,11 @@ class Cloud:
         self.happens()
         return answer("GET /resource_providers", 200, self.world.host_tree(provider))
 
+    def query_tree_allocations(self, root: str, providers: t.Iterable[str]) -> t.Any:
+        self.happens()
+        held = self.world.allocations_of_tree(root)
+        return answer("GET /resource_providers/…/allocations", 200, held)
+
     def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
         """Handle a request of the writer, over HTTP.
 

@@ -665,3 +665,18 @@ def test_deleted_provider_does_not_block_the_rest(site: Site) -> None:
     site.placement.providers = [THERE]
 
     assert _outcomes(site.restored(max_failures=1)) == ["failed"] * 3
+
+
+def test_consumer_that_changes_while_the_journal_is_written_is_left_alone(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was emptied and claimed anew meanwhile, so its generation is the same again."""
+    consumer = site.placement.give(0, VCPU=2)
+    held = PlacementReader(site.placement.api()).get_allocation(consumer).value
+    assert held
+    site.steps = [_step(build_change(held, resources={HERE: {"VCPU": 1}}), "wrong_amount")]
+    site.placement.give(0, VCPU=1)
+    monkeypatch.setattr(site.journal, "record_before", lambda steps: site.placement.give(0, VCPU=8))
+
+    assert _outcomes(site.restored()) == ["skipped"]
+    assert site.placement.held[consumer]["allocations"] == {HERE: {"resources": {"VCPU": 8}}}

@@ -233,6 +233,11 @@ def test_unrelated_consumers_do_not_matter(world: World, data: st.DataObject) ->
 
     after = _told(judge(world.snapshot(), NO_MINIMUM_AGE))
 
+    # A server without an allocation on its host may need that of a migration without a record.
+    for consumer, (verdict, kind, *_rest) in after.items():
+        if kind == "deleted_migration" and verdict == "undecided":
+            before.pop(consumer, None)
+            added.add(consumer)
     assert {consumer: told for consumer, told in after.items() if consumer not in added} == before
 
 

@@ -1,0 +1,124 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Turn the entries of Placement's answers into objects."""
+
+from __future__ import annotations
+
+import email.utils
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Allocation,
+    AllocationCandidates,
+    Inventory,
+    Provider,
+    ProviderSummary,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Reply
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Resources
+
+# The type of a consumer that has none (from 1.38 on).
+_NO_TYPE = "unknown"
+
+
+def parse_providers(
+    entries: Iterable[Mapping[str, t.Any]], sharing: set[str]
+) -> dict[str, Provider]:
+    """Return providers by uuid; `sharing` are the uuids of those that share their inventory."""
+    providers = {}
+    for entry in entries:
+        uuid = entry["uuid"]
+        providers[uuid] = Provider(
+            uuid=uuid,
+            name=entry["name"],
+            generation=entry["generation"],
+            root=entry["root_provider_uuid"],
+            parent=entry["parent_provider_uuid"],
+            sharing=uuid in sharing,
+        )
+    return providers
+
+
+def parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
+    """Return inventories by resource class; fields of newer versions of Placement are left out."""
+    inventories = {}
+    for resource_class, entry in entries.items():
+        inventories[resource_class] = Inventory(
+            total=entry["total"],
+            reserved=entry["reserved"],
+            min_unit=entry["min_unit"],
+            max_unit=entry["max_unit"],
+            step_size=entry["step_size"],
+            allocation_ratio=entry["allocation_ratio"],
+        )
+    return inventories
+
+
+def parse_candidates(body: Mapping[str, t.Any]) -> AllocationCandidates:
+    """Return the allocation candidates in a body, with the providers that they name."""
+    allocations = []
+    for request in body["allocation_requests"]:
+        allocations.append(parse_resources(request["allocations"]))
+    summaries = {}
+    for provider, summary in body["provider_summaries"].items():
+        summaries[provider] = _parse_summary(summary)
+    return AllocationCandidates(allocations=tuple(allocations), summaries=summaries)
+
+
+def _parse_summary(summary: Mapping[str, t.Any]) -> ProviderSummary:
+    capacity, used = {}, {}
+    for resource_class, amounts in summary["resources"].items():
+        capacity[resource_class] = amounts["capacity"]
+        used[resource_class] = amounts["used"]
+    return ProviderSummary(
+        root=summary["root_provider_uuid"],
+        traits=frozenset(summary["traits"]),
+        capacity=capacity,
+        used=used,
+    )
+
+
+def parse_allocation(consumer: str, reply: Reply) -> Allocation:
+    """Return the allocation of a consumer in a reply, with its age by the clock of the service."""
+    body = reply.body
+    consumer_type = body.get("consumer_type")
+    if consumer_type == _NO_TYPE:
+        consumer_type = None
+    resources = parse_resources(body["allocations"])
+    age_seconds = None
+    if resources:
+        age_seconds = _compute_age(reply.headers)
+    return Allocation(
+        consumer=consumer,
+        generation=body.get("consumer_generation"),
+        project=body.get("project_id"),
+        user=body.get("user_id"),
+        type=consumer_type,
+        resources=resources,
+        age_seconds=age_seconds,
+    )
+
+
+def parse_resources(allocations: Mapping[str, t.Any]) -> dict[str, Resources]:
+    """Return amounts by resource class, by the provider or the consumer of the entry."""
+    return {provider: entry["resources"] for provider, entry in allocations.items()}
+
+
+def _compute_age(headers: Mapping[str, str]) -> int | None:
+    # Each write inserts the allocations as new rows, so Last-Modified is the newest write; Date is
+    # the same server's clock.
+    modified, date = headers.get("Last-Modified"), headers.get("Date")
+    if not modified or not date:
+        return None
+    elapsed = email.utils.parsedate_to_datetime(date) - email.utils.parsedate_to_datetime(modified)
+    return max(0, int(elapsed.total_seconds()))

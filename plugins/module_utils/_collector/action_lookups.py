@@ -1,0 +1,193 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The lookups of what was done to a server: its instance actions, as far as a rule needs them.
+
+Nothing here draws a conclusion: `_rules.engine` does.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    COLD_MIGRATION_TYPES,
+    PLACING_ACTIONS,
+    UNHOSTED_STATUSES,
+    UNSHELVE_ACTION,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NOT_ASKED,
+    Evidence,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
+    list_relevant_request_ids,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
+    MAX_PORT_ACTIONS,
+    list_port_actions,
+    may_have_leak,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import (
+    build_server_view,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
+
+# How far back the action that placed or shelved a server is searched; beyond that it stays
+# undecided.
+_MAX_ACTIONS = 10
+
+
+class ActionLookups:
+    """Asks Nova what was done to servers."""
+
+    def __init__(self, nova: NovaReader) -> None:
+        self._nova = nova
+
+    def add_actions(self, evidence: Evidence) -> Evidence:
+        """Add the actions of a server for which a direct lookup was not a 404."""
+        server = evidence.server.value
+        actions, last_actions = self._read_last_actions(server)
+        if server is not None and server.host and not evidence.migrations.value:
+            # No migration may also be the answer of an API worker that does not know the server's
+            # cell. Actions are asked there.
+            actions = self._nova.list_instance_actions(evidence.uuid)
+        return d.replace(evidence, actions=actions, last_actions=last_actions)
+
+    def add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up whether a server that is not where its newest move ended was unshelved since.
+
+        Nova creates no migration for an unshelve.
+        """
+        view = build_server_view(evidence, index)
+        if view is None or not view.settled or view.arrived:
+            return evidence
+        actions = self._nova.list_instance_actions(evidence.uuid)
+        for action in actions.value or ():
+            if action.action == UNSHELVE_ACTION:
+                newest = self._nova.get_instance_action(evidence.uuid, action.request_id)
+                return d.replace(evidence, actions=actions, last_actions=(newest,))
+        return d.replace(evidence, actions=actions, last_actions=())
+
+    def add_revert_evidence(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up whether a failed move may have been reverted to a host with an allocation.
+
+        Only the actions of the server say so.
+        """
+        view = build_server_view(evidence, index)
+        if view is None or evidence.actions != NOT_ASKED or not view.settled:
+            return evidence
+        others = [root for root in view.server_trees if root and root != view.own_tree]
+        # Without the actions, every such move may have been reverted.
+        if not view.find_possible_revert_to(others):
+            return evidence
+        return d.replace(evidence, actions=self._nova.list_instance_actions(evidence.uuid))
+
+    def add_port_actions(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up what was done to the ports of a server that may have too much of a child.
+
+        This comes after its ports were read: what Nova is doing to one of them was recorded before.
+        """
+        view = build_server_view(evidence, index)
+        if view is None or evidence.shape == NOT_ASKED or not may_have_leak(view):
+            return evidence
+        actions = self._nova.list_instance_actions(evidence.uuid)
+        port_actions = []
+        for action in list_port_actions(actions.value or ())[:MAX_PORT_ACTIONS]:
+            port_actions.append(self._nova.get_instance_action(evidence.uuid, action.request_id))
+        return d.replace(evidence, actions=actions, port_actions=tuple(port_actions))
+
+    def add_guest_location(
+        self, evidence: Evidence, migration_evidence: list[Evidence], index: ListingsIndex
+    ) -> Evidence:
+        """Look up what was done to a server since a cold migration failed that has its allocation.
+
+        The actions since then show where its guest is.
+        """
+        failed = _list_cold_migrations_with_host(evidence, migration_evidence, index)
+        if not failed:
+            return evidence
+        actions = self._nova.list_instance_actions(evidence.uuid)
+        already_read = {
+            answer.value.request_id: answer for answer in evidence.last_actions if answer.value
+        }
+        wanted = set(list_relevant_request_ids(actions.value or (), failed[-1].created_at))
+        wanted.update(already_read)
+        last_actions = []
+        for action in actions.value or ():
+            request_id = action.request_id
+            if request_id in already_read:
+                last_actions.append(already_read[request_id])
+            elif request_id in wanted:
+                last_actions.append(self._nova.get_instance_action(evidence.uuid, request_id))
+        return d.replace(evidence, actions=actions, last_actions=tuple(last_actions))
+
+    def _read_last_actions(
+        self, server: Server | None
+    ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
+        """List the actions of a server without a host, and read each back to the newest placement.
+
+        Actions before a shelve that its host has finished are not read: they were over by then.
+        """
+        if server is None or server.host or server.status not in UNHOSTED_STATUSES:
+            return NOT_ASKED, ()
+        actions = self._nova.list_instance_actions(server.uuid)
+        listed = actions.value or ()
+        answers: list[Answer[Action]] = []
+        for number, action in enumerate(listed[:_MAX_ACTIONS]):
+            answer = self._nova.get_instance_action(server.uuid, action.request_id)
+            answers.append(answer)
+            if action.action in PLACING_ACTIONS:
+                break
+            if answer.value and answer.value.shelving_hosts:
+                placing = _find_placing_action(listed[number:])
+                if placing is not None:
+                    answers.append(self._nova.get_instance_action(server.uuid, placing.request_id))
+                break
+        return actions, tuple(answers)
+
+
+def _find_placing_action(actions: Iterable[Action]) -> Action | None:
+    """Return the first of the actions that can give a host to a server."""
+    for action in actions:
+        if action.action in PLACING_ACTIONS:
+            return action
+    return None
+
+
+def _list_cold_migrations_with_host(
+    evidence: Evidence, migration_evidence: Iterable[Evidence], index: ListingsIndex
+) -> list[Migration]:
+    """Return the cold migrations with an allocation on the host of their server, newest first."""
+    view = build_server_view(evidence, index)
+    if view is None:
+        return []
+    with_host = set()
+    for of_migration in migration_evidence:
+        allocation = of_migration.allocation.value
+        if allocation and view.own_tree in allocation.resources:
+            with_host.add(of_migration.uuid)
+    migrations = []
+    for migration in view.server_migrations:
+        if migration.uuid in with_host and migration.type in COLD_MIGRATION_TYPES:
+            migrations.append(migration)
+    return migrations

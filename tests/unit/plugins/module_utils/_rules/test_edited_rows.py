@@ -1,0 +1,294 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rows of Nova's databases that operators edit by hand when something is stuck.
+
+What Nova itself would never write proves nothing, and no allocation that a live server needs may be
+changed because of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    World,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+
+@pytest.fixture(name="world")
+def _world() -> World:
+    world = World()
+    third = world.host("compute-3")
+    world.server(third, third)
+    return world
+
+
+@pytest.fixture(name="here")
+def _here(world: World) -> str:
+    return world.host("compute-1")
+
+
+@pytest.fixture(name="there")
+def _there(world: World) -> str:
+    return world.host("compute-2")
+
+
+def _find(world: World, consumer: str, policy: Policy = NO_MINIMUM_AGE) -> Finding:
+    found = judge(world.snapshot(), policy)
+    return next(finding for finding in found if finding.consumer == consumer)
+
+
+def _delete_row(world: World, migration: str) -> str:
+    """UPDATE migrations SET deleted = id: no listing has it, and it is still a marker."""
+    del world.migrations[migration]
+    world.unlisted_migrations.add(migration)
+    return migration
+
+
+# Rows of migrations that were deleted or hidden (nova/api/openstack/compute/migrations.py, _output,
+# leaves out those with hidden = 1).
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "running"])
+def test_deleted_row_of_an_interrupted_live_migration_keeps_what_its_server_needs(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """The server has the destination only, and the migration the source, where the guest runs."""
+    server = world.server(here, there)
+    migration = world.migration(server, here, there, status, here, type="live-migration")
+    world.did(server, "live-migration", NOW)
+    _delete_row(world, migration)
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "may need" in finding.reason
+
+
+def test_restored_server_keeps_the_allocation_of_its_migration(world: World, here: str) -> None:
+    """UPDATE instances SET deleted = 0: the rows of its migrations stay deleted."""
+    server = world.server(here)
+    world.did(server, "resize", NOW)
+    migration = _delete_row(world, world.migration(server, here, here, "error", here))
+
+    assert _find(world, migration).change is None
+
+
+@pytest.mark.parametrize("did", ["create", "rebuild", "unshelve"])
+def test_server_without_an_allocation_that_was_never_moved_needs_none_of_a_migration(
+    world: World, here: str, there: str, did: str
+) -> None:
+    server = world.server(here)
+    world.did(server, did, NOW)
+    migration = _delete_row(world, world.migration(world.uuid(), here, there, "error", here))
+
+    assert _find(world, migration).change is not None
+    world.answers("actions", server, 403)
+    assert _find(world, migration).change is None
+
+
+@pytest.mark.parametrize("holds_child", [False, True])
+def test_deleted_row_of_a_migration_frees_it_once_all_servers_have_their_own(
+    world: World, here: str, there: str, holds_child: bool
+) -> None:
+    world.server(here, here)
+    if holds_child:
+        world.server(here, here, world.provider("compute-1_pci", here))
+    migration = _delete_row(world, world.migration(world.uuid(), here, there, "error", here))
+
+    assert _find(world, migration).kind == "deleted_migration"
+    assert _find(world, migration).change is not None
+
+
+def test_server_whose_listed_migration_has_its_allocation_needs_no_other(
+    world: World, here: str, there: str
+) -> None:
+    """Its own move is under way, and so has the source."""
+    moving = world.server(here, there, task_state="migrating")
+    world.migration(moving, here, there, "running", here, type="live-migration")
+    migration = _delete_row(world, world.migration(world.uuid(), here, there, "error", here))
+
+    assert _find(world, migration).kind == "deleted_migration"
+    assert _find(world, migration).change is not None
+
+
+@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("question", ["tree_allocations", "host_servers"])
+def test_unread_allocations_or_servers_of_its_host_prove_nothing(
+    world: World, here: str, there: str, question: str, status: int
+) -> None:
+    migration = _delete_row(world, world.migration(world.uuid(), here, there, "error", here))
+    world.answers(question, here, status)
+
+    assert (_find(world, migration).verdict, _find(world, migration).change) == ("undecided", None)
+
+
+# Statuses of migrations that were stuck.
+
+# Nova gives these only to migrations of other types, or says with them nothing of the guest.
+FOREIGN_STATUSES = ("cancelled", "confirmed", "reverted", "error", "failed")
+
+
+@pytest.mark.parametrize("status", FOREIGN_STATUSES)
+@pytest.mark.parametrize("kind", ["evacuation", "live-migration"])
+def test_destination_of_a_move_that_was_ended_by_hand_keeps_its_allocation(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """The destination died when the guest ran there already.
+
+    The row stayed `pre-migrating` or `running`, and the operator wrote another status and reset the
+    server to ACTIVE on its source.
+    """
+    server = world.server(here, here, there)
+    world.migration(server, here, there, status, type=kind)
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("status", [*FOREIGN_STATUSES, "completed", "done"])
+@pytest.mark.parametrize("kind", ["evacuation", "live-migration"])
+def test_server_is_not_given_back_to_the_source_of_a_move_that_was_ended_by_hand(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """It has the destination alone, as when the source came back during the evacuation."""
+    server = world.server(here, there)
+    world.migration(server, here, there, status, type=kind)
+
+    assert _find(world, server).change is None
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "completed", "done"])
+@pytest.mark.parametrize("kind", ["migration", "resize"])
+def test_source_of_a_halfway_revert_keeps_the_last_disk(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """The destination has destroyed the guest (nova/compute/manager.py, revert_resize)."""
+    server = world.server(there, there)
+    migration = world.migration(server, here, there, status, here, type=kind)
+    world.did(server, "resize", NOW)
+    world.did(server, "revertResize")
+
+    assert (_find(world, migration).verdict, _find(world, migration).change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "completed", "done"])
+def test_server_keeps_both_ends_of_a_halfway_revert(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """An operator has given the server an allocation on the source, where its last disk is."""
+    server = world.server(there, here, there)
+    world.migration(server, here, there, status)
+    world.did(server, "resize", NOW)
+    world.did(server, "revertResize")
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    world.answers("actions", server, 500)
+    assert _find(world, server).change is None
+
+
+def test_failed_resize_without_a_revert_leaves_nothing_on_its_source(
+    world: World, here: str, there: str
+) -> None:
+    server = world.server(there, here, there)
+    world.migration(server, here, there, "error")
+    world.did(server, "resize", NOW)
+
+    assert _find(world, server).kind == "extra_host"
+    assert _find(world, server).change is not None
+
+
+@pytest.mark.parametrize("status", ["completed", "confirmed", "done"])
+def test_server_that_is_not_where_its_row_says_it_went_keeps_everything(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """A move that never took place was written off as a success."""
+    server = world.server(here, here, there)
+    migration = world.migration(server, here, there, status, here, type="live-migration")
+
+    assert _find(world, server).change is None
+    assert _find(world, migration).change is None
+
+
+def test_server_whose_row_says_that_it_went_back_keeps_everything(
+    world: World, here: str, there: str
+) -> None:
+    """A resize that waits for its confirmation was written off as reverted."""
+    server = world.server(there, here, there)
+    migration = world.migration(server, here, there, "reverted", here, type="resize")
+
+    assert _find(world, server).change is None
+    assert _find(world, migration).change is None
+
+
+@pytest.mark.parametrize("action", ["migrate", "resize", "live-migration", "evacuate"])
+def test_server_whose_migrations_were_purged_keeps_everything(
+    world: World, here: str, there: str, action: str
+) -> None:
+    """DELETE FROM migrations: its actions still show that it was moved."""
+    server = world.server(here, here, there)
+    world.did(server, action, NOW)
+
+    assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("placed", ["create", "rebuild", "evacuate", "unshelve"])
+def test_server_in_error_that_lost_its_host_keeps_what_its_guest_uses(
+    world: World, here: str, placed: str
+) -> None:
+    """UPDATE instances SET host = NULL, node = NULL, vm_state = 'error': its guest runs on."""
+    server = world.server(None, here, status="ERROR", launched_at=NOW)
+    world.did(server, placed, NOW)
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "by hand" in finding.reason
+
+
+def test_server_in_error_that_never_ran_or_was_shelved_is_without_a_host(
+    world: World, here: str
+) -> None:
+    """The host of a shelved server gave it up, and a failed build had no guest that ran."""
+    failed = world.server(None, here, status="ERROR")
+    shelved = world.server(None, here, status="ERROR", launched_at=NOW)
+    for server in (failed, shelved):
+        world.did(server, "create", NOW)
+    world.did(shelved, "shelve", NOW)
+    unshelved = world.server(None, here, status="ERROR", launched_at=NOW)
+    world.did(unshelved, "unshelve", NOW)
+    (unshelve,) = world.actions[unshelved]
+    events = tuple(d.replace(event, result="Error") for event in unshelve.events)
+    world.actions[unshelved] = (d.replace(unshelve, events=events),)
+
+    for server in (failed, shelved, unshelved):
+        assert _find(world, server).kind == "unhosted_server"
+        assert _find(world, server).change is not None
+
+
+@pytest.mark.parametrize("lost", ["host", "node"])
+def test_server_that_lost_its_host_or_its_node_keeps_everything(
+    world: World, here: str, there: str, lost: str
+) -> None:
+    """UPDATE instances SET host = NULL, or node = NULL."""
+    server = world.server(here, here, there)
+    world.servers[server] = d.replace(world.servers[server], **{lost: None})
+
+    assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
