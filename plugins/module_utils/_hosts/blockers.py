@@ -261,14 +261,16 @@ def _find_migration_blockers(
         if migration.ended:
             continue
         age = seconds_between(migration.changed_at, details.migrations.at)
-        since = "" if age is None else f" for {format_duration(age)}"
+        state = f"is {migration.status}"
+        if age is not None:
+            state = f"has been {migration.status} for {format_duration(age)}"
         yield Blocker(
             "resize" if migration.status == "finished" else "migration",
             migration.uuid,
             "",
             f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from "
-            f"{migration.source_compute} to {migration.dest_compute} is "
-            f"{migration.status}{since}: {get_advice(migration)}.",
+            f"{migration.source_compute} to {migration.dest_compute} "
+            f"{state}: {get_advice(migration)}.",
         )
 
 
@@ -337,7 +339,7 @@ def _make_allocation_blocker(
             "delete its server, or remove the allocation where it was made.",
         )
     name = finding.server.name if finding.server else ""
-    reason = f"{finding.verdict}, {finding.kind}: {finding.reason}"
+    reason = f"Consumer {consumer} is {finding.verdict} ({finding.kind}): {finding.reason}"
     if finding.change and finding.kind not in kinds:
         reason += f" {finding.kind} is not in kinds, so it is not remediated."
     return Blocker("claim", consumer, name, reason)
