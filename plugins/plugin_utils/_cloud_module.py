@@ -35,6 +35,7 @@ _SECRETS = frozenset({"auth", "client_key", "key"})
 
 # What these libraries write to the standard error is not shown when a module runs.
 _LIBRARIES = ("keystoneauth", "openstack", "urllib3")
+_SILENT = logging.NullHandler()
 
 
 def can_run_in_process(action: ActionBase, task_vars: dict[str, t.Any] | None) -> bool:
@@ -76,7 +77,10 @@ def run_in_process(action: t.Any, module: t.Any) -> dict[str, t.Any]:
 
     _result, options = action.validate_argument_spec(argument_spec=module.build_argument_spec())
     for name in _LIBRARIES:
-        logging.getLogger(name).propagate = False
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        # Without any handler, Python writes warnings to the standard error after all.
+        logger.addHandler(_SILENT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return run_module_function(

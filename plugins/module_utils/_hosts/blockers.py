@@ -339,7 +339,7 @@ def _make_allocation_blocker(
             "delete its server, or remove the allocation where it was made.",
         )
     name = finding.server.name if finding.server else ""
-    reason = f"{finding.verdict}, {finding.kind}: {finding.reason}"
+    reason = f"Consumer {consumer} is {finding.verdict} ({finding.kind}): {finding.reason}"
     if finding.change and finding.kind not in kinds:
         reason += f" {finding.kind} is not in kinds, so it is not remediated."
     return Blocker("claim", consumer, name, reason)

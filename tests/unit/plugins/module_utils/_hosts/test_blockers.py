@@ -219,6 +219,7 @@ def test_foreign_consumer_blocks_the_host(type: str) -> None:
     (blocker,) = site.blockers(kinds=[kind.name for kind in KINDS])
 
     assert (blocker.kind, blocker.stops) == ("claim", "disable")
+    assert blocker.reason.startswith(f"Consumer {blocker.subject} is protected (foreign_type): ")
     assert type in blocker.reason
 
 
