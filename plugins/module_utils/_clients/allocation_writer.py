@@ -170,6 +170,9 @@ class AllocationWriter:
             reply = self._api.write("POST", "/allocations", version, body)
         except CloudError as error:
             return error
+        except MemoryError:
+            # Placement may have made the change by now, so it is read back as after a lost answer.
+            return CloudError(f"No memory was left when Placement was asked {what}.")
         if reply.status == 409 and reply.code == "placement.concurrent_update":
             return AllocationConflict(f"Placement refused {what}: {reply.detail}")
         try:

@@ -118,22 +118,22 @@ class Journal:
         )
 
     def _append(self, records: Iterable[JournalRecord]) -> None:
-        lines = format_records(records)
         if self.broken:
             raise JournalError(
                 f"The journal {self.path} could not be written before, "
                 "and without it nothing is changed."
             )
         try:
+            lines = format_records(records)
             if self._file is None:
                 self._file = self._create()
             _write_all(self._file, lines)
             os.fsync(self._file)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             # The last record may be on disk in part; the next one would become a part of its line.
             self.broken = True
             raise JournalError(
-                f"The journal {self.path} cannot be written ({error.strerror}), "
+                f"The journal {self.path} cannot be written ({_describe_failure(error)}), "
                 "and without it nothing is changed."
             ) from error
 
@@ -148,6 +148,12 @@ class Journal:
         finally:
             os.close(folder)
         return created
+
+
+def _describe_failure(error: OSError | MemoryError) -> str:
+    if isinstance(error, OSError):
+        return str(error.strerror)
+    return "no memory is left"
 
 
 def format_records(records: Iterable[JournalRecord]) -> bytes:
