@@ -80,7 +80,7 @@ options:
     default: drained by osops.placement
   fenced:
     description:
-      - Your word that no guest can still run on the host, for example because its power is off.
+      - Your confirmation that no guest can still run on the host, for example because its power is off.
         Only then is the service of a host that is down forced down, and are its servers
         evacuated.
       - While a guest still runs, its evacuation starts it a second time, on the same volumes and
