@@ -21,6 +21,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("step", interruptions.STEPS)
 def test_fault_of_the_machine_at_a_write_leaves_the_truth(
@@ -80,7 +82,7 @@ def test_same_plan_on_a_second_machine_restores_what_the_first_removed_only_once
 ) -> None:
     """Both machines restore from the same journal at the same time."""
     many.claim()
-    ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments())
+    ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
     (journal,) = tmp_path.glob("journal-*.jsonl")
     other: list[dict[str, t.Any]] = []
 

@@ -170,6 +170,12 @@ class AllocationWriter:
             reply = self._api.write("POST", "/allocations", version, body)
         except CloudError as error:
             return error
+        except Exception as error:
+            # No memory, for example: the request may have been sent all the same.
+            return CloudError(
+                f"An unexpected error interrupted the request {what}: "
+                f"{type(error).__name__} {error}".strip()
+            )
         if reply.status == 409 and reply.code == "placement.concurrent_update":
             return AllocationConflict(f"Placement refused {what}: {reply.detail}")
         try:

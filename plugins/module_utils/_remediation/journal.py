@@ -129,11 +129,12 @@ class Journal:
                 self._file = self._create()
             _write_all(self._file, lines)
             os.fsync(self._file)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             # The last record may be on disk in part; the next one would become a part of its line.
             self.broken = True
+            reason = getattr(error, "strerror", "no memory is left")
             raise JournalError(
-                f"The journal {self.path} cannot be written ({error.strerror}), "
+                f"The journal {self.path} cannot be written ({reason}), "
                 "and without it nothing is changed."
             ) from error
 
