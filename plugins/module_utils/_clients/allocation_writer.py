@@ -55,6 +55,10 @@ _PAUSE = 0.5
 _RETRYABLE_STATUSES = (408, 429)
 
 
+class _Interrupted(CloudError):
+    """An error on this side, after which the request may have been sent or not."""
+
+
 class AllocationWriter:
     """Writes whole documents of consumers and reads them back.
 
@@ -117,7 +121,7 @@ class AllocationWriter:
     ) -> list[CloudError | None]:
         doubt: CloudError | None = None
         refusal = self._send(batch, version)
-        while refusal is not None and not isinstance(refusal, WriteRefused):
+        while refusal is not None and not isinstance(refusal, (WriteRefused, _Interrupted)):
             # The write may have taken effect. A second one does no harm, because the first has
             # changed the generations.
             doubt = refusal
@@ -125,6 +129,9 @@ class AllocationWriter:
             if time.monotonic() > until or not self._is_unchanged(batch):
                 break
             refusal = self._send(batch, version)
+        if isinstance(refusal, _Interrupted):
+            time.sleep(_PAUSE)
+            doubt = refusal
         if isinstance(refusal, WriteRefused) and doubt is None:
             has_conflict = isinstance(refusal, AllocationConflict)
             is_made = has_conflict and self._is_batch_made(batch)
@@ -172,9 +179,9 @@ class AllocationWriter:
             return error
         except Exception as error:
             # No memory, for example: the request may have been sent all the same.
-            return CloudError(
+            return _Interrupted(
                 f"An unexpected error interrupted the request {what}: "
-                f"{type(error).__name__} {error}".strip()
+                f"{type(error).__name__}: {error}"
             )
         if reply.status == 409 and reply.code == "placement.concurrent_update":
             return AllocationConflict(f"Placement refused {what}: {reply.detail}")
