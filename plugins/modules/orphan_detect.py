@@ -1409,6 +1409,7 @@ def _read_cloud(
 def _read_allocations(
     module: AnsibleModule, session: Session, scope: Scope, policy: Policy, full_every: int
 ) -> Snapshot:
+    session.placement.needs_one_clock = True
     collector = IncrementalCollector(session, policy.pci_aliases)
     if module.params["mode"] != "incremental":
         return collector.collect(scope)

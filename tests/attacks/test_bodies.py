@@ -47,6 +47,15 @@ def test_object_with_one_key_twice_is_no_answer(siege: Siege) -> None:
     assert not summary.get("coverage", {}).get("complete")
 
 
+def test_lookup_with_one_key_twice_takes_nothing_from_a_live_server(siege: Siege) -> None:
+    """Only the one server is said to have no host, and any run looks it up."""
+    siege.wires.nova.middlebox = change(rf"/servers/{siege.bed.doubled}$", _repeat_keys)
+
+    siege.run()
+
+    assert siege.bed.placement.held(siege.bed.doubled).keys() >= {siege.bed.world.provider(HOME)}
+
+
 @pytest.mark.parametrize("listing", ["/os-migrations", "/os-hypervisors/detail"])
 def test_listing_whose_pages_go_round_for_ever_ends(siege: Siege, listing: str) -> None:
     """Two workers forget the marker, and each answers with a page of its own."""

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 from minicloud_ctl import databases, holdings, servers
 
-from ansible_collections.osops.placement.tests.attacks.bed import CLAIM, HOME, OTHER
+from ansible_collections.osops.placement.tests.attacks.bed import CLAIM, HOME, NO_AGE, OTHER
 from ansible_collections.osops.placement.tests.attacks.liars import UUID, Copies
 
 if t.TYPE_CHECKING:
@@ -97,14 +97,14 @@ def test_cached_404_of_a_live_server_convicts_nobody(siege: Siege) -> None:
     """The answer is from a time when the server had lost its instance mapping."""
     copies = siege.wires.nova.middlebox = Copies(rf"/servers/{UUID}", statuses=frozenset({404}))
     with siege.bed.world.lost_mapping(siege.bed.live["active"]):
-        siege.scheduled.policy = {
-            **siege.scheduled.policy,
-            "consumers": list(siege.bed.live.values()),
-        }
-        siege.run()
+        consumers = list(siege.bed.live.values())
+        siege.scheduled.forks.run("orphan_detect", consumers=consumers, **NO_AGE)
     copies.serves = True
 
     siege.run()
+
+    assert siege.scheduled.done, siege.scheduled.told
+    assert copies.served
 
 
 @pytest.mark.parametrize("behind", BEHIND)

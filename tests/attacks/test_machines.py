@@ -12,14 +12,14 @@ import pytest
 
 from ansible_collections.osops.placement.tests.attacks import interruptions
 from ansible_collections.osops.placement.tests.integration.strays import records
-from ansible_collections.osops.placement.tests.integration.support import told
+from ansible_collections.osops.placement.tests.integration.support import Ansible, told
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud
 
 pytestmark = pytest.mark.long
 
@@ -78,20 +78,21 @@ def test_restoration_on_another_machine_in_the_middle_of_a_removal_loses_nothing
 
 
 def test_same_plan_on_a_second_machine_restores_what_the_first_removed_only_once(
-    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
+    ansible: Ansible, minicloud: Minicloud, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     """Both machines restore from the same journal at the same time."""
     many.claim()
     ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
     (journal,) = tmp_path.glob("journal-*.jsonl")
+    # The other machine reaches the same Placement at its own address.
+    address = many.plan["placement_endpoint"]
+    copied = [{**record, "placement_endpoint": address} for record in records(tmp_path)]
+    second = Ansible(minicloud.root, tmp_path, minicloud.environment)
     other: list[dict[str, t.Any]] = []
 
     def meanwhile() -> None:
-        wires.placement.clear()
         other.append(
-            ansible.direct(
-                "orphan_restore", journal=str(journal), output_dir=str(tmp_path / "other")
-            )
+            second.direct("orphan_restore", journal=copied, output_dir=str(tmp_path / "other"))
         )
 
     assert many.held == []

@@ -55,10 +55,6 @@ _PAUSE = 0.5
 _RETRYABLE_STATUSES = (408, 429)
 
 
-class _Interrupted(CloudError):
-    """An error on this side, after which the request may have been sent or not."""
-
-
 class AllocationWriter:
     """Writes whole documents of consumers and reads them back.
 
@@ -121,7 +117,7 @@ class AllocationWriter:
     ) -> list[CloudError | None]:
         doubt: CloudError | None = None
         refusal = self._send(batch, version)
-        while refusal is not None and not isinstance(refusal, (WriteRefused, _Interrupted)):
+        while refusal is not None and not isinstance(refusal, WriteRefused):
             # The write may have taken effect. A second one does no harm, because the first has
             # changed the generations.
             doubt = refusal
@@ -129,9 +125,6 @@ class AllocationWriter:
             if time.monotonic() > until or not self._is_unchanged(batch):
                 break
             refusal = self._send(batch, version)
-        if isinstance(refusal, _Interrupted):
-            time.sleep(_PAUSE)
-            doubt = refusal
         if isinstance(refusal, WriteRefused) and doubt is None:
             has_conflict = isinstance(refusal, AllocationConflict)
             is_made = has_conflict and self._is_batch_made(batch)
@@ -177,12 +170,9 @@ class AllocationWriter:
             reply = self._api.write("POST", "/allocations", version, body)
         except CloudError as error:
             return error
-        except Exception as error:
-            # No memory, for example: the request may have been sent all the same.
-            return _Interrupted(
-                f"An unexpected error interrupted the request {what}: "
-                f"{type(error).__name__}: {error}"
-            )
+        except MemoryError:
+            # Placement may have made the change by now, so it is read back as after a lost answer.
+            return CloudError(f"No memory was left when Placement was asked {what}.")
         if reply.status == 409 and reply.code == "placement.concurrent_update":
             return AllocationConflict(f"Placement refused {what}: {reply.detail}")
         try:

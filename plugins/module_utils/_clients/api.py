@@ -14,6 +14,7 @@ Everything that can go wrong between us and the service becomes one `CloudError`
 from __future__ import annotations
 
 import dataclasses as d
+import email.utils
 import re
 import time
 import typing as t
@@ -27,13 +28,19 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_error
     collapse_spaces,
     translate_sdk_errors,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import (
+    get_utc_now,
+    read_monotonic_clock,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     MalformedResponse,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_http_date
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    format_duration,
+    parse_http_date,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 # keystoneauth retries these. 500 is not among them: a dead cell causes a lasting 500, which is an
@@ -56,6 +63,8 @@ _MAX_DETAIL = 250
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
 # broken after the last pause is an error.
 _RETRY_PAUSES = (0.5, 1.0)
+# In seconds. Ages are compared with an hour and more.
+_MAX_CLOCK_DIFFERENCE = 300
 T = t.TypeVar("T")
 
 
@@ -128,6 +137,9 @@ class Api:
         self._error_keys = error_keys
         # Set while a cell is known to be down: a 500 then counts without another attempt.
         self.believes_errors = False
+        # Set where the age of an allocation is needed: a Date less a Last-Modified.
+        self.needs_one_clock = False
+        self._clock: float | None = None
         self._adapter = adapter
         self._retried: list[float] = []
         data = None
@@ -345,10 +357,31 @@ class Api:
                 headers={"Accept": "application/json", **(headers or {})},
                 **kwargs,
             )
+        if self.needs_one_clock:
+            self._require_same_clock(response.headers.get("Date"))
         reply = self._parse_response(method, path, response)
         if method == "GET" and reply.status in _PROOF_STATUSES:
             self._require_same_subject(reply, path, kwargs.get("params") or {})
         return reply
+
+    def _require_same_clock(self, date: str | None) -> None:
+        """Raise CloudError if this answer is by another clock than the first one.
+
+        By a clock that is days ahead, an allocation of minutes ago is old. It is unknown which of
+        the clocks is right, so the request is not sent again.
+        """
+        parsed = email.utils.parsedate_tz(date) if date else None
+        if parsed is None:
+            return
+        ahead = email.utils.mktime_tz(parsed) - read_monotonic_clock()
+        if self._clock is None:
+            self._clock = ahead
+        if abs(ahead - self._clock) > _MAX_CLOCK_DIFFERENCE:
+            raise CloudError(
+                f"{self.name} at {self.endpoint} answers by clocks that are more than "
+                f"{format_duration(_MAX_CLOCK_DIFFERENCE)} apart, so no age is known: set the "
+                "clocks of its hosts, or remove the cache in front of it, then run again."
+            )
 
     def _parse_response(self, method: str, path: str, response: t.Any) -> Reply:
         """Return the reply in `response`.

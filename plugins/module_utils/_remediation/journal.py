@@ -118,13 +118,13 @@ class Journal:
         )
 
     def _append(self, records: Iterable[JournalRecord]) -> None:
-        lines = format_records(records)
         if self.broken:
             raise JournalError(
                 f"The journal {self.path} could not be written before, "
                 "and without it nothing is changed."
             )
         try:
+            lines = format_records(records)
             if self._file is None:
                 self._file = self._create()
             _write_all(self._file, lines)
@@ -132,9 +132,8 @@ class Journal:
         except (OSError, MemoryError) as error:
             # The last record may be on disk in part; the next one would become a part of its line.
             self.broken = True
-            reason = getattr(error, "strerror", "no memory is left")
             raise JournalError(
-                f"The journal {self.path} cannot be written ({reason}), "
+                f"The journal {self.path} cannot be written ({_describe_failure(error)}), "
                 "and without it nothing is changed."
             ) from error
 
@@ -149,6 +148,12 @@ class Journal:
         finally:
             os.close(folder)
         return created
+
+
+def _describe_failure(error: OSError | MemoryError) -> str:
+    if isinstance(error, OSError):
+        return str(error.strerror)
+    return "no memory is left"
 
 
 def format_records(records: Iterable[JournalRecord]) -> bytes:

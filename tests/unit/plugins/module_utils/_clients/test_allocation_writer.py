@@ -271,6 +271,19 @@ def test_write_with_a_lost_answer_is_recognized_by_the_allocations(placement: Pl
     assert len(placement.posts) == 1
 
 
+def test_write_after_which_no_memory_is_left_is_recognized_by_the_allocations(
+    placement: Placement,
+) -> None:
+    def take_and_fail(body: Body) -> int | None:
+        placement.take(body, "1.28")
+        raise MemoryError
+
+    placement.faults = [take_and_fail]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
 @pytest.mark.parametrize("status", [None, 408, 429, 500, 502, 503, 504])
 def test_lost_write_is_sent_again(placement: Placement, status: int | None) -> None:
     placement.faults = [(lambda _body: status) if status else placement.lost] * 2

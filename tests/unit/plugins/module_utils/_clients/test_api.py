@@ -18,6 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
     PlacementReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
     MalformedResponse,
 )
 
@@ -129,3 +130,65 @@ def test_provider_without_one_of_its_keys_is_one_sentence(key: str) -> None:
         reader.list_providers()
     with pytest.raises(MalformedResponse, match="something unexpected"):
         reader.query_host_tree(PROVIDER)
+
+
+def _answer_at(*dates: str | None) -> Api:
+    """Return a Placement of which each answer has the next of these dates."""
+    left = list(dates)
+
+    def request(*_arguments: t.Any, **_options: t.Any) -> t.Any:
+        date = left.pop(0)
+        headers = {} if date is None else {"Date": date}
+        return types.SimpleNamespace(
+            status_code=200, headers=headers, content=b"{}", json=lambda: {}
+        )
+
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=(1, 39)),
+        request=request,
+    )
+    return Api("Placement", adapter, (1, 28))
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "Tue, 24 Nov 2026 10:00:00 GMT",
+        "Sun, 22 Nov 2026 10:00:00 GMT",
+        "Mon, 23 Nov 2026 10:06:00 GMT",
+        "Tue, 24 Nov 2026 10:00:00 -0000",
+    ],
+)
+def test_clocks_that_are_apart_leave_no_age(second: str) -> None:
+    api = _answer_at(NOW, second)
+    api.needs_one_clock = True
+    api.get("/x", "1.28")
+
+    with pytest.raises(CloudError, match="by clocks that are more than 5m apart"):
+        api.get("/x", "1.28")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        NOW,
+        "Mon, 23 Nov 2026 10:04:00 GMT",
+        "Mon, 23 Nov 2026 11:04:00 +0100",
+        "tomorrow",
+        None,
+    ],
+)
+def test_clocks_that_are_near_or_unknown_are_accepted(second: str | None) -> None:
+    api = _answer_at(NOW, second)
+    api.needs_one_clock = True
+    api.get("/x", "1.28")
+
+    assert api.get("/x", "1.28").status == 200
+
+
+def test_clocks_are_compared_only_where_an_age_is_needed() -> None:
+    api = _answer_at(NOW, "Tue, 24 Nov 2026 10:00:00 GMT")
+    api.get("/x", "1.28")
+
+    assert api.get("/x", "1.28").status == 200

@@ -226,6 +226,22 @@ def test_full_disk_fails(tmp_path: pathlib.Path) -> None:
     assert journal.broken
 
 
+def test_journal_without_memory_is_broken_too(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a record may be on disk by then."""
+    journal = _journal(tmp_path)
+
+    def fail(_file: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(JournalError, match="no memory is left"):
+        journal.record_before([ONE])
+    assert journal.broken
+
+
 def test_truncated_record_is_the_last_one(tmp_path: pathlib.Path) -> None:
     """The next record would be joined to it, and neither could be read."""
     journal = _journal(tmp_path)
