@@ -26,6 +26,7 @@ options:
       - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 24h
+    version_added: 2.0.0
   unconfirmed_min_age:
     description:
       - A resize that has waited for longer than this to be confirmed or reverted is reported as
@@ -33,6 +34,7 @@ options:
       - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 7d
+    version_added: 2.0.0
   stuck_min_age:
     description:
       - A migration that is under way but has not changed for longer than this is reported as

@@ -322,6 +322,7 @@ hosts:
       type: list
       elements: dict
       sample: []
+      version_added: 2.0.0
       contains:
         uuid:
           description: UUID of the agent.
@@ -391,6 +392,7 @@ hosts:
       type: list
       elements: dict
       sample: []
+      version_added: 2.0.0
       contains:
         uuid:
           description: UUID of the port.
@@ -414,6 +416,7 @@ hosts:
       type: list
       elements: dict
       sample: []
+      version_added: 2.0.0
       contains:
         api:
           description: V(compute) or V(block-storage).
@@ -456,17 +459,20 @@ hosts:
       type: list
       elements: str
       sample: []
+      version_added: 2.0.0
     unread:
       description: A sentence for each service of the cloud that could not be asked about the host.
       returned: success
       type: list
       elements: str
       sample: []
+      version_added: 2.0.0
     record:
       description: What the host has, or had before its decommissioning began, so that a host of
         that name can get it back; V(null) if nothing was known of it.
       returned: when O(dest) is set
       type: dict
+      version_added: 2.0.0
       contains: &record
         taken_at:
           description: When this was read, in UTC.
@@ -593,6 +599,7 @@ hosts:
         V(null) without one.
       returned: when O(dest) is set
       type: dict
+      version_added: 2.0.0
       contains: *record
     servers:
       description: The servers on the host.

@@ -80,9 +80,9 @@ options:
     default: drained by osops.placement
   fenced:
     description:
-      - Your word that no guest can still run on the host, for example because its power is off.
-        Only then is the service of a host that is down forced down, and are its servers
-        evacuated.
+      - Your confirmation that no guest can still run on the host, for example because its power is
+        off. Only then does the module force down the service of a host that is down, and evacuate
+        its servers.
       - While a guest still runs, its evacuation starts it a second time, on the same volumes and
         with the same addresses.
       - An evacuated server keeps its state. Its disk is lost unless it is on storage that the

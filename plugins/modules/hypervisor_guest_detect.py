@@ -47,6 +47,7 @@ options:
       - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 24h
+    version_added: 2.0.0
   exclude_consumers:
     description:
       - UUIDs of servers whose domains and directories are never changed. They are reported as
@@ -75,6 +76,7 @@ options:
         are returned again. Findings that are new since then are left out, because nobody has
         reviewed them.
     type: path
+    version_added: 2.0.0
   dest:
     description:
       - Path of the file to which all results are written, as JSON with mode 0600.
@@ -140,6 +142,7 @@ summary:
           type: list
           elements: str
           sample: []
+          version_added: 2.0.0
         hosts:
           description: Number of hosts in O(guests).
           returned: success

@@ -205,6 +205,7 @@ versions:
     not known.
   returned: success
   type: dict
+  version_added: 2.0.0
   contains:
     collection:
       description: The version of this collection.
@@ -273,6 +274,7 @@ summary:
             VCPU: 240
             MEMORY_MB: 204800
             DISK_GB: 880
+          version_added: 2.0.0
         share_of_claimed:
           description: The fraction of RV(summary.stranded.allocated) that is stranded, by resource
             class.
@@ -312,6 +314,7 @@ summary:
               consumers: 2
               cores: 3
               ram_mib: 2560
+          version_added: 2.0.0
     capacity:
       description:
         - Sums over the providers whose inventory was read, by resource class. These are the
@@ -372,6 +375,7 @@ summary:
           overcommitted: 17
           highest: 3.5
           highest_host: compute-17
+      version_added: 2.0.0
       contains:
         hosts:
           description: Number of hosts that report a figure of this class.
@@ -403,23 +407,27 @@ summary:
           returned: success
           type: str
           sample: the whole cloud
+          version_added: 2.0.0
         reading:
           description: What was read. V(full) is everything in scope. V(incremental) is what
             changed since an earlier reading, and what had a finding.
           returned: success
           type: str
           sample: incremental
+          version_added: 2.0.0
         full_at:
           description: When the last full reading began, in UTC.
           returned: success
           type: str
           sample: '2026-11-22T03:00:00Z'
+          version_added: 2.0.0
         why_full:
           description: Why everything was read in spite of O(mode=incremental), as a sentence.
             Otherwise empty.
           returned: success
           type: str
           sample: ''
+          version_added: 2.0.0
         complete:
           description:
             - Whether the whole cloud was read and no two answers contradict each other.
@@ -437,6 +445,7 @@ summary:
           sample:
             - '0 of 40 hypervisors have a resource provider in this Placement: check that the region
               is right and that this Placement belongs to this Nova.'
+          version_added: 2.0.0
         not_provable:
           description: What cannot be proven because a service is too old, one sentence each with
             the kinds that are undecided for this reason.
@@ -451,6 +460,7 @@ summary:
           type: list
           elements: str
           sample: []
+          version_added: 2.0.0
         silent_hosts:
           description: Number of hosts that were not judged because their cell does not answer.
           returned: success
@@ -462,18 +472,21 @@ summary:
           returned: success
           type: bool
           sample: false
+          version_added: 2.0.0
         unjudged_hosts:
           description: Names of the hosts that were not judged because their cell does not answer.
           returned: success
           type: list
           elements: str
           sample: []
+          version_added: 2.0.0
         retried:
           description: Number of requests that were sent again because their answer was incomplete
             or did not arrive.
           returned: success
           type: int
           sample: 0
+          version_added: 2.0.0
         providers:
           description: Number of resource providers; with O(shard), of those in the shard.
           returned: success
@@ -515,6 +528,7 @@ summary:
               alone. V(wrong_amount) in O(kinds) compares every server by itself.
           returned: success
           type: dict
+          version_added: 2.0.0
           contains:
             servers:
               description: Number of servers in scope.
@@ -598,12 +612,14 @@ findings:
       returned: success
       type: int
       sample: 1
+      version_added: 2.0.0
     waiting:
       description: Why the finding may not be changed yet, see O(min_sightings) and O(known_for);
         otherwise empty. Only entries of RV(findings) have this field.
       returned: success
       type: str
       sample: it was seen 1 of 2 times
+      version_added: 2.0.0
     consumer:
       description: UUID of the consumer; V(null) for a finding that is not about a consumer.
       returned: success
@@ -625,6 +641,7 @@ findings:
       elements: str
       sample:
         - nova-manage placement sync_aggregates
+      version_added: 2.0.0
     server:
       description: The server that the consumer is, or whose migration the consumer is, as Nova
         returns it; V(null) if Nova returns none.

@@ -416,12 +416,14 @@ journal_parts:
   elements: str
   sample:
     - osops.placement.journal:1:1/1:9f86d081…:eNrT0yMAAGTvBe8
+  version_added: 2.0.0
 output_lost:
   description: A sentence that says why O(output_dir) does not outlive this job, and what to do.
     Empty if it does, and if there is nothing to change.
   returned: when O(output_dir) is set
   type: str
   sample: ''
+  version_added: 2.0.0
 """
 
 import collections

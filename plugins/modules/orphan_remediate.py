@@ -263,6 +263,7 @@ outcomes:
       returned: success
       type: list
       elements: dict
+      version_added: 2.0.0
       contains:
         uuid:
           description: UUID of the provider.
@@ -311,6 +312,7 @@ journal_parts:
   elements: str
   sample:
     - osops.placement.journal:1:1/1:9f86d081…:eNrT0yMAAGTvBe8
+  version_added: 2.0.0
 """
 
 import contextlib

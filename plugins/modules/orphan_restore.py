@@ -74,6 +74,7 @@ options:
     type: list
     elements: str
     default: []
+    version_added: 2.0.0
   output_dir:
     description:
       - Directory for C(restoration.json) and the journal of the restored changes. The module
@@ -163,6 +164,7 @@ outcomes:
       returned: success
       type: dict
       sample: null
+      version_added: 2.0.0
       contains:
         uuid:
           description: UUID that the root had.

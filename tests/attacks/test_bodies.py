@@ -23,6 +23,8 @@ if t.TYPE_CHECKING:
 
     Ask = t.Callable[[Asked], Answered]
 
+pytestmark = pytest.mark.long
+
 RED = "\x1b[31m\u202e{{ 1/0 }}\r\n"
 
 

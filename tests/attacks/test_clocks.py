@@ -21,6 +21,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.attacks.bed import Siege
     from ansible_collections.osops.placement.tests.integration.interposer import Asked, Middlebox
 
+pytestmark = pytest.mark.long
+
 DAY = 86400
 AGES = {"min_age": "1h", "unknown_min_age": "24h"}
 
@@ -139,7 +141,6 @@ FIELDS = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "field"),
     [(path, field) for path, fields in FIELDS.items() for field in fields],

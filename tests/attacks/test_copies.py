@@ -19,6 +19,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.attacks.bed import Bed, Siege
 
+pytestmark = pytest.mark.long
+
 CACHED = {
     "everything": "/",
     "listings": r"/(os-migrations|os-services|os-hypervisors|servers/detail|servers\?)",

@@ -21,6 +21,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Minicloud
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("step", interruptions.STEPS)
 def test_fault_of_the_machine_at_a_write_leaves_the_truth(

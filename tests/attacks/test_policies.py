@@ -16,6 +16,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.attacks.bed import Siege
     from ansible_collections.osops.placement.tests.integration.interposer import Middlebox
 
+pytestmark = pytest.mark.long
+
 NOVA: dict[str, Middlebox] = {
     "servers:detail": deny(r"GET .*/servers/detail"),
     "servers:index": deny(r"GET .*/servers\?"),

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import pathlib
-import textwrap
 import typing as t
 
 import yaml
@@ -24,7 +23,7 @@ from ansible_collections.osops.placement.tools.awx_data.expressions import (
     find_variables,
 )
 from ansible_collections.osops.placement.tools.awx_data.kinds import KINDS, LOOPS, SetupError
-from ansible_collections.osops.placement.tools.awx_data.playbook import build_play
+from ansible_collections.osops.placement.tools.awx_data.playbook import build_play, build_tasks
 from ansible_collections.osops.placement.tools.awx_data.variables import (
     Variable,
     read_variables,
@@ -34,6 +33,7 @@ from ansible_collections.osops.placement.tools.awx_data.variables import (
 PATTERN = pathlib.Path(__file__).parents[2] / "extensions" / "patterns" / "orphan_cleanup"
 DATA_FILE = "aap_configuration.yml"
 PLAYBOOK_FILE = "awx_modules.yml"
+TASKS_FILE = "awx_modules/objects.yml"
 WIDTH = 120
 # A longer text has lines of its own.
 LONG = 80
@@ -56,6 +56,9 @@ ABOUT_DATA = """\
 ABOUT_PLAYBOOK = """\
 # ansible-playbook awx_modules.yml --check -e awx_image=… -e awx_credential=…
 # The address and the token come from the environment, CONTROLLER_HOST and CONTROLLER_OAUTH_TOKEN.
+"""
+ABOUT_TASKS = """\
+# The tasks of awx_modules.yml.
 """
 
 
@@ -98,7 +101,8 @@ def build_files() -> dict[pathlib.Path, str]:
         PATTERN / DATA_FILE: HEADER + ABOUT_DATA + _write_variables(needed) + _write_data(data),
         PATTERN / PLAYBOOK_FILE: HEADER
         + ABOUT_PLAYBOOK
-        + _write_play(build_play(DATA_FILE, entries)),
+        + dump([build_play(DATA_FILE, TASKS_FILE)]),
+        PATTERN / TASKS_FILE: HEADER + ABOUT_TASKS + _write_tasks(build_tasks(entries)),
     }
 
 
@@ -152,12 +156,9 @@ def _write_data(data: Entry) -> str:
     return "".join("\n" + dump({name: value}) for name, value in data.items())
 
 
-def _write_play(play: Entry) -> str:
-    """Return a playbook with an empty line before each task."""
-    tasks = play.pop("tasks")
-    text = dump([play]) + "  tasks:\n"
-    written = [textwrap.indent(dump([task]), "    ") for task in tasks]
-    return text + "\n".join(written)
+def _write_tasks(tasks: t.Sequence[Entry]) -> str:
+    """Return tasks with an empty line between them."""
+    return "\n".join(dump([task]) for task in tasks)
 
 
 def dump(data: t.Any) -> str:

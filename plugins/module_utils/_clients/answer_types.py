@@ -94,6 +94,8 @@ _ROWS = [
 _MAPPINGS = ["inventories", "provider_summaries"]
 # Their values are amounts by resource class. Summaries have a mapping for each class.
 _AMOUNTS = ["resources", "usages"]
+# Half of a character, which no database of a service stores, and which cannot be sent or written.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Placement knows consumers and providers by nothing else.
 _UUID = re.compile("[0-9a-fA-F-]{32,36}")
 # The keys in these are names of hosts and networks, or whatever a user writes.
@@ -138,7 +140,7 @@ def find_wrong_type(body: t.Any) -> str | None:
 
 
 def _is_text(value: t.Any) -> bool:
-    return value is None or type(value) is str
+    return value is None or (type(value) is str and _SURROGATE.search(value) is None)
 
 
 def _is_number(value: t.Any) -> bool:

@@ -130,7 +130,7 @@ class TreeRemover:
             self._journal.record_after([outcome])
         except JournalError as error:
             # What was deleted must be reported as deleted, although the journal lacks its end.
-            return add_reason(outcome, error)
+            return add_reason(outcome, str(error))
         return outcome
 
     def _read_states(self, step: TreeStep) -> tuple[dict[str, Unchecked], str]:

@@ -286,7 +286,7 @@ class Remediation:
         except JournalError as error:
             # The changes are made and must be reported as made, although the journal lacks
             # their end.
-            return [add_reason(outcome, error) for outcome in outcomes]
+            return [add_reason(outcome, str(error)) for outcome in outcomes]
         return outcomes
 
     def _find_overtaken(self, steps: Sequence[Step], began: float) -> dict[str, Outcome]:
@@ -370,9 +370,9 @@ def _make_proven_outcome(step: Step, reasons: Mapping[str, str]) -> Outcome:
     return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
 
 
-def add_reason(outcome: Outcome, error: JournalError) -> Outcome:
-    """Return an outcome whose reason ends with `error`."""
-    return d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
+def add_reason(outcome: Outcome, more: str) -> Outcome:
+    """Return an outcome whose reason ends with `more`."""
+    return d.replace(outcome, reason=f"{outcome.reason} {more}".strip())
 
 
 def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:

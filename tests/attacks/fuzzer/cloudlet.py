@@ -353,7 +353,9 @@ class Cloudlet:
         if design.scope == "hosts":
             return {"hosts": chance.sample(self.hosts, min(design.count, len(self.hosts)))}
         if design.scope == "incremental":
-            shutil.copy(self._folder / "memory.json", folder / "memory.json")
+            # With a dead cell nothing is remembered, and everything is read.
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy(self._folder / "memory.json", folder / "memory.json")
             return {"mode": "incremental", "memory": str(folder / "memory.json")}
         return {}
 

@@ -41,6 +41,7 @@ UUID = "8a8177dd-0000-4000-8000-000000000001"
         ({"consumer_generation": False}, "consumer_generation"),
         ({"server": {"status": ["ACTIVE"]}}, "status"),
         ({"servers": [{"id": "a"}, {"OS-EXT-STS:task_state": {}}]}, "OS-EXT-STS:task_state"),
+        ({"server": {"OS-EXT-SRV-ATTR:host": "\ud800"}}, "OS-EXT-SRV-ATTR:host"),
         ({"servers": {"a": {}}}, "servers"),
         ({"migrations": [{"status": 7}]}, "status"),
         ([[[[{"host": 1}]]]], "host"),
@@ -65,6 +66,7 @@ def test_value_of_a_wrong_type_is_found(body: t.Any, wrong: str) -> None:
         # A flavor without swap has an empty text there.
         {"flavor": {"ram": 512, "swap": "", "disk": 1}},
         {"instanceAction": {"events": None, "message": None}},
+        {"server": {"name": "\U0001f600 \u202e\x00"}},
         # Users choose these keys.
         {"server": {"metadata": {"total": "x", "status": "y"}, "addresses": {"total": []}}},
         {"server": {"image": {"properties": {"reserved": "x"}}}},
