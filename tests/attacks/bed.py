@@ -163,6 +163,15 @@ class Siege:
         for said in self.scheduled.told:
             assert "Traceback" not in said and "unexpected error" not in said.lower(), said
 
+    def list_changed(self) -> list[str]:
+        """Return the consumers that the last run says it has changed.
+
+        A running nova-compute removes the orphan of a deleted server on its host by itself.
+        """
+        outcomes = self.scheduled.done.get("outcomes", ())
+        kept = ("failed", "skipped")
+        return [entry["consumer"] for entry in outcomes if entry["outcome"] not in kept]
+
     def assert_alive(self) -> None:
         """Assert that whatever lives has what it had, to the byte and to the generation."""
         now = self.bed.picture()
