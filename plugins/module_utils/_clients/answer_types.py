@@ -181,7 +181,7 @@ def _has_amounts(value: t.Any) -> bool:
 
 def _is_amount(value: t.Any) -> bool:
     if _is_integer(value):
-        return 0 <= value < _LARGEST_NUMBER
+        return bool(0 <= value < _LARGEST_NUMBER)
     return isinstance(value, dict)
 
 
