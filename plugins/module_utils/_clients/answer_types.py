@@ -127,59 +127,65 @@ def find_wrong_type(body: t.Any) -> str | None:
     left = [body]
     while left:
         value = left.pop()
-        if type(value) is list:
+        if isinstance(value, list):
             left += value
-        elif type(value) is dict:
+        elif isinstance(value, dict):
             for key, inner in value.items():
                 check = _CHECKS.get(key)
                 if check is not None and not check(inner):
                     return str(key)
-                if type(inner) in _CONTAINERS and key not in _KEYS_OF_USERS:
+                if isinstance(inner, _CONTAINERS) and key not in _KEYS_OF_USERS:
                     left.append(inner)
     return None
 
 
 def _is_text(value: t.Any) -> bool:
-    return value is None or (type(value) is str and _SURROGATE.search(value) is None)
+    return value is None or (isinstance(value, str) and _SURROGATE.search(value) is None)
 
 
 def _is_number(value: t.Any) -> bool:
     return value is None or _is_whole_number(value)
 
 
-def _is_whole_number(value: t.Any) -> bool:
+def _is_integer(value: t.Any) -> bool:
     # A truth value is a number for Python, and for nobody else.
-    return type(value) is int and abs(value) < _LARGEST_NUMBER
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_whole_number(value: t.Any) -> bool:
+    return _is_integer(value) and abs(value) < _LARGEST_NUMBER
 
 
 def _is_ratio(value: t.Any) -> bool:
     # NaN is not in any range.
-    return type(value) in (int, float) and 0 <= value <= _LARGEST_RATIO
+    return (isinstance(value, float) or _is_integer(value)) and 0 <= value <= _LARGEST_RATIO
 
 
 def _has_rows(value: t.Any) -> bool:
-    return value is None or (type(value) is list and all(type(row) is dict for row in value))
+    return value is None or (
+        isinstance(value, list) and all(isinstance(row, dict) for row in value)
+    )
 
 
 def _is_mapping(value: t.Any) -> bool:
-    return type(value) is dict
+    return isinstance(value, dict)
 
 
 def _is_by_uuid(value: t.Any) -> bool:
-    return type(value) is dict and all(map(_UUID.fullmatch, value))
+    return isinstance(value, dict) and all(map(_UUID.fullmatch, value))
 
 
 def _has_amounts(value: t.Any) -> bool:
-    return type(value) is dict and all(map(_is_amount, value.values()))
+    return isinstance(value, dict) and all(map(_is_amount, value.values()))
 
 
 def _is_amount(value: t.Any) -> bool:
-    if type(value) is int:
-        return 0 <= value < _LARGEST_NUMBER
-    return type(value) is dict
+    if _is_integer(value):
+        return bool(0 <= value < _LARGEST_NUMBER)
+    return isinstance(value, dict)
 
 
-_CONTAINERS = frozenset({dict, list})
+_CONTAINERS = (dict, list)
 _CHECKS: dict[str, Callable[[t.Any], bool]] = {
     **dict.fromkeys(_TEXTS, _is_text),
     **dict.fromkeys(_NUMBERS, _is_number),
