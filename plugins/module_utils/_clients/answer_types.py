@@ -34,7 +34,6 @@ _TEXTS = [
     "disabled_reason",
     "event",
     "finish_time",
-    "host",
     "hypervisor_hostname",
     "instance_uuid",
     "migration_type",
@@ -143,6 +142,11 @@ def _is_text(value: t.Any) -> bool:
     return value is None or (isinstance(value, str) and _SURROGATE.search(value) is None)
 
 
+def _is_host(value: t.Any) -> bool:
+    # `GET /os-hosts/{host}` has rows of its resources there.
+    return _is_text(value) or _has_rows(value)
+
+
 def _is_number(value: t.Any) -> bool:
     return value is None or _is_whole_number(value)
 
@@ -194,5 +198,6 @@ _CHECKS: dict[str, Callable[[t.Any], bool]] = {
     **dict.fromkeys(_MAPPINGS, _is_mapping),
     **dict.fromkeys(_AMOUNTS, _has_amounts),
     "allocation_ratio": _is_ratio,
+    "host": _is_host,
     "allocations": _is_by_uuid,
 }

@@ -27,6 +27,7 @@ UUID = "8a8177dd-0000-4000-8000-000000000001"
         ({"inventories": {"VCPU": {"allocation_ratio": 1e308}}}, "allocation_ratio"),
         ({"inventories": {"VCPU": {"reserved": -(10**40)}}}, "reserved"),
         ({"inventories": []}, "inventories"),
+        ({"service": {"host": 3}}, "host"),
         ({"usages": {"VCPU": None}}, "usages"),
         ({"usages": {"VCPU": 10**40}}, "usages"),
         ({"allocations": {UUID: {"resources": {"VCPU": -1}}}}, "resources"),
@@ -63,6 +64,8 @@ def test_value_of_a_wrong_type_is_found(body: t.Any, wrong: str) -> None:
         {"provider_summaries": {"a": {"resources": {"VCPU": {"capacity": 8, "used": 1}}}}},
         {"inventories": {"VCPU": {"total": 8, "allocation_ratio": 16}}},
         {"hypervisors": [{"service": {"host": "a", "disabled_reason": None}, "state": "up"}]},
+        # GET /os-hosts/{host}
+        {"host": [{"resource": {"project": "(total)", "host": "a", "cpu": 8, "disk_gb": 1}}]},
         # A flavor without swap has an empty text there.
         {"flavor": {"ram": 512, "swap": "", "disk": 1}},
         {"instanceAction": {"events": None, "message": None}},
