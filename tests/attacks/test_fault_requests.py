@@ -189,7 +189,7 @@ def test_run_does_not_count_a_write_that_cannot_be_read_back(
         "GET",
         f"^/allocations/{first}$",
         nth=0,
-        before=lambda: Fault.BROKEN if read_back.seen > 2 else None,
+        before=lambda: Fault.BROKEN if read_back.seen > 3 else None,
     )
 
     told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
