@@ -70,8 +70,9 @@ class UnlistedMovesReader:
 def _has_move(migrations: Iterable[Migration]) -> bool:
     """Return whether the newest migration of a server can be the one under way.
 
-    The resource tracker of a host gives the status `error` to a migration that it calls stale, also
-    while its server waits for a confirmation (nova/compute/resource_tracker.py).
+    One with the status `error` does not count: the resource tracker gives that status to a
+    migration that it calls stale (nova/compute/resource_tracker.py), also while its server waits
+    for a confirmation, but the record may as well be that of an earlier move that failed.
     """
     newest = max(migrations, key=lambda migration: migration.created_at or "", default=None)
-    return newest is not None and (not newest.ended or newest.status == "error")
+    return newest is not None and not newest.ended

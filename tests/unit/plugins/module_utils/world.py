@@ -405,9 +405,7 @@ class World:
     def _list_unlisted_moves(self) -> tuple[str, ...]:
         """Return the servers that are being moved although Nova lists no such migration."""
         moving = {
-            migration.server
-            for migration in self._listed_migrations()
-            if not migration.ended or migration.status == "error"
+            migration.server for migration in self._listed_migrations() if not migration.ended
         }
         return tuple(
             uuid

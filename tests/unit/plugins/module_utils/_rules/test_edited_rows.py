@@ -29,24 +29,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
 
-@pytest.fixture(name="world")
-def _world() -> World:
-    world = World()
-    third = world.host("compute-3")
-    world.server(third, third)
-    return world
-
-
-@pytest.fixture(name="here")
-def _here(world: World) -> str:
-    return world.host("compute-1")
-
-
-@pytest.fixture(name="there")
-def _there(world: World) -> str:
-    return world.host("compute-2")
-
-
 def _find(world: World, consumer: str, policy: Policy = NO_MINIMUM_AGE) -> Finding:
     found = judge(world.snapshot(), policy)
     return next(finding for finding in found if finding.consumer == consumer)
@@ -101,6 +83,16 @@ def test_deleted_row_of_a_move_under_way_keeps_what_its_server_goes_back_to(
     assert (finding.verdict, finding.change) == ("undecided", None)
     assert server in finding.reason
     world.answers("unlisted_moves", "", 403)
+    assert _find(world, migration).change is None
+
+
+def test_deleted_row_of_a_move_under_way_is_not_that_of_a_failed_one_before(
+    world: World, here: str, there: str
+) -> None:
+    server = world.server(there, there, status="VERIFY_RESIZE")
+    world.migration(server, here, there, "error")
+    migration = _delete_row(world, world.migration(server, here, there, "finished", here))
+
     assert _find(world, migration).change is None
 
 

@@ -25,24 +25,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
 
-@pytest.fixture(name="world")
-def _world() -> World:
-    world = World()
-    third = world.host("compute-3")
-    world.server(third, third)
-    return world
-
-
-@pytest.fixture(name="here")
-def _here(world: World) -> str:
-    return world.host("compute-1")
-
-
-@pytest.fixture(name="there")
-def _there(world: World) -> str:
-    return world.host("compute-2")
-
-
 def _find_all(world: World, *consumers: str) -> list[Finding]:
     found = judge(world.snapshot(), NO_MINIMUM_AGE)
     return [finding for finding in found if finding.consumer in consumers]

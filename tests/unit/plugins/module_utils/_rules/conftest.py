@@ -1,0 +1,29 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Two hosts, beside a third one with a server in order."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+
+@pytest.fixture(name="world")
+def _world() -> World:
+    world = World()
+    third = world.host("compute-3")
+    world.server(third, third)
+    return world
+
+
+@pytest.fixture(name="here")
+def _here(world: World) -> str:
+    return world.host("compute-1")
+
+
+@pytest.fixture(name="there")
+def _there(world: World) -> str:
+    return world.host("compute-2")
