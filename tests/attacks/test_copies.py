@@ -62,6 +62,18 @@ def journey(siege: Siege, traveller: str) -> Iterator[t.Callable[[], None]]:
     siege.before = bed.picture()
 
 
+def _run_with_old_answers(siege: Siege, copies: Copies, journey: t.Callable[[], None]) -> None:
+    """Run once to fill the copies, let a server move, and run again with what they have."""
+    siege.run()
+    siege.bed.renew()
+    journey()
+    copies.serves = True
+
+    siege.run()
+
+    assert copies.served
+
+
 @pytest.mark.parametrize("dated", ["age", "date", "fresh"])
 @pytest.mark.parametrize("cached", CACHED)
 def test_cache_before_nova_convicts_nobody(
@@ -69,28 +81,16 @@ def test_cache_before_nova_convicts_nobody(
 ) -> None:
     """It has the answers of an earlier run, in which the server had not moved."""
     copies = siege.wires.nova.middlebox = Copies(CACHED[cached], dated)
-    siege.run()
-    siege.bed.renew()
-    journey()
-    copies.serves = True
 
-    siege.run()
-
-    assert copies.served
+    _run_with_old_answers(siege, copies, journey)
 
 
 def test_workers_with_caches_of_their_own_convict_nobody(
     siege: Siege, journey: t.Callable[[], None]
 ) -> None:
     copies = siege.wires.nova.middlebox = Copies("/", chance=0.5)
-    siege.run()
-    siege.bed.renew()
-    journey()
-    copies.serves = True
 
-    siege.run()
-
-    assert copies.served
+    _run_with_old_answers(siege, copies, journey)
 
 
 def test_cached_404_of_a_live_server_convicts_nobody(siege: Siege) -> None:
@@ -112,14 +112,8 @@ def test_placement_behind_a_lagging_copy_changes_no_moved_server(
     siege: Siege, journey: t.Callable[[], None], behind: str
 ) -> None:
     copies = siege.wires.placement.middlebox = Copies(BEHIND[behind])
-    siege.run()
-    siege.bed.renew()
-    journey()
-    copies.serves = True
 
-    siege.run()
-
-    assert copies.served
+    _run_with_old_answers(siege, copies, journey)
 
 
 def test_write_that_a_lagging_copy_does_not_show_is_not_counted(siege: Siege) -> None:
