@@ -13,14 +13,24 @@ import dataclasses as d
 import threading
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import MOVING_STATUSES
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    is_earlier,
+    seconds_between,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    MOVING_ACTIONS,
+    MOVING_STATUSES,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
+        Migration,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
         ListingsIndex,
@@ -62,17 +72,43 @@ class UnlistedMovesReader:
         # A move that has begun since the listing of migrations was read is found now.
         for server in sorted(unlisted)[:_MAX_SERVERS]:
             migrations = self._nova.list_migrations_of_server(server).value
-            if migrations is not None and _has_move(migrations):
+            if not migrations:
+                continue
+            if _has_move(migrations) or self._has_stale_move(server, migrations):
                 unlisted.remove(server)
         return d.replace(answer, value=tuple(sorted(unlisted)))
 
+    def _has_stale_move(self, server: str, migrations: tuple[Migration, ...]) -> bool:
+        """Return whether the newest migration, with the status `error`, is the one under way.
 
-def _has_move(migrations: Iterable[Migration]) -> bool:
-    """Return whether the newest migration of a server can be the one under way.
+        The resource tracker of a host gives that status to a migration that it calls stale
+        (nova/compute/resource_tracker.py), also while its server waits for a confirmation.
+        """
+        if _get_newest(migrations).status != "error":
+            return False
+        actions = self._nova.list_instance_actions(server).value or ()
+        return _is_of_last_action(migrations, actions)
 
-    One with the status `error` does not count: the resource tracker gives that status to a
-    migration that it calls stale (nova/compute/resource_tracker.py), also while its server waits
-    for a confirmation, but the record may as well be that of an earlier move that failed.
+
+def _has_move(migrations: tuple[Migration, ...]) -> bool:
+    """Return whether the newest migration of a server is not over."""
+    return bool(migrations) and not _get_newest(migrations).ended
+
+
+def _get_newest(migrations: tuple[Migration, ...]) -> Migration:
+    return max(migrations, key=lambda migration: migration.created_at or "")
+
+
+def _is_of_last_action(migrations: tuple[Migration, ...], actions: Iterable[Action]) -> bool:
+    """Return whether no record is missing, and the newest one is of the last action that moved.
+
+    Nova makes at most one record for each action, after the action. If that of the last action is
+    missing, the newest one is older than the action, and there are fewer records than actions.
     """
-    newest = max(migrations, key=lambda migration: migration.created_at or "", default=None)
-    return newest is not None and not newest.ended
+    starts = [action.start_time for action in actions if action.action in MOVING_ACTIONS]
+    if not starts or len(migrations) < len(starts):
+        return False
+    last_start = max(start or "" for start in starts)
+    created_at = _get_newest(migrations).created_at
+    are_known = seconds_between(last_start, created_at) is not None
+    return are_known and not is_earlier(created_at, last_start)

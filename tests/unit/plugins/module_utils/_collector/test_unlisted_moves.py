@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._collector.unlisted_moves import (
     UnlistedMovesReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     ListingsIndex,
 )
@@ -34,11 +35,12 @@ class Nova:
     """What Nova answers after the listings were read.
 
     moving: the servers in the status VERIFY_RESIZE.
-    migrations: those that a lookup of one server finds.
+    migrations, actions: those that a lookup of one server finds.
     """
 
     moving: tuple[str, ...] = ()
     migrations: tuple[Migration, ...] = ()
+    actions: tuple[Action, ...] | None = ()
     status: int = 200
     looked_up: list[str] = d.field(default_factory=list)
 
@@ -51,6 +53,20 @@ class Nova:
         self.looked_up.append(server)
         return answer("GET /os-migrations", 200, self.migrations)
 
+    def list_instance_actions(self, server: str) -> Answer[t.Any]:
+        status = 200 if self.actions is not None else 500
+        return answer(f"GET /servers/{server}/os-instance-actions", status, self.actions)
+
+
+def _make_moves(world: World, server: str, moves: dict[str, str]) -> tuple[Migration, ...]:
+    """Return migrations with these statuses and times, without listing them."""
+    here = world.host(f"compute-{len(world.nodes)}")
+    made = []
+    for status, created_at in moves.items():
+        uuid = world.migration(server, here, here, status)
+        made.append(d.replace(world.migrations.pop(uuid), created_at=created_at))
+    return tuple(made)
+
 
 @pytest.mark.parametrize(
     ("listed", "looked_up", "unlisted"),
@@ -59,7 +75,6 @@ class Nova:
         pytest.param({"confirmed": EARLIER, "finished": LATER}, {}, False, id="second-move"),
         pytest.param({}, {"migrating": LATER}, False, id="began-since"),
         pytest.param({"error": EARLIER}, {"finished": LATER}, False, id="listed-before"),
-        # Either the resource tracker calls this move stale, or an earlier one has failed.
         pytest.param({"error": EARLIER}, {"error": EARLIER}, True, id="only-a-failed-move"),
         pytest.param({}, {}, True, id="no-migration"),
         pytest.param({"confirmed": EARLIER}, {"confirmed": EARLIER}, True, id="only-the-last-move"),
@@ -75,18 +90,11 @@ def test_server_is_unlisted_where_no_migration_can_be_its_move(
     listed: dict[str, str], looked_up: dict[str, str], unlisted: bool
 ) -> None:
     world = World()
-    here, there = world.host("compute-1"), world.host("compute-2")
+    there = world.host("compute-2")
     server = world.server(there, there, status="VERIFY_RESIZE")
 
-    def make(moves: dict[str, str]) -> tuple[Migration, ...]:
-        made = []
-        for status, created_at in moves.items():
-            uuid = world.migration(server, here, there, status)
-            made.append(d.replace(world.migrations.pop(uuid), created_at=created_at))
-        return tuple(made)
-
-    nova = Nova((server,), make(looked_up))
-    for migration in make(listed):
+    nova = Nova((server,), _make_moves(world, server, looked_up))
+    for migration in _make_moves(world, server, listed):
         world.migrations[migration.uuid] = migration
     reader = UnlistedMovesReader(t.cast("t.Any", nova))
 
@@ -94,6 +102,49 @@ def test_server_is_unlisted_where_no_migration_can_be_its_move(
 
     assert reader.answer.value == ((server,) if unlisted else ())
     assert nova.looked_up == ([server] if looked_up or unlisted else [])
+
+
+@pytest.mark.parametrize(
+    ("moves", "did", "unlisted"),
+    [
+        pytest.param({"error": LATER}, [("resize", EARLIER)], False, id="stale"),
+        pytest.param({"error": LATER}, [("migrate", LATER)], False, id="in-the-same-second"),
+        pytest.param(
+            {"confirmed": EARLIER, "error": LATER},
+            [("resize", EARLIER), ("reboot", LATER), ("resize", LATER)],
+            False,
+            id="stale-after-another-move",
+        ),
+        # The record of the move under way was deleted, and an earlier move has failed.
+        pytest.param({"error": EARLIER}, [("resize", LATER)], True, id="failed-before"),
+        pytest.param(
+            {"error": LATER},
+            [("resize", EARLIER), ("resize", EARLIER)],
+            True,
+            id="failed-before-by-a-clock-ahead",
+        ),
+        pytest.param({"error": LATER}, [("reboot", EARLIER)], True, id="no-move"),
+        pytest.param({"error": LATER}, [("resize", "soon")], True, id="time-unknown"),
+        pytest.param({"error": LATER}, None, True, id="actions-unknown"),
+        pytest.param({"failed": LATER}, [("resize", EARLIER)], True, id="ended-otherwise"),
+    ],
+)
+def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
+    moves: dict[str, str], did: list[tuple[str, str]] | None, unlisted: bool
+) -> None:
+    world = World()
+    there = world.host("compute-2")
+    server = world.server(there, there, status="VERIFY_RESIZE")
+    actions = None
+    if did is not None:
+        actions = tuple(Action(action, "req-1", None, start, None) for action, start in did)
+    reader = UnlistedMovesReader(
+        t.cast("t.Any", Nova((server,), _make_moves(world, server, moves), actions))
+    )
+
+    reader.read(ListingsIndex(world.listings()))
+
+    assert reader.answer.value == ((server,) if unlisted else ())
 
 
 def test_servers_are_listed_once_and_a_refusal_proves_nothing() -> None:
