@@ -42,7 +42,7 @@ def list_disagreements(listings: Listings) -> tuple[str, ...]:
     """Return a sentence for each way in which the answers of a reading contradict each other.
 
     The result is empty when all answers agree. Of a finished reading (`Snapshot`) the evidence is
-    checked as well.
+    checked as well. Only the last sentence has the advice that several share.
     """
     checks = (
         _check_services,
@@ -52,10 +52,11 @@ def list_disagreements(listings: Listings) -> tuple[str, ...]:
         _check_markers,
         _check_migrations,
     )
-    disagreements = []
+    disagreements: list[str] = []
     for check in checks:
         disagreement = check(listings)
         if disagreement:
+            disagreements = [earlier.replace(f" {_ADVICE}", "") for earlier in disagreements]
             disagreements.append(disagreement)
     return tuple(disagreements)
 

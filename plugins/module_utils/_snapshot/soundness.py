@@ -142,7 +142,9 @@ def _check_listings(listings: Listings) -> str | None:
                 "its API workers do not all know the same cells. "
                 "Restart every nova-api, then run again."
             )
-        return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
+        # Any other status below 500 is the answer of a proxy.
+        cause = ": a cell is not answering" if answer.status >= 500 else ""
+        return f"Nova answered {answer.status} when asked for its {what}{cause}."
     return None
 
 

@@ -91,6 +91,20 @@ def test_compute_nodes_without_a_service_are_named() -> None:
     )
 
 
+def test_advice_that_contradictions_share_is_given_once() -> None:
+    site = Site()
+    services = site.services_with(HERE)
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
+
+    told = list_disagreements(
+        site.snapshot(services=services, services_after=site.services_with(), host_lookups=lookups)
+    )
+
+    assert len(told) == 3
+    assert " ".join(told).count("restart every nova-api") == 1
+    assert "restart every nova-api" in told[-1]
+
+
 def test_host_found_directly_and_never_listed_is_named() -> None:
     told = _told(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}))
 

@@ -96,11 +96,15 @@ CLOSED = {
     ),
     "hypervisors unreadable": (
         {"hypervisors": answer("", 500)},
-        "answered 500 when asked for its compute nodes",
+        "answered 500 when asked for its compute nodes: a cell is not answering.",
     ),
     "migrations unreadable": (
         {"migrations": answer("", 500)},
-        "answered 500 when asked for its migrations",
+        "answered 500 when asked for its migrations: a cell is not answering.",
+    ),
+    "a proxy sends the request elsewhere": (
+        {"migrations": answer("", 301)},
+        "answered 301 when asked for its migrations.",
     ),
     "hosts of migrations hidden": (
         {"migrations": _hidden_ends()},
