@@ -107,6 +107,32 @@ def test_cached_404_of_a_live_server_convicts_nobody(siege: Siege) -> None:
     assert copies.served
 
 
+def test_cached_allocation_of_a_server_does_not_free_what_its_migration_has_for_it(
+    siege: Siege, traveller: str
+) -> None:
+    """A move failed, and a cache has the allocation that the server had on its host before."""
+    bed = siege.bed
+    copies = siege.wires.placement.middlebox = Copies(rf"GET /allocations/{traveller}")
+    siege.scheduled.forks.run("orphan_detect", consumers=[traveller], **NO_AGE)
+    migration = servers.migrate(bed.world.cloud, traveller, OTHER)
+    servers.revert(bed.world.cloud, traveller)
+    holdings.await_providers(bed.world.cloud, traveller, bed.world.provider(HOME))
+    bed.world.hold(traveller, {bed.world.provider(OTHER): CLAIM})
+    bed.world.hold(migration, {bed.world.provider(HOME): CLAIM})
+    siege.before = bed.picture()
+    copies.serves = True
+
+    siege.run()
+
+    assert copies.served
+    siege.wires.placement.clear()
+    held = {**bed.placement.held(traveller), **bed.placement.held(migration)}
+    bed.world.hold(traveller, {bed.world.provider(HOME): CLAIM})
+    bed.world.hold(migration, {})
+    siege.before = bed.picture()
+    assert bed.world.provider(HOME) in held
+
+
 @pytest.mark.parametrize("behind", BEHIND)
 def test_placement_behind_a_lagging_copy_changes_no_moved_server(
     siege: Siege, journey: t.Callable[[], None], behind: str

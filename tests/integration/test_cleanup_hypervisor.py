@@ -158,6 +158,22 @@ def _verdicts(run: Run) -> dict[str, str]:
     }
 
 
+def test_cleanup_quarantines_a_leftover_and_prints_the_command_that_restores_it(
+    ansible: real.Inside, host: Hypervisor, clean: Cleaning
+) -> None:
+    forgotten = str(uuid.uuid4())
+    host.guest(forgotten)
+    before = host.state()
+
+    done = clean.done()
+
+    assert host.has(forgotten) == (False, False)
+    assert "Outcome: 1 undefined, 1 quarantined." in _get_last_lines(done)[-6:]
+    _undo(ansible, _get_command(done, "Undo"))
+    assert host.state() == before
+
+
+@pytest.mark.long
 def test_cleanup_shows_quarantines_and_restores_leftovers(
     ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
@@ -202,12 +218,8 @@ def test_cleanup_shows_quarantines_and_restores_leftovers(
     assert "Next:" not in done.output + again.output
     assert all("Undo:" not in run.output for run in (shown, foretold, again))
 
-    undo = shlex.split(_get_command(done, "Undo").partition("  # and 2 more")[0])
-    process = ansible.run(
-        ansible.program(undo[0]), *undo[1:], cwd=ansible.folder, env=ansible.environment
-    )
-    assert process.returncode == 0, process.stdout
-    back = next(server for server in (deleted, moved, forgotten) if server in undo[-1])
+    undo = _undo(ansible, _get_command(done, "Undo").partition("  # and 2 more")[0])
+    back = next(server for server in (deleted, moved, forgotten) if server in undo)
     assert host.libvirt.everything()[back] == before[0][back]
     assert (host.instances / back / "disk").read_text() == "its disk"
 
@@ -220,6 +232,16 @@ def _get_last_lines(run: Run) -> list[str]:
 def _get_command(run: Run, label: str) -> str:
     (line,) = [line for line in _get_last_lines(run)[-6:] if line.startswith(f"{label}:")]
     return line.partition(":")[2].strip()
+
+
+def _undo(ansible: real.Inside, printed: str) -> str:
+    """Run the command that a run printed, and return it."""
+    program, *arguments = shlex.split(printed)
+    process = ansible.run(
+        ansible.program(program), *arguments, cwd=ansible.folder, env=ansible.environment
+    )
+    assert process.returncode == 0, process.stdout
+    return arguments[-1]
 
 
 def _changes(run: Run) -> int:

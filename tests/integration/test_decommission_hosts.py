@@ -95,6 +95,7 @@ def _is_free(world: World, placement: Placement, host: str) -> None:
     assert placement.held(world.boot(host)) == {world.cloud.hypervisors()[host]: CLAIM}
 
 
+@pytest.mark.long
 def test_empty_host_is_decommissioned_once_and_its_name_is_free(
     decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
@@ -118,12 +119,11 @@ def test_empty_host_is_decommissioned_once_and_its_name_is_free(
     _is_free(world, placement, host)
 
 
-@pytest.mark.long
 @pytest.mark.acceptance
 def test_dead_host_is_decommissioned(
     decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
-    """The same in one run, for the matrix."""
+    """The same in one run."""
     host = _dead_host(world)
 
     done = decommission.done(host)

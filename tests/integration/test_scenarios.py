@@ -93,6 +93,7 @@ VARIANTS = frozenset(
         "evacuated_source_stale",
         "extra_host_left_before",
         "extra_host_left_since",
+        "failed_cold_migration",
         "failed_cold_migration_error",
         "foreign_uuid",
         "former_shared_disk",
@@ -104,7 +105,6 @@ VARIANTS = frozenset(
         "second_nova",
         "shelved_after_long_life",
         "shelved_from_gone_host",
-        "unconfirmed_resize_error",
     }
 )
 SITUATIONS = [long(name) if name in VARIANTS else name for name in EXPECTED]

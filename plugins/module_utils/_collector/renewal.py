@@ -27,6 +27,10 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
     get_compute_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import build_views
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.cross_check import (
+    explain_contradictions,
+    list_evidence_providers,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
     list_touched_roots,
 )
@@ -99,6 +103,17 @@ class RenewingCollector(Collector):
             self._replace_nodes([*self._index.nodes.values(), *nodes.values()])
         self._list_all_nodes()
         return self.refresh_evidence(self._index, consumers, with_amounts=True)
+
+    def explain_contradictions(self, snapshot: Snapshot) -> dict[str, str]:
+        """Return by consumer why the answers about its allocations cannot be relied on.
+
+        The providers are listed after the consumers were looked up, so that what has just changed
+        counts as a contradiction.
+        Raises CloudError when a provider cannot be listed.
+        """
+        providers = list_evidence_providers(snapshot)
+        listed = self._placement.list_allocations_on_providers(providers)
+        return explain_contradictions(snapshot, self._index, listed)
 
     def _replace_nodes(self, nodes: Iterable[Hypervisor]) -> None:
         listings = self._index.listings

@@ -239,7 +239,12 @@ class Remediation:
             raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(failed_checks)}")
         judged = judge_consumers(SnapshotIndex(now), self._policy)
         findings = {finding.consumer: finding for finding in judged}
-        return {step.finding: _find_mismatch(step, now, findings) for step in batch}
+        contradictions = self._reading.explain_contradictions(now)
+        reasons = {}
+        for step in batch:
+            mismatch = _find_mismatch(step, now, findings)
+            reasons[step.finding] = mismatch or contradictions.get(step.change.consumer, "")
+        return reasons
 
     def _explain_conflicts(
         self, part: Sequence[Step], reasons: Mapping[str, str]

@@ -83,7 +83,7 @@ CEILINGS = {
     "orphan_detect": 145,
     "orphan_notification": 0,
     "orphan_plan": 28,
-    "orphan_remediate": 143,
+    "orphan_remediate": 144,
     "orphan_report": 0,
     "orphan_result": 0,
     "orphan_restore": 55,

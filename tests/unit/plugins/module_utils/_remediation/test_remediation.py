@@ -36,7 +36,8 @@ class Run:
     """A run over the orphans of one host, and everything that it asks for and writes.
 
     `seconds` pass with each proof, and `seconds_of_write` with each write. The consumers in
-    `moved` change after they were proven, and those in `unreadable` cannot be looked up.
+    `moved` change after they were proven, those in `unreadable` cannot be looked up, and of those
+    in `contradicted` Placement says different things.
     """
 
     orphans: int
@@ -45,6 +46,7 @@ class Run:
     seconds_of_write: float = 0
     moved: t.Collection[str] = ()
     unreadable: t.Collection[str] = ()
+    contradicted: t.Collection[str] = ()
     failing: bool = False
     writes_until_stop: int | None = None
     check_mode: bool = False
@@ -97,6 +99,9 @@ class Run:
         if not set(consumers).isdisjoint(self.unreadable):
             raise CloudError("Nova answered 500.")
         return self.world.snapshot()
+
+    def explain_contradictions(self, snapshot: object) -> dict[str, str]:
+        return dict.fromkeys(self.contradicted, "Placement contradicts itself.")
 
     # What writes
 
@@ -151,6 +156,16 @@ def test_what_changes_after_the_proof_is_not_written(monkeypatch: pytest.MonkeyP
 
     assert run.run(monkeypatch) == {"removed": 63, "skipped": 1}
     assert run.writes == [8] * 7 + [7]
+
+
+def test_consumer_of_which_placement_says_different_things_is_not_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(8)
+    run.contradicted = {run.steps[3].change.consumer}
+
+    assert run.run(monkeypatch) == {"removed": 7, "skipped": 1}
+    assert run.writes == [7]
 
 
 def test_proof_that_grows_old_during_the_writes_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""Whether Placement says the same of an allocation in both ways in which it can be asked.
+
+The answer about a consumer (`GET /allocations/{consumer_uuid}`) does not name the consumer, so that
+it may be an old one, or the one about another consumer. The listing of a provider names all
+consumers there (`GET /resource_providers/{uuid}/allocations`).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
+
+
+def list_evidence_providers(snapshot: Snapshot) -> list[str]:
+    """Return every provider on which a consumer in the evidence has an allocation."""
+    providers: set[str] = set()
+    for evidence in snapshot.evidence.values():
+        if evidence.allocation.value is not None:
+            providers.update(evidence.allocation.value.resources)
+    return sorted(providers)
+
+
+def explain_contradictions(
+    snapshot: Snapshot, index: ListingsIndex, listed: Mapping[str, Allocations]
+) -> dict[str, str]:
+    """Return by consumer why the answers about its allocations cannot be relied on.
+
+    An answer about the server of a migration, or about a migration of a server, counts for both.
+
+    listed: by consumer, what the providers of `list_evidence_providers` list.
+    """
+    contradicted = set()
+    for uuid, evidence in snapshot.evidence.items():
+        allocation = evidence.allocation.value
+        if allocation is not None and allocation.resources != listed.get(uuid, {}):
+            contradicted.add(uuid)
+    reasons = {}
+    for uuid in snapshot.evidence:
+        for related in (uuid, *_list_related(uuid, snapshot, index)):
+            if related in contradicted:
+                reasons[uuid] = (
+                    f"Placement's answer about the allocations of {related} is not what it lists "
+                    "on the providers: they are changing right now, or a cache has an old answer."
+                )
+                break
+    return reasons
+
+
+def _list_related(uuid: str, snapshot: Snapshot, index: ListingsIndex) -> list[str]:
+    """Return the server of a migration, or the migrations of a server."""
+    if uuid in index.migrations:
+        return [index.migrations[uuid].server]
+    migrations = snapshot.evidence[uuid].migrations.value or ()
+    return sorted(migration.uuid for migration in migrations)

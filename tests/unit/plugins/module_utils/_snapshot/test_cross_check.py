@@ -1,0 +1,79 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the answers about consumers agree with the listings of their providers."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.cross_check import (
+    explain_contradictions,
+    list_evidence_providers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+
+class Site(World):
+    """A server that has moved from one host to the other, and an orphan beside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host("compute-1"), self.host("compute-2")
+        self.moved = self.server(self.there, self.there)
+        self.move = self.migration(self.moved, self.here, self.there, "confirmed", self.here)
+        self.orphan = self.server(self.here, self.here, self.there)
+
+    def list_truly(self) -> dict[str, dict[str, t.Any]]:
+        """Return what all providers list, by consumer."""
+        return {uuid: dict(held.resources) for uuid, held in self.allocations.items()}
+
+    def explain(self, listed: dict[str, dict[str, t.Any]]) -> dict[str, str]:
+        snapshot = self.snapshot()
+        assert {self.moved, self.move, self.orphan} <= snapshot.evidence.keys()
+        assert list_evidence_providers(snapshot) == sorted([self.here, self.there])
+        return explain_contradictions(snapshot, SnapshotIndex(snapshot), listed)
+
+
+def test_same_allocations_in_both_answers_are_no_contradiction() -> None:
+    site = Site()
+
+    assert site.explain(site.list_truly()) == {}
+
+
+@pytest.mark.parametrize("change", ["nothing", "less", "other amounts", "more"])
+def test_consumer_whose_answer_differs_from_the_listing_is_named(change: str) -> None:
+    site = Site()
+    listed = site.list_truly()
+    held = listed[site.orphan]
+    if change == "nothing":
+        del listed[site.orphan]
+    elif change == "less":
+        del held[site.here]
+    elif change == "other amounts":
+        held[site.here] = {**held[site.here], "VCPU": 99}
+    else:
+        held[site.host("compute-3")] = held[site.here]
+
+    reasons = site.explain(listed)
+
+    assert list(reasons) == [site.orphan]
+    assert site.orphan in reasons[site.orphan] and "cache" in reasons[site.orphan]
+
+
+@pytest.mark.parametrize("contradicted", ["moved", "move"])
+def test_server_and_its_migration_count_together(contradicted: str) -> None:
+    """A cache has what one of them had before the move."""
+    site = Site()
+    consumer = getattr(site, contradicted)
+
+    reasons = site.explain(
+        {uuid: held for uuid, held in site.list_truly().items() if uuid != consumer}
+    )
+
+    assert set(reasons) == {site.moved, site.move}
+    assert all(consumer in reason for reason in reasons.values())
