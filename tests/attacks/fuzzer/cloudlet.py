@@ -52,7 +52,6 @@ API_TIMEOUT = 1
 # A run waits a tenth of the time between two attempts.
 PAUSES = 0.1
 LONGEST_RUN = 150.0
-MODULES = ("orphan_detect", "orphan_plan", "orphan_remediate", "orphan_restore")
 READERS: dict[str, dict[str, t.Any]] = {
     "compute_host_info": {"hosts": ["compute-1", "compute-2"]},
     "migration_info": {},
@@ -96,9 +95,7 @@ class Cloudlet:
         self.ansible = ansible
         self._stack = contextlib.ExitStack()
         self._wires = self._stack.enter_context(interpose(ansible, minicloud))
-        self._forks = self._stack.enter_context(
-            Forks(ansible, *MODULES, *READERS, limit=LONGEST_RUN, pauses=PAUSES)
-        )
+        self._forks = self._stack.enter_context(Forks(ansible, limit=LONGEST_RUN, pauses=PAUSES))
         self.consumers, self._needed, self._pairs = read_scenarios(minicloud, scenarios)
         self.hosts = sorted(self.cloud.hypervisors())
         world = World(minicloud.home)
