@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.plugin_utils._action import is_plan_of_findings
+from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import find_findings_in
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     extract_records,
 )
@@ -144,8 +146,11 @@ class ActionModule(ReportActionModule):
                 findings, options["findings"], kinds, width, complaints, verbose
             )
         if documents["remediation"]:
+            names = documents["findings"]
+            if names is None:
+                names = find_findings_in(self, os.path.dirname(options["remediation"]))
             drawn += changes.format_remediation(
-                documents["remediation"], options["journal"], width, documents["findings"]
+                documents["remediation"], options["journal"], width, names
             )
             drawn += format_undo(documents["remediation"], options["journal"] or "")
         prose = lines.get_prose_width(width)

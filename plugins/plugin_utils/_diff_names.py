@@ -46,11 +46,15 @@ def add_names(action: ActionBase, result: dict[str, t.Any]) -> None:
 
 
 def find_findings(action: ActionBase) -> FindingsDocument | None:
-    """Return the findings in the folder of a task's output, for the names in them.
+    """Return the findings in the folder of a task's output, for the names in them."""
+    return find_findings_in(action, action._task.args.get("output_dir"))
+
+
+def find_findings_in(action: ActionBase, folder: t.Any) -> FindingsDocument | None:
+    """Return the findings in a folder on the controller, for the names in them.
 
     They may be those of another run: a UUID has the same name in all of them.
     """
-    folder = action._task.args.get("output_dir")
     if not isinstance(folder, str) or not is_on_controller(action):
         return None
     path = find_path(action, os.path.join(folder, "findings.json"))

@@ -102,7 +102,9 @@ def test_changes_are_listed_with_the_command_that_undoes_them(
 
     assert back.status == 0 and all(map(placement.held, nine)), back.output
     assert "Outcome: 9 restored." in "\n".join(_get_lines(back)[-10:])
-    assert sum(line.startswith("restored ") for line in _get_lines(back)) == 9
+    restored = [line for line in _get_lines(back) if line.startswith("restored ")]
+    assert len(restored) == 9
+    assert all(line.startswith("restored  unknown_consumer  compute-") for line in restored)
     shown, _task, _rest = back.output.partition(": Show the result]")
     assert "9 changes to restore" in shown
     assert shown.count("unknown_consumer  compute-") == 9
