@@ -11,6 +11,7 @@ import re
 import typing as t
 
 from ansible_collections.osops.placement.tests.attacks.fuzzer.answers import (
+    WEIGHTS,
     Past,
     Reply,
     mutation,
@@ -19,6 +20,9 @@ from ansible_collections.osops.placement.tests.attacks.fuzzer.answers import (
 if t.TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator
+
+# With the mutations of this file, which are registered by its import.
+__all__ = ["WEIGHTS"]
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # What is in the place of a value.

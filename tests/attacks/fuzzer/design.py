@@ -10,9 +10,7 @@ import dataclasses as d
 import random
 import re
 
-# The mutations of bodies are registered by their import.
-from ansible_collections.osops.placement.tests.attacks.fuzzer import bodies  # noqa: F401
-from ansible_collections.osops.placement.tests.attacks.fuzzer.answers import WEIGHTS
+from ansible_collections.osops.placement.tests.attacks.fuzzer.bodies import WEIGHTS
 
 _UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 

@@ -26,7 +26,7 @@ def test_attack_has_a_result_a_version_and_a_test(row: list[str]) -> None:
     _attack, result, since, test = row
     assert re.match("(held|closed)", result)
     assert since in ("1.0.0", "2.0.0")
-    path, _, function = test.strip("`").partition("::")
+    path, _separator, function = test.strip("`").partition("::")
     code = (ROOT / "tests" / path).read_text(encoding="utf-8")
     assert f"\ndef {function}(" in code
 

@@ -57,13 +57,13 @@ class Run:
     def __post_init__(self) -> None:
         self.clock = self.proven_at = 0.0
         self.world = World()
-        root = self.world.host("a")
-        self.world.server(root, root)
+        host = self.world.host("a")
+        self.world.server(host, host)
         for number in range(1, self.services):
             service = Service("nova-conductor", f"conductor-{number}", "enabled", "up")
             self.world.services.append(service)
         for _number in range(self.orphans):
-            self.world.delete(self.world.server(root, root))
+            self.world.delete(self.world.server(host, host))
         self.steps = []
         for finding in judge(self.world.snapshot(), NO_MINIMUM_AGE):
             assert isinstance(finding.change, Change)
