@@ -31,7 +31,7 @@ _LAST = re.compile(r"last (\d+) lines")
 # What differs from run to run, and means the same.
 _CHANGING = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UUID"),
-    (re.compile(r"\b[0-9a-f]{8}\b"), "UUID"),
+    (re.compile(r"\b([0-9a-f]{8}|[0-9a-f]{32})\b"), "UUID"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?"), "TIME"),
     (re.compile(r"journal-[\w.+-]*?\.jsonl"), "JOURNAL"),
     (re.compile(r"\b\d+(\.\d+)? ?(ms|s|m|h|d|seconds?|minutes?|hours?|days?)\b"), "AGE"),

@@ -172,7 +172,12 @@ OF_VOLUME = ("all lost", "moved")
 VOLUMES = (
     Shape("volume", volume={}, uncertain=OF_VOLUME),
     Shape("volume with swap", volume={}, swap=512, ephemeral=1, uncertain=OF_VOLUME),
-    Shape("volume with dedicated", volume={"hw_cpu_policy": "dedicated"}, uncertain=OF_VOLUME),
+    # How many of its CPUs are dedicated may also come from properties that the volume had then.
+    Shape(
+        "volume with dedicated",
+        volume={"hw_cpu_policy": "dedicated"},
+        uncertain=(*OF_VOLUME, "less", "more"),
+    ),
     Shape(
         "volume with memory encryption",
         volume={**UEFI, "hw_mem_encryption": "true"},

@@ -64,8 +64,10 @@ def translate_sdk_errors(where: str) -> t.Iterator[None]:
             raise CloudError(f"{where} {problem}") from error
         message = shorten_message(error)
         if isinstance(error, ksa.UnknownConnectionError):
+            # After the address, keystoneauth repeats the error of urllib3 as Python shows it.
+            address = message.partition(": ")[0].removeprefix("Unexpected exception for ")
             raise MalformedResponse(
-                f"{where} sent an incomplete answer: {message}. Is a proxy in the way?"
+                f"{where} sent an incomplete answer to {address}. Is a proxy in the way?"
             ) from error
         if isinstance(error, ksa.HttpError):
             raise CloudError(f"{where} {_describe_status(error)}") from error
