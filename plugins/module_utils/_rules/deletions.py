@@ -28,6 +28,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.server i
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
@@ -159,6 +162,11 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
         host = view.index.snapshot.host_allocations.get(root)
         if host is None or host.tree.value is None or host.servers.value is None:
             return f"the allocations or the servers on {node.name} could not be read"
+        if not _is_listed_as_read(view, root, host.tree.value):
+            return (
+                f"the listing of the allocations on {node.name} shows other ones of it: they are "
+                "changing right now, or a cache has an old answer"
+            )
         lacking = host.list_servers_without(node.servers or (), view.index.get_listed_migrations)
         for server in lacking:
             actions = host.actions.get(server, NOT_ASKED).value
@@ -169,6 +177,15 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
                     "Heal that server first (missing_allocation or misplaced_allocation)"
                 )
     return None
+
+
+def _is_listed_as_read(view: ConsumerView, root: str, tree: t.Mapping[str, Allocations]) -> bool:
+    """Return whether the listing of the tree `root` has what the consumer itself shows there.
+
+    A listing from before the move does not show that the server has lost its allocation.
+    """
+    present = view.allocation.resources
+    return tree.get(view.consumer) == {uuid: present[uuid] for uuid in view.trees[root]}
 
 
 def is_deleted(subject: Evidence) -> bool:
