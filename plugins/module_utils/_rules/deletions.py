@@ -80,8 +80,8 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     migrations, which it does for deleted migrations too, so the UUID is that of a migration. This
     request is repeated over several connections, and all answers agree. Nothing shows a server or
     a migration of this UUID as active. Each server on the hosts where it has an allocation has one
-    there too, itself or through a migration that Nova lists, or was never moved: none of them needs
-    this one. Nova lists a migration of each server that is being moved.
+    there too, itself or through a migration under way, or was never moved: none of them needs this
+    one. Nova lists a migration of each server that is being moved.
 
     Needs: Every cell, because the proof is that no listing has the migration.
 
@@ -174,7 +174,8 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
                 return (
                     f"server {server} on {node.name} has no allocation there and may have been "
                     "moved, so it may need this one: its record may have been deleted by hand. "
-                    "Heal that server first (missing_allocation or misplaced_allocation)"
+                    "Heal that server first (unreverted_allocation, missing_allocation or "
+                    "misplaced_allocation)"
                 )
     return None
 

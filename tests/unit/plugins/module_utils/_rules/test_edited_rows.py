@@ -159,6 +159,23 @@ def test_old_listing_of_a_host_does_not_free_what_its_server_needs(
     assert "a cache has an old answer" in finding.reason
 
 
+@pytest.mark.parametrize("status", ["confirmed", "completed", "error"])
+def test_leftover_of_an_earlier_move_is_not_what_its_server_needs(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """The server came back, and a live migration from there was interrupted since."""
+    server = world.server(here, there)
+    world.did(server, "live-migration", NOW)
+    world.migration(server, here, there, status, here)
+    move = world.migration(server, here, there, "error", here, type="live-migration")
+    migration = _delete_row(world, move)
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert server in finding.reason
+
+
 @pytest.mark.parametrize("status", [403, 500])
 @pytest.mark.parametrize("question", ["tree_allocations", "host_servers"])
 def test_unread_allocations_or_servers_of_its_host_prove_nothing(
