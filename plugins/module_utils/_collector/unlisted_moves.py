@@ -24,7 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
@@ -53,13 +53,16 @@ class UnlistedMovesReader:
         """The uuids of these servers, with the last listing of servers as the request."""
         return self._answer
 
-    def read(self, index: ListingsIndex) -> None:
-        """Compare the servers that are being moved with the migrations that Nova lists."""
+    def read(self, index: ListingsIndex, consumers: Container[str]) -> None:
+        """Compare the servers that are being moved with the migrations that Nova lists.
+
+        consumers: all candidates of the reading.
+        """
         with self._lock:
             if self._answer == NOT_ASKED:
-                self._answer = self._read(index)
+                self._answer = self._read(index, consumers)
 
-    def _read(self, index: ListingsIndex) -> Answer[tuple[str, ...]]:
+    def _read(self, index: ListingsIndex, consumers: Container[str]) -> Answer[tuple[str, ...]]:
         answer: Answer[tuple[str, ...]] = NOT_ASKED
         unlisted: list[str] = []
         for status in MOVING_STATUSES:
@@ -72,7 +75,8 @@ class UnlistedMovesReader:
         # A move that has begun since the listing of migrations was read is found now.
         for server in sorted(unlisted)[:_MAX_SERVERS]:
             migrations = self._nova.list_migrations_of_server(server).value
-            if not migrations:
+            # A candidate that no listing has as a migration was deleted: the answer is an old one.
+            if not migrations or _has_unlisted_candidate(migrations, index, consumers):
                 continue
             if _has_move(migrations) or self._has_stale_move(server, migrations):
                 unlisted.remove(server)
@@ -88,6 +92,16 @@ class UnlistedMovesReader:
             return False
         actions = self._nova.list_instance_actions(server).value or ()
         return _is_of_last_action(migrations, actions)
+
+
+def _has_unlisted_candidate(
+    migrations: Iterable[Migration], index: ListingsIndex, consumers: Container[str]
+) -> bool:
+    """Return whether one of `migrations` is a candidate, and is not listed as a migration."""
+    for migration in migrations:
+        if migration.uuid in consumers and migration.uuid not in index.migrations:
+            return True
+    return False
 
 
 def _has_move(migrations: tuple[Migration, ...]) -> bool:

@@ -98,7 +98,7 @@ def test_server_is_unlisted_where_no_migration_can_be_its_move(
         world.migrations[migration.uuid] = migration
     reader = UnlistedMovesReader(t.cast("t.Any", nova))
 
-    reader.read(ListingsIndex(world.listings()))
+    reader.read(ListingsIndex(world.listings()), ())
 
     assert reader.answer.value == ((server,) if unlisted else ())
     assert nova.looked_up == ([server] if looked_up or unlisted else [])
@@ -142,7 +142,24 @@ def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
         t.cast("t.Any", Nova((server,), _make_moves(world, server, moves), actions))
     )
 
-    reader.read(ListingsIndex(world.listings()))
+    reader.read(ListingsIndex(world.listings()), ())
+
+    assert reader.answer.value == ((server,) if unlisted else ())
+
+
+@pytest.mark.parametrize(("is_candidate", "unlisted"), [(False, False), (True, True)])
+def test_old_lookup_does_not_list_the_move_whose_record_was_deleted(
+    is_candidate: bool, unlisted: bool
+) -> None:
+    """A cache still has the migration, whose allocation is to be judged as one without a record."""
+    world = World()
+    there = world.host("compute-2")
+    server = world.server(there, there, status="VERIFY_RESIZE")
+    old = _make_moves(world, server, {"finished": LATER})
+    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), old)))
+    candidates = [old[0].uuid] if is_candidate else []
+
+    reader.read(ListingsIndex(world.listings()), candidates)
 
     assert reader.answer.value == ((server,) if unlisted else ())
 
@@ -153,8 +170,8 @@ def test_servers_are_listed_once_and_a_refusal_proves_nothing() -> None:
     index = ListingsIndex(World().listings())
     assert reader.answer.status == 0
 
-    reader.read(index)
+    reader.read(index, ())
     nova.status = 200
-    reader.read(index)
+    reader.read(index, ())
 
     assert (reader.answer.status, reader.answer.value) == (403, None)
