@@ -10,9 +10,13 @@
 from __future__ import annotations
 
 import dataclasses as d
+import itertools
 import threading
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
+    WORKERS_ASKED,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     is_earlier,
     seconds_between,
@@ -64,14 +68,15 @@ class UnlistedMovesReader:
 
     def _read(self, index: ListingsIndex, consumers: Container[str]) -> Answer[tuple[str, ...]]:
         answer: Answer[tuple[str, ...]] = NOT_ASKED
-        unlisted: list[str] = []
-        for status in MOVING_STATUSES:
-            answer = self._nova.list_server_uuids_in_status(status)
+        unlisted: set[str] = set()
+        # An API worker that does not know the cell of a server leaves it out.
+        for status, attempt in itertools.product(MOVING_STATUSES, range(WORKERS_ASKED)):
+            answer = self._nova.list_server_uuids_in_status(status, attempt)
             if answer.value is None:
                 return answer
             for server in answer.value:
                 if not _has_move(index.get_listed_migrations(server).value or ()):
-                    unlisted.append(server)
+                    unlisted.add(server)
         # A move that has begun since the listing of migrations was read is found now.
         for server in sorted(unlisted)[:_MAX_SERVERS]:
             migrations = self._nova.list_migrations_of_server(server).value

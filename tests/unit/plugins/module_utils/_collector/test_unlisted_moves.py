@@ -36,18 +36,22 @@ class Nova:
 
     moving: the servers in the status VERIFY_RESIZE.
     migrations, actions: those that a lookup of one server finds.
+    blind: which of the requests reach an API worker that does not know the cell of the servers.
     """
 
     moving: tuple[str, ...] = ()
     migrations: tuple[Migration, ...] = ()
     actions: tuple[Action, ...] | None = ()
     status: int = 200
+    blind: t.Collection[int] = ()
     looked_up: list[str] = d.field(default_factory=list)
 
-    def list_server_uuids_in_status(self, status: str) -> Answer[t.Any]:
+    def list_server_uuids_in_status(self, status: str, attempt: int) -> Answer[t.Any]:
         if self.status != 200:
             return answer("GET /servers", self.status, None)
-        return answer("GET /servers", 200, self.moving if status == "VERIFY_RESIZE" else ())
+        is_known = attempt not in self.blind
+        shown = self.moving if status == "VERIFY_RESIZE" and is_known else ()
+        return answer("GET /servers", 200, shown)
 
     def list_migrations_of_server(self, server: str) -> Answer[t.Any]:
         self.looked_up.append(server)
@@ -145,6 +149,18 @@ def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
     reader.read(ListingsIndex(world.listings()), ())
 
     assert reader.answer.value == ((server,) if unlisted else ())
+
+
+@pytest.mark.parametrize("blind", [{0}, {0, 1, 2}, {1, 2, 3}])
+def test_server_is_found_if_any_api_worker_knows_its_cell(blind: set[int]) -> None:
+    world = World()
+    there = world.host("compute-2")
+    server = world.server(there, there, status="VERIFY_RESIZE")
+    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), blind=blind)))
+
+    reader.read(ListingsIndex(world.listings()), ())
+
+    assert reader.answer.value == (server,)
 
 
 @pytest.mark.parametrize(("is_candidate", "unlisted"), [(False, False), (True, True)])

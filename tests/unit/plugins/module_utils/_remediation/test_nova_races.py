@@ -365,7 +365,7 @@ class Cloud:
         known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
         return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
 
-    def list_server_uuids_in_status(self, status: str) -> t.Any:
+    def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> t.Any:
         self.happens()
         found = [row.uuid for row in self.world.servers.values() if row.status == status]
         return answer("GET /servers?status", 200, tuple(found))
