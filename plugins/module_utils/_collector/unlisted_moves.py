@@ -17,6 +17,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
     WORKERS_ASKED,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     is_earlier,
     seconds_between,
@@ -28,7 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
@@ -68,24 +69,45 @@ class UnlistedMovesReader:
 
     def _read(self, index: ListingsIndex, consumers: Container[str]) -> Answer[tuple[str, ...]]:
         answer: Answer[tuple[str, ...]] = NOT_ASKED
-        unlisted: set[str] = set()
+        moving: set[str] = set()
         # An API worker that does not know the cell of a server leaves it out.
         for status, attempt in itertools.product(MOVING_STATUSES, range(WORKERS_ASKED)):
             answer = self._nova.list_server_uuids_in_status(status, attempt)
             if answer.value is None:
                 return answer
-            for server in answer.value:
-                if not _has_move(index.get_listed_migrations(server).value or ()):
-                    unlisted.add(server)
+            moving.update(answer.value)
+        listed: list[str] = []
+        unlisted: list[str] = []
+        for server in sorted(moving):
+            if _has_move(index.get_listed_migrations(server).value or ()):
+                listed.append(server)
+            else:
+                unlisted.append(server)
         # A move that has begun since the listing of migrations was read is found now.
-        for server in sorted(unlisted)[:_MAX_SERVERS]:
+        for server in unlisted[:_MAX_SERVERS]:
             migrations = self._nova.list_migrations_of_server(server).value
             # A candidate that no listing has as a migration was deleted: the answer is an old one.
             if not migrations or _has_unlisted_candidate(migrations, index, consumers):
                 continue
             if _has_move(migrations) or self._has_stale_move(server, migrations):
                 unlisted.remove(server)
+        unlisted += self._find_later_moves(listed, index)
         return d.replace(answer, value=tuple(sorted(unlisted)))
+
+    def _find_later_moves(self, servers: Sequence[str], index: ListingsIndex) -> list[str]:
+        """Return those of `servers` that have begun another move than the listed one.
+
+        A move that was interrupted can keep its status for ever.
+        """
+        if not servers:
+            return []
+        found = []
+        answers = map_parallel(self._nova.list_instance_actions, servers, self._nova.workers)
+        for server, actions in zip(servers, answers, strict=True):
+            migrations = index.get_listed_migrations(server).value or ()
+            if actions.value is None or _has_later_action(migrations, actions.value):
+                found.append(server)
+        return found
 
     def _has_stale_move(self, server: str, migrations: tuple[Migration, ...]) -> bool:
         """Return whether the newest migration, with the status `error`, is the one under way.
@@ -124,10 +146,29 @@ def _is_of_last_action(migrations: tuple[Migration, ...], actions: Iterable[Acti
     Nova makes at most one record for each action, after the action. If that of the last action is
     missing, the newest one is older than the action, and there are fewer records than actions.
     """
-    starts = [action.start_time for action in actions if action.action in MOVING_ACTIONS]
+    starts = _list_starts(actions)
     if not starts or len(migrations) < len(starts):
         return False
-    last_start = max(start or "" for start in starts)
+    return _is_since(migrations, max(starts))
+
+
+def _has_later_action(migrations: tuple[Migration, ...], actions: Iterable[Action]) -> bool:
+    """Return whether the record of the last action that moved is missing.
+
+    There are fewer records than actions also where an action was given up before it had one, and
+    the newest one is older than its action also where two clocks differ: only both show it.
+    """
+    starts = _list_starts(actions)
+    return len(migrations) < len(starts) and not _is_since(migrations, max(starts))
+
+
+def _list_starts(actions: Iterable[Action]) -> list[str]:
+    """Return when the actions that move a server were requested."""
+    return [action.start_time or "" for action in actions if action.action in MOVING_ACTIONS]
+
+
+def _is_since(migrations: tuple[Migration, ...], start: str) -> bool:
+    """Return whether the newest migration was made at `start` or later."""
     created_at = _get_newest(migrations).created_at
-    are_known = seconds_between(last_start, created_at) is not None
-    return are_known and not is_earlier(created_at, last_start)
+    are_known = seconds_between(start, created_at) is not None
+    return are_known and not is_earlier(created_at, start)

@@ -39,6 +39,7 @@ class Nova:
     blind: which of the requests reach an API worker that does not know the cell of the servers.
     """
 
+    workers = 1
     moving: tuple[str, ...] = ()
     migrations: tuple[Migration, ...] = ()
     actions: tuple[Action, ...] | None = ()
@@ -145,6 +146,37 @@ def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
     reader = UnlistedMovesReader(
         t.cast("t.Any", Nova((server,), _make_moves(world, server, moves), actions))
     )
+
+    reader.read(ListingsIndex(world.listings()), ())
+
+    assert reader.answer.value == ((server,) if unlisted else ())
+
+
+@pytest.mark.parametrize(
+    ("did", "unlisted"),
+    [
+        pytest.param([("live-migration", EARLIER)], False, id="under-way"),
+        pytest.param([("live-migration", EARLIER), ("reboot", LATER)], False, id="no-later-move"),
+        pytest.param([("live-migration", LATER)], False, id="by-a-clock-behind"),
+        pytest.param([("resize", EARLIER), ("migrate", EARLIER)], False, id="given-up-before"),
+        # The record of the move under way was deleted, and an earlier move was interrupted.
+        pytest.param([("live-migration", EARLIER), ("resize", LATER)], True, id="later-move"),
+        pytest.param([("resize", EARLIER), ("resize", "soon")], True, id="time-unknown"),
+        pytest.param(None, True, id="actions-unknown"),
+    ],
+)
+def test_interrupted_move_does_not_hide_a_later_one(
+    did: list[tuple[str, str]] | None, unlisted: bool
+) -> None:
+    world = World()
+    there = world.host("compute-2")
+    server = world.server(there, there, status="VERIFY_RESIZE")
+    for migration in _make_moves(world, server, {"running": EARLIER}):
+        world.migrations[migration.uuid] = migration
+    actions = None
+    if did is not None:
+        actions = tuple(Action(action, "req-1", None, start, None) for action, start in did)
+    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), actions=actions)))
 
     reader.read(ListingsIndex(world.listings()), ())
 

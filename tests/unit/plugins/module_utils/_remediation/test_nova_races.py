@@ -38,6 +38,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
     mirror,
     renewal,
     samples,
+    unlisted_moves,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     Change,
@@ -90,6 +91,7 @@ PARALLEL = (
     host_lookups,
     incremental,
     samples,
+    unlisted_moves,
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
 BYSTANDER = next(iter(Nova().world.servers))
