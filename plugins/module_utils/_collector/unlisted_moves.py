@@ -89,7 +89,7 @@ class UnlistedMovesReader:
             # A candidate that no listing has as a migration was deleted: the answer is an old one.
             if not migrations or _has_unlisted_candidate(migrations, index, consumers):
                 continue
-            if _has_move(migrations) or self._has_stale_move(server, migrations):
+            if self._is_under_way(server, migrations):
                 unlisted.remove(server)
         unlisted += self._find_later_moves(listed, index)
         return d.replace(answer, value=tuple(sorted(unlisted)))
@@ -99,26 +99,30 @@ class UnlistedMovesReader:
 
         A move that was interrupted can keep its status for ever.
         """
+
+        def is_under_way(server: str) -> bool:
+            return self._is_under_way(server, index.get_listed_migrations(server).value or ())
+
         if not servers:
             return []
-        found = []
-        answers = map_parallel(self._nova.list_instance_actions, servers, self._nova.workers)
-        for server, actions in zip(servers, answers, strict=True):
-            migrations = index.get_listed_migrations(server).value or ()
-            if actions.value is None or _has_later_action(migrations, actions.value):
-                found.append(server)
-        return found
+        answers = map_parallel(is_under_way, servers, self._nova.workers)
+        return [server for server, yes in zip(servers, answers, strict=True) if not yes]
 
-    def _has_stale_move(self, server: str, migrations: tuple[Migration, ...]) -> bool:
-        """Return whether the newest migration, with the status `error`, is the one under way.
+    def _is_under_way(self, server: str, migrations: tuple[Migration, ...]) -> bool:
+        """Return whether the newest of the migrations is the move under way.
 
-        The resource tracker of a host gives that status to a migration that it calls stale
+        The resource tracker of a host gives the status `error` to a migration that it calls stale
         (nova/compute/resource_tracker.py), also while its server waits for a confirmation.
         """
-        if _get_newest(migrations).status != "error":
+        newest = _get_newest(migrations)
+        if newest.ended and newest.status != "error":
             return False
-        actions = self._nova.list_instance_actions(server).value or ()
-        return _is_of_last_action(migrations, actions)
+        actions = self._nova.list_instance_actions(server).value
+        if actions is None:
+            return False
+        if newest.ended:
+            return _is_of_last_action(migrations, actions)
+        return not _has_later_action(migrations, actions)
 
 
 def _has_unlisted_candidate(

@@ -152,6 +152,7 @@ def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
     assert reader.answer.value == ((server,) if unlisted else ())
 
 
+@pytest.mark.parametrize("is_listed", [True, False])
 @pytest.mark.parametrize(
     ("did", "unlisted"),
     [
@@ -166,17 +167,19 @@ def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
     ],
 )
 def test_interrupted_move_does_not_hide_a_later_one(
-    did: list[tuple[str, str]] | None, unlisted: bool
+    did: list[tuple[str, str]] | None, unlisted: bool, is_listed: bool
 ) -> None:
+    """It is listed, or an old answer about the server shows it as it was while it ran."""
     world = World()
     there = world.host("compute-2")
     server = world.server(there, there, status="VERIFY_RESIZE")
-    for migration in _make_moves(world, server, {"running": EARLIER}):
-        world.migrations[migration.uuid] = migration
+    moves = _make_moves(world, server, {"running": EARLIER})
+    if is_listed:
+        world.migrations[moves[0].uuid] = moves[0]
     actions = None
     if did is not None:
         actions = tuple(Action(action, "req-1", None, start, None) for action, start in did)
-    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), actions=actions)))
+    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), moves, actions)))
 
     reader.read(ListingsIndex(world.listings()), ())
 
