@@ -58,6 +58,9 @@ IRONIC_ERROR_KEYS = frozenset({"error_message"})
 _TYPED_SERVICES = ("Nova", "Placement")
 # Not that of a request, which begins with `req-`.
 _UUID = re.compile("(?<!req-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# A cache on the way must ask the service whether its answer is still true (RFC 9111, 5.2.1.4).
+_HEADERS = {"Accept": "application/json", "Cache-Control": "no-cache"}
+
 # A message of a service is shown up to this length.
 _MAX_DETAIL = 250
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
@@ -354,7 +357,7 @@ class Api:
                 # A clouds.yaml can enable a cache, but a proof needs a new answer.
                 skip_cache=True,
                 retriable_status_codes=list(_TRANSIENT),
-                headers={"Accept": "application/json", **(headers or {})},
+                headers={**_HEADERS, **(headers or {})},
                 **kwargs,
             )
         if self.needs_one_clock:

@@ -272,10 +272,11 @@ class NovaReader:
             )
         )
 
-    def list_server_uuids_in_status(self, status: str) -> Answer[tuple[str, ...]]:
+    def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> Answer[tuple[str, ...]]:
         """Return the uuids of the servers of all projects in a status.
 
-        Those of a cell that does not answer are left out, because the listing is filtered.
+        Those of a cell that does not answer are left out, because the listing is filtered. See
+        `list_migrations_of_host` for `attempt`.
         """
         return self._listings.read(
             Listing(
@@ -285,6 +286,8 @@ class NovaReader:
                 "id",
                 lambda row: str(row["id"]),
                 {"all_tenants": "1", "status": status},
+                page_size=MAX_PAGE - attempt,
+                own_connection=True,
             )
         )
 

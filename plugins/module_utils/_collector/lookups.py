@@ -238,7 +238,7 @@ class Lookups:
             host_migrations.extend(context.at_hosts.list_answers(host, times))
         # Whether a live server may need the allocation of a migration without a record.
         if marker.status == 200:
-            context.unlisted_moves.read(context.index)
+            context.unlisted_moves.read(context.index, context.allocations)
             for root in group_by_tree(resources, context.index):
                 if root in context.index.nodes:
                     context.host_allocations.read(root, context.index)

@@ -10,9 +10,14 @@
 from __future__ import annotations
 
 import dataclasses as d
+import itertools
 import threading
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
+    WORKERS_ASKED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     is_earlier,
     seconds_between,
@@ -24,7 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
@@ -53,41 +58,81 @@ class UnlistedMovesReader:
         """The uuids of these servers, with the last listing of servers as the request."""
         return self._answer
 
-    def read(self, index: ListingsIndex) -> None:
-        """Compare the servers that are being moved with the migrations that Nova lists."""
+    def read(self, index: ListingsIndex, consumers: Container[str]) -> None:
+        """Compare the servers that are being moved with the migrations that Nova lists.
+
+        consumers: all candidates of the reading.
+        """
         with self._lock:
             if self._answer == NOT_ASKED:
-                self._answer = self._read(index)
+                self._answer = self._read(index, consumers)
 
-    def _read(self, index: ListingsIndex) -> Answer[tuple[str, ...]]:
+    def _read(self, index: ListingsIndex, consumers: Container[str]) -> Answer[tuple[str, ...]]:
         answer: Answer[tuple[str, ...]] = NOT_ASKED
-        unlisted: list[str] = []
-        for status in MOVING_STATUSES:
-            answer = self._nova.list_server_uuids_in_status(status)
+        moving: set[str] = set()
+        # An API worker that does not know the cell of a server leaves it out.
+        for status, attempt in itertools.product(MOVING_STATUSES, range(WORKERS_ASKED)):
+            answer = self._nova.list_server_uuids_in_status(status, attempt)
             if answer.value is None:
                 return answer
-            for server in answer.value:
-                if not _has_move(index.get_listed_migrations(server).value or ()):
-                    unlisted.append(server)
+            moving.update(answer.value)
+        listed: list[str] = []
+        unlisted: list[str] = []
+        for server in sorted(moving):
+            if _has_move(index.get_listed_migrations(server).value or ()):
+                listed.append(server)
+            else:
+                unlisted.append(server)
         # A move that has begun since the listing of migrations was read is found now.
-        for server in sorted(unlisted)[:_MAX_SERVERS]:
+        for server in unlisted[:_MAX_SERVERS]:
             migrations = self._nova.list_migrations_of_server(server).value
-            if not migrations:
+            # A candidate that no listing has as a migration was deleted: the answer is an old one.
+            if not migrations or _has_unlisted_candidate(migrations, index, consumers):
                 continue
-            if _has_move(migrations) or self._has_stale_move(server, migrations):
+            if self._is_under_way(server, migrations):
                 unlisted.remove(server)
+        unlisted += self._find_later_moves(listed, index)
         return d.replace(answer, value=tuple(sorted(unlisted)))
 
-    def _has_stale_move(self, server: str, migrations: tuple[Migration, ...]) -> bool:
-        """Return whether the newest migration, with the status `error`, is the one under way.
+    def _find_later_moves(self, servers: Sequence[str], index: ListingsIndex) -> list[str]:
+        """Return those of `servers` that have begun another move than the listed one.
 
-        The resource tracker of a host gives that status to a migration that it calls stale
+        A move that was interrupted can keep its status for ever.
+        """
+
+        def is_under_way(server: str) -> bool:
+            return self._is_under_way(server, index.get_listed_migrations(server).value or ())
+
+        if not servers:
+            return []
+        answers = map_parallel(is_under_way, servers, self._nova.workers)
+        return [server for server, yes in zip(servers, answers, strict=True) if not yes]
+
+    def _is_under_way(self, server: str, migrations: tuple[Migration, ...]) -> bool:
+        """Return whether the newest of the migrations is the move under way.
+
+        The resource tracker of a host gives the status `error` to a migration that it calls stale
         (nova/compute/resource_tracker.py), also while its server waits for a confirmation.
         """
-        if _get_newest(migrations).status != "error":
+        newest = _get_newest(migrations)
+        if newest.ended and newest.status != "error":
             return False
-        actions = self._nova.list_instance_actions(server).value or ()
-        return _is_of_last_action(migrations, actions)
+        actions = self._nova.list_instance_actions(server).value
+        if actions is None:
+            return False
+        if newest.ended:
+            return _is_of_last_action(migrations, actions)
+        return not _has_later_action(migrations, actions)
+
+
+def _has_unlisted_candidate(
+    migrations: Iterable[Migration], index: ListingsIndex, consumers: Container[str]
+) -> bool:
+    """Return whether one of `migrations` is a candidate, and is not listed as a migration."""
+    for migration in migrations:
+        if migration.uuid in consumers and migration.uuid not in index.migrations:
+            return True
+    return False
 
 
 def _has_move(migrations: tuple[Migration, ...]) -> bool:
@@ -105,10 +150,29 @@ def _is_of_last_action(migrations: tuple[Migration, ...], actions: Iterable[Acti
     Nova makes at most one record for each action, after the action. If that of the last action is
     missing, the newest one is older than the action, and there are fewer records than actions.
     """
-    starts = [action.start_time for action in actions if action.action in MOVING_ACTIONS]
+    starts = _list_starts(actions)
     if not starts or len(migrations) < len(starts):
         return False
-    last_start = max(start or "" for start in starts)
+    return _is_since(migrations, max(starts))
+
+
+def _has_later_action(migrations: tuple[Migration, ...], actions: Iterable[Action]) -> bool:
+    """Return whether the record of the last action that moved is missing.
+
+    There are fewer records than actions also where an action was given up before it had one, and
+    the newest one is older than its action also where two clocks differ: only both show it.
+    """
+    starts = _list_starts(actions)
+    return len(migrations) < len(starts) and not _is_since(migrations, max(starts))
+
+
+def _list_starts(actions: Iterable[Action]) -> list[str]:
+    """Return when the actions that move a server were requested."""
+    return [action.start_time or "" for action in actions if action.action in MOVING_ACTIONS]
+
+
+def _is_since(migrations: tuple[Migration, ...], start: str) -> bool:
+    """Return whether the newest migration was made at `start` or later."""
     created_at = _get_newest(migrations).created_at
-    are_known = seconds_between(last_start, created_at) is not None
-    return are_known and not is_earlier(created_at, last_start)
+    are_known = seconds_between(start, created_at) is not None
+    return are_known and not is_earlier(created_at, start)

@@ -163,7 +163,8 @@ class HostAllocations:
     ) -> list[str]:
         """Return the servers on the host without an allocation in its tree, sorted.
 
-        Those are left out of which a listed migration has one.
+        Those are left out of which a listed migration under way has one. What one that is over has
+        there may be left over from an earlier move.
 
         listed: further servers on the host, as the listing of compute nodes shows them.
         list_migrations: returns the listed migrations of a server.
@@ -172,7 +173,8 @@ class HostAllocations:
         lacking = []
         for server in sorted({*(self.servers.value or ()), *listed}):
             moves = list_migrations(server).value or ()
-            if consumers.isdisjoint({server, *(move.uuid for move in moves)}):
+            under_way = [move.uuid for move in moves if not move.ended]
+            if consumers.isdisjoint({server, *under_way}):
                 lacking.append(server)
         return lacking
 

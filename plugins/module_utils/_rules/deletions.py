@@ -28,6 +28,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.server i
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
@@ -77,8 +80,8 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     migrations, which it does for deleted migrations too, so the UUID is that of a migration. This
     request is repeated over several connections, and all answers agree. Nothing shows a server or
     a migration of this UUID as active. Each server on the hosts where it has an allocation has one
-    there too, itself or through a migration that Nova lists, or was never moved: none of them needs
-    this one. Nova lists a migration of each server that is being moved.
+    there too, itself or through a migration under way, or was never moved: none of them needs this
+    one. Nova lists a migration of each server that is being moved.
 
     Needs: Every cell, because the proof is that no listing has the migration.
 
@@ -159,6 +162,11 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
         host = view.index.snapshot.host_allocations.get(root)
         if host is None or host.tree.value is None or host.servers.value is None:
             return f"the allocations or the servers on {node.name} could not be read"
+        if not _is_listed_as_read(view, root, host.tree.value):
+            return (
+                f"the listing of the allocations on {node.name} shows other ones of it: they are "
+                "changing right now, or a cache has an old answer"
+            )
         lacking = host.list_servers_without(node.servers or (), view.index.get_listed_migrations)
         for server in lacking:
             actions = host.actions.get(server, NOT_ASKED).value
@@ -166,9 +174,19 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
                 return (
                     f"server {server} on {node.name} has no allocation there and may have been "
                     "moved, so it may need this one: its record may have been deleted by hand. "
-                    "Heal that server first (missing_allocation or misplaced_allocation)"
+                    "Heal that server first (unreverted_allocation, missing_allocation or "
+                    "misplaced_allocation)"
                 )
     return None
+
+
+def _is_listed_as_read(view: ConsumerView, root: str, tree: t.Mapping[str, Allocations]) -> bool:
+    """Return whether the listing of the tree `root` has what the consumer itself shows there.
+
+    A listing from before the move does not show that the server has lost its allocation.
+    """
+    present = view.allocation.resources
+    return tree.get(view.consumer) == {uuid: present[uuid] for uuid in view.trees[root]}
 
 
 def is_deleted(subject: Evidence) -> bool:

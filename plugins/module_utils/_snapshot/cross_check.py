@@ -67,5 +67,7 @@ def _list_related(uuid: str, snapshot: Snapshot, index: ListingsIndex) -> list[s
     """Return the server of a migration, or the migrations of a server."""
     if uuid in index.migrations:
         return [index.migrations[uuid].server]
-    migrations = snapshot.evidence[uuid].migrations.value or ()
-    return sorted(migration.uuid for migration in migrations)
+    # An API worker that does not know the cell of a server lists no migration of it.
+    listed = index.get_listed_migrations(uuid).value or ()
+    looked_up = snapshot.evidence[uuid].migrations.value or ()
+    return sorted({migration.uuid for migration in (*listed, *looked_up)})

@@ -132,6 +132,22 @@ def test_provider_without_one_of_its_keys_is_one_sentence(key: str) -> None:
         reader.query_host_tree(PROVIDER)
 
 
+def test_every_request_asks_caches_on_the_way_for_a_new_answer() -> None:
+    api = _open(RIGHT)
+    sent: list[t.Mapping[str, str]] = []
+    answer = api._adapter.request
+
+    def request(*arguments: t.Any, headers: t.Mapping[str, str], **options: t.Any) -> t.Any:
+        sent.append(headers)
+        return answer(*arguments, **options)
+
+    api._adapter.request = request
+    api.get("/x", "1.28")
+    api.ask("/x", "1.28", lambda reply: reply.body, own_connection=True)
+
+    assert [headers["Cache-Control"] for headers in sent] == ["no-cache", "no-cache"]
+
+
 def _answer_at(*dates: str | None) -> Api:
     """Return a Placement of which each answer has the next of these dates."""
     left = list(dates)

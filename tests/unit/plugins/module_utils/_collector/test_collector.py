@@ -79,7 +79,9 @@ class Site(World):
             list_instance_actions=lambda uuid: known[uuid].actions,
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
             list_server_rows=self._rows_of,
-            list_server_uuids_in_status=lambda status: answer("GET /servers?status", 200, ()),
+            list_server_uuids_in_status=lambda status, attempt: answer(
+                "GET /servers?status", 200, ()
+            ),
             get_host=lambda name: answer(f"GET /os-hosts/{name}", 404),
             believe_errors=lambda believe: None,
             retried=0,

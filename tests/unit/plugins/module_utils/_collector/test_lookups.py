@@ -112,7 +112,9 @@ class Site(World):
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
-            list_server_uuids_in_status=lambda status: answer("GET /servers?status", 200, ()),
+            list_server_uuids_in_status=lambda status, attempt: answer(
+                "GET /servers?status", 200, ()
+            ),
             list_server_uuids_on_host=lambda host: known[uuid].host_servers,
         )
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}

@@ -36,18 +36,23 @@ class Nova:
 
     moving: the servers in the status VERIFY_RESIZE.
     migrations, actions: those that a lookup of one server finds.
+    blind: which of the requests reach an API worker that does not know the cell of the servers.
     """
 
+    workers = 1
     moving: tuple[str, ...] = ()
     migrations: tuple[Migration, ...] = ()
     actions: tuple[Action, ...] | None = ()
     status: int = 200
+    blind: t.Collection[int] = ()
     looked_up: list[str] = d.field(default_factory=list)
 
-    def list_server_uuids_in_status(self, status: str) -> Answer[t.Any]:
+    def list_server_uuids_in_status(self, status: str, attempt: int) -> Answer[t.Any]:
         if self.status != 200:
             return answer("GET /servers", self.status, None)
-        return answer("GET /servers", 200, self.moving if status == "VERIFY_RESIZE" else ())
+        is_known = attempt not in self.blind
+        shown = self.moving if status == "VERIFY_RESIZE" and is_known else ()
+        return answer("GET /servers", 200, shown)
 
     def list_migrations_of_server(self, server: str) -> Answer[t.Any]:
         self.looked_up.append(server)
@@ -98,7 +103,7 @@ def test_server_is_unlisted_where_no_migration_can_be_its_move(
         world.migrations[migration.uuid] = migration
     reader = UnlistedMovesReader(t.cast("t.Any", nova))
 
-    reader.read(ListingsIndex(world.listings()))
+    reader.read(ListingsIndex(world.listings()), ())
 
     assert reader.answer.value == ((server,) if unlisted else ())
     assert nova.looked_up == ([server] if looked_up or unlisted else [])
@@ -142,7 +147,70 @@ def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
         t.cast("t.Any", Nova((server,), _make_moves(world, server, moves), actions))
     )
 
-    reader.read(ListingsIndex(world.listings()))
+    reader.read(ListingsIndex(world.listings()), ())
+
+    assert reader.answer.value == ((server,) if unlisted else ())
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+@pytest.mark.parametrize(
+    ("did", "unlisted"),
+    [
+        pytest.param([("live-migration", EARLIER)], False, id="under-way"),
+        pytest.param([("live-migration", EARLIER), ("reboot", LATER)], False, id="no-later-move"),
+        pytest.param([("live-migration", LATER)], False, id="by-a-clock-behind"),
+        pytest.param([("resize", EARLIER), ("migrate", EARLIER)], False, id="given-up-before"),
+        # The record of the move under way was deleted, and an earlier move was interrupted.
+        pytest.param([("live-migration", EARLIER), ("resize", LATER)], True, id="later-move"),
+        pytest.param([("resize", EARLIER), ("resize", "soon")], True, id="time-unknown"),
+        pytest.param(None, True, id="actions-unknown"),
+    ],
+)
+def test_interrupted_move_does_not_hide_a_later_one(
+    did: list[tuple[str, str]] | None, unlisted: bool, is_listed: bool
+) -> None:
+    """It is listed, or an old answer about the server shows it as it was while it ran."""
+    world = World()
+    there = world.host("compute-2")
+    server = world.server(there, there, status="VERIFY_RESIZE")
+    moves = _make_moves(world, server, {"running": EARLIER})
+    if is_listed:
+        world.migrations[moves[0].uuid] = moves[0]
+    actions = None
+    if did is not None:
+        actions = tuple(Action(action, "req-1", None, start, None) for action, start in did)
+    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), moves, actions)))
+
+    reader.read(ListingsIndex(world.listings()), ())
+
+    assert reader.answer.value == ((server,) if unlisted else ())
+
+
+@pytest.mark.parametrize("blind", [{0}, {0, 1, 2}, {1, 2, 3}])
+def test_server_is_found_if_any_api_worker_knows_its_cell(blind: set[int]) -> None:
+    world = World()
+    there = world.host("compute-2")
+    server = world.server(there, there, status="VERIFY_RESIZE")
+    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), blind=blind)))
+
+    reader.read(ListingsIndex(world.listings()), ())
+
+    assert reader.answer.value == (server,)
+
+
+@pytest.mark.parametrize(("is_candidate", "unlisted"), [(False, False), (True, True)])
+def test_old_lookup_does_not_list_the_move_whose_record_was_deleted(
+    is_candidate: bool, unlisted: bool
+) -> None:
+    """A cache still has the migration, whose allocation is to be judged as one without a record."""
+    world = World()
+    there = world.host("compute-2")
+    server = world.server(there, there, status="VERIFY_RESIZE")
+    old = _make_moves(world, server, {"finished": LATER})
+    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), old)))
+    candidates = [old[0].uuid] if is_candidate else []
+
+    reader.read(ListingsIndex(world.listings()), candidates)
 
     assert reader.answer.value == ((server,) if unlisted else ())
 
@@ -153,8 +221,8 @@ def test_servers_are_listed_once_and_a_refusal_proves_nothing() -> None:
     index = ListingsIndex(World().listings())
     assert reader.answer.status == 0
 
-    reader.read(index)
+    reader.read(index, ())
     nova.status = 200
-    reader.read(index)
+    reader.read(index, ())
 
     assert (reader.answer.status, reader.answer.value) == (403, None)

@@ -38,6 +38,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
     mirror,
     renewal,
     samples,
+    unlisted_moves,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     Change,
@@ -90,6 +91,7 @@ PARALLEL = (
     host_lookups,
     incremental,
     samples,
+    unlisted_moves,
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
 BYSTANDER = next(iter(Nova().world.servers))
@@ -365,7 +367,7 @@ class Cloud:
         known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
         return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
 
-    def list_server_uuids_in_status(self, status: str) -> t.Any:
+    def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> t.Any:
         self.happens()
         found = [row.uuid for row in self.world.servers.values() if row.status == status]
         return answer("GET /servers?status", 200, tuple(found))

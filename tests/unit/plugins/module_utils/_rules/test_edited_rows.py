@@ -21,6 +21,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
     judge,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
     NOW,
     World,
 )
@@ -132,6 +133,47 @@ def test_server_whose_listed_migration_has_its_allocation_needs_no_other(
 
     assert _find(world, migration).kind == "deleted_migration"
     assert _find(world, migration).change is not None
+
+
+@pytest.mark.parametrize("holds_child", [False, True])
+def test_old_listing_of_a_host_does_not_free_what_its_server_needs(
+    world: World, here: str, there: str, holds_child: bool
+) -> None:
+    """A cache has what the host listed before a live migration, which was interrupted since."""
+    child = world.provider("compute-1_pci", here)
+    server = world.server(here, there)
+    world.did(server, "live-migration", NOW)
+    move = world.migration(server, here, there, "error", here, child, type="live-migration")
+    migration = _delete_row(world, move)
+    snapshot = world.snapshot()
+    host = snapshot.host_allocations[here]
+    listed = {server: {here: CLAIM}}
+    if holds_child:
+        listed[migration] = {child: CLAIM}
+    old = d.replace(host, tree=d.replace(host.tree, value=listed))
+    found = judge(d.replace(snapshot, host_allocations={here: old}), NO_MINIMUM_AGE)
+
+    finding = next(finding for finding in found if finding.consumer == migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "a cache has an old answer" in finding.reason
+
+
+@pytest.mark.parametrize("status", ["confirmed", "completed", "error"])
+def test_leftover_of_an_earlier_move_is_not_what_its_server_needs(
+    world: World, here: str, there: str, status: str
+) -> None:
+    """The server came back, and a live migration from there was interrupted since."""
+    server = world.server(here, there)
+    world.did(server, "live-migration", NOW)
+    world.migration(server, here, there, status, here)
+    move = world.migration(server, here, there, "error", here, type="live-migration")
+    migration = _delete_row(world, move)
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert server in finding.reason
 
 
 @pytest.mark.parametrize("status", [403, 500])

@@ -150,8 +150,8 @@ class TwoCells(Cloud):
         found = super().list_server_rows(uuid, attempt)
         return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
 
-    def list_server_uuids_in_status(self, status: str) -> t.Any:
-        found = super().list_server_uuids_in_status(status)
+    def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> t.Any:
+        found = super().list_server_uuids_in_status(status, attempt)
         if not self.lacks_first():
             return found
         left = tuple(uuid for uuid in found.value if not self._is_first(uuid))

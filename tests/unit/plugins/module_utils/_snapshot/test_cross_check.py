@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 import pytest
@@ -65,15 +66,23 @@ def test_consumer_whose_answer_differs_from_the_listing_is_named(change: str) ->
     assert site.orphan in reasons[site.orphan] and "cache" in reasons[site.orphan]
 
 
+@pytest.mark.parametrize("is_looked_up", [True, False])
 @pytest.mark.parametrize("contradicted", ["moved", "move"])
-def test_server_and_its_migration_count_together(contradicted: str) -> None:
-    """A cache has what one of them had before the move."""
+def test_server_and_its_migration_count_together(contradicted: str, is_looked_up: bool) -> None:
+    """A cache has what one of them had before the move.
+
+    The lookup of the server may have reached a worker that does not know its cell.
+    """
     site = Site()
     consumer = getattr(site, contradicted)
+    listed = {uuid: held for uuid, held in site.list_truly().items() if uuid != consumer}
+    snapshot = site.snapshot()
+    if not is_looked_up:
+        server = snapshot.evidence[site.moved]
+        empty = d.replace(server, migrations=d.replace(server.migrations, value=()))
+        snapshot = d.replace(snapshot, evidence={**snapshot.evidence, site.moved: empty})
 
-    reasons = site.explain(
-        {uuid: held for uuid, held in site.list_truly().items() if uuid != consumer}
-    )
+    reasons = explain_contradictions(snapshot, SnapshotIndex(snapshot), listed)
 
     assert set(reasons) == {site.moved, site.move}
     assert all(consumer in reason for reason in reasons.values())
