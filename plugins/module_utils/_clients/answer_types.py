@@ -91,8 +91,9 @@ _ROWS = [
     "volumeAttachments",
 ]
 _MAPPINGS = ["inventories", "provider_summaries"]
-# Their values are amounts by resource class. Summaries have a mapping for each class.
+# Their values are amounts by resource class. Summaries of providers have a mapping for each class.
 _AMOUNTS = ["resources", "usages"]
+_OF_SUMMARY = {"capacity", "used"}
 # Half of a character, which no database of a service stores, and which cannot be sent or written.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Placement knows consumers and providers by nothing else.
@@ -186,7 +187,7 @@ def _has_amounts(value: t.Any) -> bool:
 def _is_amount(value: t.Any) -> bool:
     if _is_integer(value):
         return bool(0 <= value < _LARGEST_NUMBER)
-    return isinstance(value, dict)
+    return isinstance(value, dict) and value.keys() == _OF_SUMMARY
 
 
 _CONTAINERS = (dict, list)

@@ -33,6 +33,8 @@ UUID = "8a8177dd-0000-4000-8000-000000000001"
         ({"allocations": {UUID: {"resources": {"VCPU": -1}}}}, "resources"),
         ({"allocations": {UUID: {"resources": {"VCPU": 1.5}}}}, "resources"),
         ({"allocations": {UUID: {"resources": {"VCPU": True}}}}, "resources"),
+        ({"allocations": {UUID: {"resources": {"VCPU": {}}}}}, "resources"),
+        ({"allocations": {UUID: {"resources": {"VCPU": {"used": 1}}}}}, "resources"),
         ({"allocations": {UUID: {"resources": None}}}, "resources"),
         ({"allocations": {f" {UUID}": {"resources": {}}}}, "allocations"),
         ({"allocations": []}, "allocations"),
