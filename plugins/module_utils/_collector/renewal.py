@@ -28,8 +28,8 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import build_views
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.cross_check import (
+    choose_providers,
     explain_contradictions,
-    list_evidence_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
     list_touched_roots,
@@ -111,9 +111,9 @@ class RenewingCollector(Collector):
         counts as a contradiction.
         Raises CloudError when a provider cannot be listed.
         """
-        providers = list_evidence_providers(snapshot)
+        providers = choose_providers(snapshot, self._index)
         listed = self._placement.list_allocations_on_providers(providers)
-        return explain_contradictions(snapshot, self._index, listed)
+        return explain_contradictions(snapshot, self._index, providers, listed)
 
     def _replace_nodes(self, nodes: Iterable[Hypervisor]) -> None:
         listings = self._index.listings

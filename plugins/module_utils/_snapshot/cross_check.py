@@ -17,7 +17,7 @@ from __future__ import annotations
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocations,
@@ -28,28 +28,50 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 
-def list_evidence_providers(snapshot: Snapshot) -> list[str]:
-    """Return every provider on which a consumer in the evidence has an allocation."""
+def choose_providers(snapshot: Snapshot, index: ListingsIndex) -> list[str]:
+    """Return the providers whose listings are to be compared with the evidence.
+
+    Of a consumer on a host these are the ones in the trees of hosts: a provider that hosts share
+    may have all consumers of the cloud.
+    """
     providers: set[str] = set()
     for evidence in snapshot.evidence.values():
-        if evidence.allocation.value is not None:
-            providers.update(evidence.allocation.value.resources)
+        allocation = evidence.allocation.value
+        if allocation is None:
+            continue
+        on_hosts = [uuid for uuid in allocation.resources if _is_on_host(uuid, index)]
+        providers.update(on_hosts or allocation.resources)
     return sorted(providers)
 
 
+def _is_on_host(provider: str, index: ListingsIndex) -> bool:
+    known = index.providers.get(provider)
+    return known is not None and known.root in index.nodes
+
+
 def explain_contradictions(
-    snapshot: Snapshot, index: ListingsIndex, listed: Mapping[str, Allocations]
+    snapshot: Snapshot,
+    index: ListingsIndex,
+    providers: Container[str],
+    listed: Mapping[str, Allocations],
 ) -> dict[str, str]:
     """Return by consumer why the answers about its allocations cannot be relied on.
 
     An answer about the server of a migration, or about a migration of a server, counts for both.
 
-    listed: by consumer, what the providers of `list_evidence_providers` list.
+    providers, listed: those of `choose_providers`, and what they list, by consumer.
     """
     contradicted = set()
     for uuid, evidence in snapshot.evidence.items():
         allocation = evidence.allocation.value
-        if allocation is not None and allocation.resources != listed.get(uuid, {}):
+        if allocation is None:
+            continue
+        present = {
+            provider: amounts
+            for provider, amounts in allocation.resources.items()
+            if provider in providers
+        }
+        if present != listed.get(uuid, {}):
             contradicted.add(uuid)
     reasons = {}
     for uuid in snapshot.evidence:

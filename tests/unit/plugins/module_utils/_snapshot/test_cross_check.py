@@ -12,11 +12,14 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.cross_check import (
+    choose_providers,
     explain_contradictions,
-    list_evidence_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
 
 class Site(World):
@@ -33,11 +36,13 @@ class Site(World):
         """Return what all providers list, by consumer."""
         return {uuid: dict(held.resources) for uuid, held in self.allocations.items()}
 
-    def explain(self, listed: dict[str, dict[str, t.Any]]) -> dict[str, str]:
-        snapshot = self.snapshot()
+    def explain(
+        self, listed: dict[str, dict[str, t.Any]], snapshot: Snapshot | None = None
+    ) -> dict[str, str]:
+        snapshot = snapshot or self.snapshot()
         assert {self.moved, self.move, self.orphan} <= snapshot.evidence.keys()
-        assert list_evidence_providers(snapshot) == sorted([self.here, self.there])
-        return explain_contradictions(snapshot, SnapshotIndex(snapshot), listed)
+        index = SnapshotIndex(snapshot)
+        return explain_contradictions(snapshot, index, choose_providers(snapshot, index), listed)
 
 
 def test_same_allocations_in_both_answers_are_no_contradiction() -> None:
@@ -66,6 +71,22 @@ def test_consumer_whose_answer_differs_from_the_listing_is_named(change: str) ->
     assert site.orphan in reasons[site.orphan] and "cache" in reasons[site.orphan]
 
 
+def test_shared_provider_is_listed_only_for_a_consumer_on_no_host() -> None:
+    site = Site()
+    pool = site.provider("pool")
+    site.server(site.here, site.here, pool)
+    snapshot = site.snapshot()
+
+    assert choose_providers(snapshot, SnapshotIndex(snapshot)) == sorted([site.here, site.there])
+    stray = site.server(None, pool)
+    snapshot = site.snapshot()
+    assert pool in choose_providers(snapshot, SnapshotIndex(snapshot))
+    assert site.explain(site.list_truly()) == {}
+    truly = site.list_truly()
+    del truly[stray]
+    assert list(site.explain(truly)) == [stray]
+
+
 @pytest.mark.parametrize("is_looked_up", [True, False])
 @pytest.mark.parametrize("contradicted", ["moved", "move"])
 def test_server_and_its_migration_count_together(contradicted: str, is_looked_up: bool) -> None:
@@ -82,7 +103,7 @@ def test_server_and_its_migration_count_together(contradicted: str, is_looked_up
         empty = d.replace(server, migrations=d.replace(server.migrations, value=()))
         snapshot = d.replace(snapshot, evidence={**snapshot.evidence, site.moved: empty})
 
-    reasons = explain_contradictions(snapshot, SnapshotIndex(snapshot), listed)
+    reasons = site.explain(listed, snapshot)
 
     assert set(reasons) == {site.moved, site.move}
     assert all(consumer in reason for reason in reasons.values())
