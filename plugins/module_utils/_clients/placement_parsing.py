@@ -108,12 +108,14 @@ def parse_allocation(consumer: str, reply: Reply) -> Allocation:
     if consumer_type == _NO_TYPE:
         consumer_type = None
     resources = parse_resources(body["allocations"])
-    age_seconds = None
+    generation = age_seconds = None
     if resources:
+        # The listing of a provider has allocations too, and no generation beside them.
+        generation = int(body["consumer_generation"])
         age_seconds = _compute_age(reply.headers)
     return Allocation(
         consumer=consumer,
-        generation=body.get("consumer_generation"),
+        generation=generation,
         project=body.get("project_id"),
         user=body.get("user_id"),
         type=consumer_type,

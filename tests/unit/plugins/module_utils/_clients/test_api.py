@@ -114,6 +114,17 @@ def test_time_that_is_beyond_all_clocks_is_one_sentence() -> None:
         PlacementReader(api).get_allocation("a")
 
 
+@pytest.mark.parametrize("generation", [{}, {"consumer_generation": None}])
+def test_listing_of_a_provider_is_not_the_allocation_of_a_consumer(
+    generation: dict[str, t.Any],
+) -> None:
+    listing = {"allocations": ALLOCATION["allocations"], **generation}
+    reader = PlacementReader(_open(json.dumps(listing)))
+
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        reader.get_allocation("a")
+
+
 @pytest.mark.parametrize("key", ["uuid", "name", "generation", "root_provider_uuid"])
 def test_provider_without_one_of_its_keys_is_one_sentence(key: str) -> None:
     entry = {
