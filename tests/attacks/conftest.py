@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import typing as t
+import uuid
 
 import pytest
 
@@ -46,11 +47,16 @@ __all__ = [
 
 
 @pytest.fixture(scope="module")
-def bed(minicloud: Minicloud, world: World, placement: Placement) -> Bed:
-    """Live servers that a false answer makes look dead, and orphans that any run may remove."""
+def bed(minicloud: Minicloud, world: World, placement: Placement) -> Iterator[Bed]:
+    """Live servers that a false answer makes look dead, and orphans that any run may remove.
+
+    Beside them there is a provider of something else, which is read like a host without Nova.
+    """
     placement.needs("1.38", "unknown consumers can be proven")
     minicloud.scenario("healthy")
-    return Bed.make(world, placement)
+    foreign = placement.create_provider(f"foreign-{uuid.uuid4()}", {"VCPU": {"total": 8}})
+    yield Bed.make(world, placement)
+    placement.change("DELETE", f"/resource_providers/{foreign}")
 
 
 @pytest.fixture(scope="module")

@@ -28,16 +28,13 @@ NOVA: dict[str, Middlebox] = {
     "os-instance-actions:list": deny(r"GET .*/os-instance-actions$"),
     "os-instance-actions:show": deny(r"GET .*/os-instance-actions/req"),
     "os-aggregates:index": deny(r"GET .*/os-aggregates"),
-    "os-hosts:show": deny(r"GET .*/os-hosts/"),
 }
 PLACEMENT: dict[str, Middlebox] = {
     "allocations:list": deny(rf"GET /allocations/{UUID}"),
     "resource_providers:allocations:list": deny(rf"GET /resource_providers/{UUID}/allocations"),
     "resource_providers:list": deny(r"GET /resource_providers(\?|$)"),
     "resource_providers:inventories:list": deny(rf"GET /resource_providers/{UUID}/inventories"),
-    "resource_providers:usages": deny(rf"GET /resource_providers/{UUID}/usages"),
     "resource_providers:traits:list": deny(rf"GET /resource_providers/{UUID}/traits"),
-    "usages": deny(r"GET /usages"),
 }
 # A 200 that shows less than there is.
 NARROWED: dict[str, Middlebox] = {
