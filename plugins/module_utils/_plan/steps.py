@@ -16,6 +16,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
@@ -258,9 +259,10 @@ def _check_allocation(what: str, provider: str, allocation: Unchecked) -> None:
         or not amounts
         or not whole
     ):
+        shown = ", ".join(f"{amounts[cls]} {cls}" for cls in sorted(amounts)) or "nothing"
         raise InvalidInput(
             f"{what} must have whole amounts above zero on providers named by UUID: it has "
-            f"{allocation!r} on {provider!r}."
+            f"{make_printable(shown, 100)} on {make_printable(provider, 100)}."
         )
 
 

@@ -520,8 +520,9 @@ def test_invalid_amount_is_refused(told: t.Any, amount: t.Any) -> None:
     for share in told["changes"][0]["before"]["allocations"].values():
         share["resources"]["VCPU"] = amount
 
-    with pytest.raises(InvalidInput, match="must have whole amounts above zero"):
+    with pytest.raises(InvalidInput, match="must have whole amounts above zero") as raised:
         Plan.parse(told)
+    assert f", {amount} VCPU on " in str(raised.value)
 
 
 @pytest.mark.parametrize(
