@@ -148,6 +148,8 @@ def _check_hypervisors(listings: Listings) -> str | None:
 
 def _check_host_lookups(listings: Listings) -> str | None:
     """A direct lookup finds no host that a listing lacks."""
+    if listings.services.value is None or listings.services_after.value is None:
+        return None
     listed = get_hosts_in_every_listing(listings)
     unlisted = []
     for name, lookup in sorted(listings.host_lookups.items()):

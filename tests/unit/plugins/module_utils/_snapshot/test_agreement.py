@@ -112,6 +112,15 @@ def test_host_found_directly_and_never_listed_is_named() -> None:
     assert "nova-manage cell_v2 delete_host" in told
 
 
+@pytest.mark.parametrize("unread", ["services", "services_after"])
+def test_listing_that_was_not_read_leaves_out_no_host(unread: str) -> None:
+    lookups = {HERE: answer(f"GET /os-hosts/{HERE}", 200, True)}
+    snapshot = Site().snapshot(host_lookups=lookups, **{unread: answer("GET /os-services", 503)})
+
+    assert list_disagreements(snapshot) == ()
+    assert len(list_failed_checks(snapshot)) == 1
+
+
 def test_host_found_directly_and_listed_only_as_a_service_is_named() -> None:
     site = Site()
     services = site.services_with(HERE, THERE, NEW)
