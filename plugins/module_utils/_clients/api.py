@@ -62,7 +62,7 @@ _UUID = re.compile("(?<!req-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEADERS = {"Accept": "application/json", "Cache-Control": "no-cache"}
 
 # A message of a service is shown up to this length.
-_MAX_DETAIL = 200
+_MAX_DETAIL = 250
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
 # broken after the last pause is an error.
 _RETRY_PAUSES = (0.5, 1.0)

@@ -46,7 +46,7 @@ STATUS_ADVICE = {
 }
 NOT_THE_API = "Is a proxy or a login page in the way?"
 # A message of a service or of a library is shown up to this length.
-_MAX_MESSAGE = 200
+_MAX_MESSAGE = 300
 
 
 @contextlib.contextmanager
