@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.attacks.fuzzer.wire import Write
 
 # How long a message may be.
-_MAX_MESSAGE = 500
+_MAX_MESSAGE = 400
 # What tells that something in our own code was not prepared for an answer.
 _TRACEBACK = re.compile(r"Traceback \(most recent|unexpected [A-Z]\w+|object at 0x|\bNoneType\b")
 _DUMP = re.compile(r"""[\[{]['"]\w+['"]: |\[\{|\{\{['"]|<!DOCTYPE""")
