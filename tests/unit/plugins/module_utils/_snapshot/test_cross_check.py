@@ -107,3 +107,13 @@ def test_server_and_its_migration_count_together(contradicted: str, is_looked_up
 
     assert set(reasons) == {site.moved, site.move}
     assert all(consumer in reason for reason in reasons.values())
+
+
+def test_old_answer_about_a_host_that_is_gone_is_noticed_by_its_migration() -> None:
+    """Of the server only its living host is listed, and of its migration the one that is gone."""
+    site = Site()
+    truly = site.list_truly()
+    site.remove_host(site.here)
+    site.hold(site.moved, site.here)
+
+    assert set(site.explain(truly)) == {site.moved, site.move}
