@@ -116,8 +116,14 @@ class ForkServer:
             raise Crash(f"{name}: {written}") from None
 
 
-# One for each thread, so that modules can run side by side.
-_SERVERS = threading.local()
+class _Servers(threading.local):
+    """The processes of one thread by the path of the collection: modules can run side by side."""
+
+    def __init__(self) -> None:
+        self.by_path: dict[str, ForkServer] = {}
+
+
+_SERVERS = _Servers()
 
 
 def run_forked(
@@ -125,7 +131,7 @@ def run_forked(
 ) -> dict[str, t.Any]:
     """Return the result of a module, as `ForkServer.run` does, from a process that stays."""
     path = environment["PYTHONPATH"]
-    servers: dict[str, ForkServer] = _SERVERS.__dict__.setdefault("by_path", {})
+    servers = _SERVERS.by_path
     if path not in servers:
         servers[path] = ForkServer(environment)
         atexit.register(servers[path].close)

@@ -13,6 +13,7 @@ API reference: https://docs.openstack.org/api-ref/compute/
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 import urllib.parse
 
@@ -261,16 +262,7 @@ class NovaReader:
 
     def list_server_uuids_on_host(self, host: str) -> Answer[tuple[str, ...]]:
         """Return the uuids of the servers of one host."""
-        return self._listings.read(
-            Listing(
-                "/servers",
-                self._listing,
-                "servers",
-                "id",
-                lambda row: str(row["id"]),
-                {"all_tenants": "1", "host": host},
-            )
-        )
+        return self._listings.read(self._make_uuid_listing(host=host))
 
     def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> Answer[tuple[str, ...]]:
         """Return the uuids of the servers of all projects in a status.
@@ -278,17 +270,19 @@ class NovaReader:
         Those of a cell that does not answer are left out, because the listing is filtered. See
         `list_migrations_of_host` for `attempt`.
         """
+        listing = self._make_uuid_listing(status=status)
         return self._listings.read(
-            Listing(
-                "/servers",
-                self._listing,
-                "servers",
-                "id",
-                lambda row: str(row["id"]),
-                {"all_tenants": "1", "status": status},
-                page_size=MAX_PAGE - attempt,
-                own_connection=True,
-            )
+            d.replace(listing, page_size=MAX_PAGE - attempt, own_connection=True)
+        )
+
+    def _make_uuid_listing(self, **filters: str) -> Listing[str]:
+        return Listing(
+            "/servers",
+            self._listing,
+            "servers",
+            "id",
+            lambda row: str(row["id"]),
+            {"all_tenants": "1", **filters},
         )
 
     def list_newest_servers_on_host(self, host: str, count: int) -> Answer[tuple[Server, ...]]:
