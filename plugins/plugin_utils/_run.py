@@ -21,7 +21,10 @@ from collections.abc import Mapping
 
 from ansible.release import __version__ as ANSIBLE_VERSION
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    format_count,
+    summarize_checks,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
     describe_unjudged_hosts,
 )
@@ -230,7 +233,7 @@ def _explain_shortfall(run: Run, fail_on: str, check_mode: bool) -> str:
     summary, path = run["detected"]["summary"], run["detected"].get("dest")
     severity = SEVERITIES.index(fail_on)
     coverage, verdicts = summary["coverage"], summary["verdicts"]
-    failed_checks = " ".join(coverage["failed_checks"])
+    failed_checks = summarize_checks(coverage["failed_checks"])
     if severity >= SEVERITIES.index("error") and failed_checks:
         return f"Nothing may be changed: {failed_checks}"
     unjudged = describe_unjudged_hosts(coverage)

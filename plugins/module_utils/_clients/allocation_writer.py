@@ -178,8 +178,10 @@ class AllocationWriter:
         try:
             self._api.expect(reply, what, 204)
         except CloudError as error:
-            # After a client error it is sure that the write took no effect.
-            if 400 <= reply.status < 500 and reply.status not in _RETRYABLE_STATUSES:
+            # After a client error of Placement it is sure that the write took no effect. A proxy
+            # may answer with one although Placement made the write.
+            is_refusal = 400 <= reply.status < 500 and reply.status not in _RETRYABLE_STATUSES
+            if is_refusal and reply.is_service_error:
                 return WriteRefused(str(error))
             return error
         return None
@@ -194,11 +196,10 @@ class AllocationWriter:
         try:
             is_made = self._is_made(change)
         except CloudError as error:
-            unknown = (
+            return CloudError(
                 f"It is unknown whether {change.consumer} was changed, because it could not be "
                 f"read back: {error}"
             )
-            return CloudError(f"{refusal or ''} {unknown}".strip())
         if is_made:
             return None
         if refusal is not None:

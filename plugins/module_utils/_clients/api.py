@@ -63,6 +63,8 @@ _HEADERS = {"Accept": "application/json", "Cache-Control": "no-cache"}
 
 # A message of a service is shown up to this length.
 _MAX_DETAIL = 250
+# A message of an error has advice up to this length.
+_MAX_MESSAGE = 400
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
 # broken after the last pause is an error.
 _RETRY_PAUSES = (0.5, 1.0)
@@ -332,8 +334,10 @@ class Api:
             message += f": {reply.detail}"
         else:
             message += "."
-        if reply.status in STATUS_ADVICE:
-            message += f" {STATUS_ADVICE[reply.status]}"
+        advice = STATUS_ADVICE.get(reply.status, "")
+        # Without it, a service that says much would take several lines of a terminal.
+        if len(message) + len(advice) < _MAX_MESSAGE:
+            message = f"{message} {advice}".rstrip()
         raise CloudError(message)
 
     def _request(

@@ -73,6 +73,15 @@ def summarize_names(names: Iterable[str]) -> str:
     return shown
 
 
+def summarize_checks(sentences: Iterable[str]) -> str:
+    """Return the first two sentences of failed checks, and how many more failed."""
+    listed = list(sentences)
+    shown = " ".join(listed[:2])
+    if len(listed) > 2:
+        return f"{shown} {format_count(len(listed) - 2, 'more check', 'more checks')} failed."
+    return shown
+
+
 def suggest_names(name: str, known: Iterable[str]) -> str:
     """Return a sentence with the names that are like `name`, or else with all that are known.
 

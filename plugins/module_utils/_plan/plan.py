@@ -19,7 +19,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     UnsoundReading,
     describe_form_error,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    make_printable,
+    summarize_checks,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
@@ -312,9 +315,8 @@ def _validate_findings(findings: t.Any) -> Iterator[FindingsDocument]:
         failed_checks = document["summary"]["coverage"]["failed_checks"]
         # Every finding of an unsound reading may be wrong, also one that is proven by itself.
         if failed_checks:
-            raise UnsoundReading(
-                f"Nothing may be changed after this reading. {' '.join(failed_checks)}"
-            )
+            reasons = summarize_checks(failed_checks)
+            raise UnsoundReading(f"Nothing may be changed after this reading. {reasons}")
         yield document
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(

@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     JournalError,
     UnsoundReading,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_checks
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     OUTCOME_BY_ACTION,
 )
@@ -191,8 +192,8 @@ class TreeRemover:
         except InvalidInput:
             return "It no longer exists."
         if index.failed_absence_checks:
-            sentences = " ".join(index.failed_absence_checks)
-            raise UnsoundReading(f"Nothing may be deleted now. {sentences}")
+            reasons = summarize_checks(index.failed_absence_checks)
+            raise UnsoundReading(f"Nothing may be deleted now. {reasons}")
         if reason := self._group_check.explain_provider(step.subject, index.snapshot):
             return reason
         judged = judge(index, self._policy)

@@ -28,6 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_checks
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     OUTCOME_BY_ACTION,
     build_body,
@@ -135,7 +136,7 @@ class Remediation:
             {step.change.consumer for step in steps}, list_providers(steps)
         )
         if failed_checks := list_failed_checks(listings):
-            raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
+            raise UnsoundReading(f"Nothing may be changed now. {summarize_checks(failed_checks)}")
         outside = self._find_steps_outside(steps, listings)
         inside = [step for step in steps if step.finding not in outside]
         with PROGRESS.run_stage("changes", len(inside)) as stage:
@@ -236,7 +237,8 @@ class Remediation:
         consumers = [step.change.consumer for step in batch]
         now = self._reading.renew(consumers)
         if failed_checks := list_failed_checks(now):
-            raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(failed_checks)}")
+            failures = summarize_checks(failed_checks)
+            raise UnsoundReading(f"Nothing more is changed in this run. {failures}")
         judged = judge_consumers(SnapshotIndex(now), self._policy)
         findings = {finding.consumer: finding for finding in judged}
         contradictions = self._reading.explain_contradictions(now)

@@ -24,8 +24,11 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.api impor
 HERE, THERE = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
 
 Body = dict[str, t.Any]
-Fault = t.Callable[[Body], "int | None"]
-"""What happens to one POST instead: the status of a proxy's answer, or an exception."""
+Fault = t.Callable[[Body], "int | tuple[int, Body] | None"]
+"""What happens to one POST instead.
+
+It is the status of a proxy's answer, the status and the body of Placement's, or an exception.
+"""
 
 
 def uuid(number: int) -> str:
@@ -112,8 +115,12 @@ class Placement:
         late, self.under_way = self.under_way, []
         for earlier in late:
             self.take(earlier, microversion)
-        status = fault(body) if fault else None
-        return (status, {}) if status else self.take(body, microversion)
+        answer = fault(body) if fault else None
+        if answer is None:
+            return self.take(body, microversion)
+        if isinstance(answer, int):
+            return answer, {}
+        return answer
 
     def _told(self, consumer: str, microversion: str) -> Body:
         held = self.held.get(consumer)
@@ -180,6 +187,11 @@ class Placement:
         """It takes effect only when the next has arrived."""
         self.under_way.append(body)
         raise ksa.ConnectTimeout("late")
+
+
+def refuse(status: int) -> Fault:
+    """Return the fault that Placement refuses a POST with `status`."""
+    return lambda _body: (status, _error("refused", "placement.undefined_code"))
 
 
 def _at_least(microversion: str, minor: int) -> bool:

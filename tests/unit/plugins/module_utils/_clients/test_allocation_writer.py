@@ -35,6 +35,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placeme
     THERE,
     Body,
     Placement,
+    refuse,
     uuid,
 )
 
@@ -152,9 +153,9 @@ def test_consumer_recreated_at_the_same_generation_during_a_split_is_not_written
     changes = _removals(placement)
     placement.give(0, generation=2, VCPU=1)
 
-    def reallocated(_body: Body) -> int:
+    def reallocated(body: Body) -> int | tuple[int, Body] | None:
         placement.give(2, VCPU=7)
-        return 409
+        return refuse(409)(body)
 
     placement.faults = [reallocated]
 
@@ -205,7 +206,7 @@ def test_refusal_for_another_cause_is_final_and_not_a_conflict(
     placement: Placement, status: int
 ) -> None:
     changes = _removals(placement, 2)
-    placement.faults = [lambda _body: status] * 3
+    placement.faults = [refuse(status)] * 3
 
     assert _kinds(_write(placement, *changes)) == [WriteRefused, WriteRefused]
     assert len(placement.posts) == 3 and len(placement.held) == 2
@@ -232,7 +233,7 @@ def test_single_change_is_made_or_raises_the_refusal(placement: Placement) -> No
     assert placement.held == {}
 
     refused = _removal(placement, 2)
-    placement.faults = [lambda _body: 403]
+    placement.faults = [refuse(403)]
     with pytest.raises(WriteRefused, match="answered 403"):
         writer.replace(refused)
 
@@ -271,6 +272,20 @@ def test_write_with_a_lost_answer_is_recognized_by_the_allocations(placement: Pl
     assert len(placement.posts) == 1
 
 
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 502])
+def test_write_that_a_proxy_answers_with_an_error_is_recognized_by_the_allocations(
+    placement: Placement, status: int
+) -> None:
+    def take_and_fail(body: Body) -> int:
+        placement.take(body, "1.28")
+        return status
+
+    placement.faults = [take_and_fail]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
 def test_write_after_which_no_memory_is_left_is_recognized_by_the_allocations(
     placement: Placement,
 ) -> None:
@@ -284,7 +299,7 @@ def test_write_after_which_no_memory_is_left_is_recognized_by_the_allocations(
     assert len(placement.posts) == 1
 
 
-@pytest.mark.parametrize("status", [None, 408, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [None, 404, 408, 429, 500, 502, 503, 504])
 def test_lost_write_is_sent_again(placement: Placement, status: int | None) -> None:
     placement.faults = [(lambda _body: status) if status else placement.lost] * 2
 

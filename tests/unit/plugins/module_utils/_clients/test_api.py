@@ -219,3 +219,13 @@ def test_clocks_are_compared_only_where_an_age_is_needed() -> None:
     api.get("/x", "1.28")
 
     assert api.get("/x", "1.28").status == 200
+
+
+@pytest.mark.parametrize(("length", "advises"), [(100, True), (250, False)])
+def test_advice_is_left_out_where_a_service_says_much(length: int, advises: bool) -> None:
+    reply = Reply(403, {}, {"errors": [{"detail": "x" * length}]})
+
+    with pytest.raises(CloudError) as raised:
+        _open(RIGHT).expect(reply, "to change the allocation of " + "c" * 36)
+    assert str(raised.value).endswith("(admin by default).") is advises
+    assert "x" * (length - 1) in str(raised.value) and len(str(raised.value)) <= 400

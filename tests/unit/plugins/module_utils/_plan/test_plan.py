@@ -260,6 +260,14 @@ def test_failed_soundness_check_refuses_the_whole_plan_and_says_why(findings: t.
         Plan.from_findings(findings, ALL_KINDS)
 
 
+def test_refusal_says_two_failed_checks_and_counts_the_others(findings: t.Any) -> None:
+    findings["summary"]["coverage"]["failed_checks"] = ["One.", "Two.", "Three.", "Four."]
+
+    with pytest.raises(UnsoundReading) as refusal:
+        Plan.from_findings(findings, ALL_KINDS)
+    assert str(refusal.value).endswith("reading. One. Two. 2 more checks failed.")
+
+
 def test_failed_soundness_check_refuses_even_an_empty_plan(findings: t.Any) -> None:
     findings["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
