@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import sys
 import threading
 import typing as t
 
@@ -19,12 +20,20 @@ class QuietHandler(http.server.BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: t.Any, client_address: t.Any) -> None:
+        """Print nothing where a client broke off, because many tests make it do so."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class LocalServer:
     """Answers with `handler` within a `with` block, each request in a thread of its own."""
 
     def __init__(self, handler: type[QuietHandler]) -> None:
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), handler)
         self.address = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> t.Self:
