@@ -115,7 +115,7 @@ def servers(world: World) -> None:
 @pytest.mark.parametrize(
     ("project", "allowed", "said"),
     [
-        (
+        long(
             "audit",
             LISTS | HOSTS,
             "These credentials list servers that they may not look up (GET /servers/",

@@ -241,7 +241,8 @@ def test_run_renews_a_token_that_expires_midway(
     assert set(many.truth(told).values()) == {"removed"}
 
 
-@pytest.mark.parametrize(("max_failures", "tried"), [(5, 8), long(8, 8), long(9, 16)])
+@pytest.mark.long
+@pytest.mark.parametrize(("max_failures", "tried"), [(5, 8), (8, 8), (9, 16)])
 def test_run_gives_up_after_repeated_write_failures(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path, max_failures: int, tried: int
 ) -> None:

@@ -205,6 +205,7 @@ def test_cell_is_dead_while_migrations_are_listed(
     assert_nothing_changed(run, before, placement)
 
 
+@pytest.mark.long
 def test_cell_is_dead_from_the_migrations_to_the_last_lookup(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
 ) -> None:

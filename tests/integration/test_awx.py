@@ -390,6 +390,7 @@ def test_job_changes_nothing_when_an_approved_allocation_has_changed(
     assert placement.everything() == before
 
 
+@pytest.mark.long
 def test_job_changes_nothing_when_an_approved_consumer_was_recreated_at_the_same_generation(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
 ) -> None:

@@ -342,6 +342,7 @@ def _course(run: Run) -> set[str]:
     return found
 
 
+@pytest.mark.long
 def test_folder_of_a_host_is_inside_the_folder_of_the_run(
     decommission: Decommissioning, world: World
 ) -> None:

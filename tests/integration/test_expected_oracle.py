@@ -121,7 +121,7 @@ def ask(script: str, questions: Iterable[object]) -> list[t.Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("count, seed", [(50, 3), pytest.param(400, 11, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count, seed", [(20, 3), pytest.param(400, 11, marks=pytest.mark.long)])
 def test_placements_are_those_of_placement(own_cloud: Minicloud, count: int, seed: int) -> None:
     worlds = list(list_placement_worlds(count, seed))
     answers = ask("allocation_candidates.py", (world.describe() for world in worlds))

@@ -118,6 +118,7 @@ def undiscovered(world: World) -> Iterator[None]:
     )
 
 
+@pytest.mark.long
 def test_undiscovered_host_keeps_its_allocations(
     ansible: Ansible, placement: Placement, world: World, request: pytest.FixtureRequest
 ) -> None:

@@ -288,6 +288,7 @@ def test_heal_reports_every_exit_code_and_continues(
     )
 
 
+@pytest.mark.long
 def test_heal_stops_above_the_limit(
     heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]
 ) -> None:

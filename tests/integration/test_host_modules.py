@@ -86,7 +86,7 @@ def _service(world: World, host: str) -> dict[str, t.Any]:
     return world.cloud.compute_services()[host]
 
 
-@pytest.mark.parametrize("named_by", ["name", "root"])
+@pytest.mark.parametrize("named_by", ["name", long("root")])
 def test_module_deletes_a_tree_once_children_first(
     ansible: Ansible, placement: Placement, tree: dict[str, str], named_by: str
 ) -> None:

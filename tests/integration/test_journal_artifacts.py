@@ -240,6 +240,7 @@ def _clean_up(ansible: Ansible, folder: Path, *arguments: str, **variables: t.An
     return ansible.playbook("cleanup_orphans", *arguments, variables=every)
 
 
+@pytest.mark.long
 def test_run_says_before_it_writes_that_its_folder_is_lost(
     ansible: Ansible, strays: Strays, memory: Path
 ) -> None:

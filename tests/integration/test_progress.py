@@ -87,6 +87,7 @@ def test_module_shows_its_progress_on_the_standard_error_only(
     assert not list((ansible.folder / ".ansible" / "tmp").glob("ansible-local-*")), "left behind"
 
 
+@pytest.mark.long
 def test_playbook_shows_the_progress_of_a_detection(ansible: Ansible, wires: Wires) -> None:
     playbook = ["osops.placement.detect_orphans", "-e", "orphan_cleanup_progress_every=1"]
 

@@ -50,6 +50,7 @@ def _get_lines(run: Run) -> list[str]:
     return [*told.split("\n"), recap.strip() + figures[0], figures[1]]
 
 
+@pytest.mark.long
 def test_check_of_nine_findings_fits_on_one_screen(
     ansible: Ansible, placement: Placement, nine: list[str]
 ) -> None:

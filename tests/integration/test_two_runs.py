@@ -49,6 +49,7 @@ def _keep(**facts: t.Any) -> dict[str, t.Any]:
     return {"ansible.builtin.set_fact": facts}
 
 
+@pytest.mark.long
 def test_failure_of_one_run_is_not_that_of_the_next(ansible: Ansible, strays: Strays) -> None:
     one = strays.consumers[0]
 

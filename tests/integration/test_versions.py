@@ -98,6 +98,7 @@ def test_job_of_awx_runs_the_collection_of_its_image(
     assert f"and not version {CLONED}, which is in" in said
 
 
+@pytest.mark.long
 def test_project_with_a_collections_path_would_run_instead_of_the_image(
     ansible: Ansible, tmp_path: Path, clone: Path, image: Path
 ) -> None:
