@@ -59,6 +59,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer
     ConsumerView,
     build_views,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.cross_check import (
+    explain_loss,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
@@ -197,4 +200,7 @@ def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> D
     gap = find_gap(view, kind.needs_every_cell)
     if gap:
         return undecided(f"{decision.reason} But {gap}.", *decision.evidence)
+    loss = explain_loss(view.consumer, view.index.snapshot, view.index)
+    if loss:
+        return undecided(f"{decision.reason} But {loss}", *decision.evidence)
     return decision

@@ -85,6 +85,27 @@ def explain_contradictions(
     return reasons
 
 
+def explain_loss(consumer: str, snapshot: Snapshot, index: ListingsIndex) -> str | None:
+    """Return why an answer about `consumer` cannot be relied on: it lacks what a provider lists.
+
+    The listings are those of the same reading, also of providers that hosts share. What has changed
+    since then counts too.
+    """
+    for uuid in (consumer, *_list_related(consumer, snapshot, index)):
+        if uuid not in snapshot.evidence:
+            continue
+        allocation = snapshot.evidence[uuid].allocation.value
+        answered = allocation.resources if allocation else {}
+        for provider, amounts in snapshot.allocations.get(uuid, {}).items():
+            if answered.get(provider) != amounts:
+                return (
+                    f"{index.get_name(provider)} lists another allocation of {uuid} than Placement "
+                    "answered when asked for it: it is changing right now, or a cache has an old "
+                    "answer."
+                )
+    return None
+
+
 def _list_related(uuid: str, snapshot: Snapshot, index: ListingsIndex) -> list[str]:
     """Return the server of a migration, or the migrations of a server."""
     if uuid in index.migrations:

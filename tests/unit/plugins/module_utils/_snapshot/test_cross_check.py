@@ -11,9 +11,12 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.cross_check import (
     choose_providers,
     explain_contradictions,
+    explain_loss,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
@@ -117,3 +120,48 @@ def test_old_answer_about_a_host_that_is_gone_is_noticed_by_its_migration() -> N
     site.hold(site.moved, site.here)
 
     assert set(site.explain(truly)) == {site.moved, site.move}
+
+
+def _list_more(snapshot: Snapshot, consumer: str, **more: dict[str, int]) -> Snapshot:
+    """Return a snapshot whose listings have more of a consumer than the answer about it."""
+    held = {**snapshot.allocations.get(consumer, {}), **more}
+    return d.replace(snapshot, allocations={**snapshot.allocations, consumer: held})
+
+
+def _judge(snapshot: Snapshot) -> dict[str, str]:
+    return {
+        finding.subject: finding.verdict for finding in judge(SnapshotIndex(snapshot), Policy())
+    }
+
+
+def test_answer_that_lacks_what_a_shared_provider_lists_proves_nothing() -> None:
+    site = Site()
+    pool = site.provider("pool")
+    true = site.snapshot()
+
+    assert _judge(true)[site.orphan] == "orphaned"
+    assert _judge(_list_more(true, site.orphan, **{pool: {"DISK_GB": 1}}))[site.orphan] == (
+        "undecided"
+    )
+
+
+@pytest.mark.parametrize("contradicted", ["moved", "move"])
+def test_what_a_provider_lists_of_a_server_counts_for_its_migration(contradicted: str) -> None:
+    site = Site()
+    pool = site.provider("pool")
+    true = site.snapshot()
+
+    assert _judge(true)[site.move] == "orphaned"
+    listed = _list_more(true, getattr(site, contradicted), **{pool: {"DISK_GB": 1}})
+    assert _judge(listed)[site.move] == "undecided"
+    why = explain_loss(site.move, listed, SnapshotIndex(listed))
+    assert why and getattr(site, contradicted) in why and why.startswith("pool lists")
+
+
+def test_answer_with_more_than_is_listed_is_no_loss() -> None:
+    """A new allocation, or one on a provider that this reading did not list."""
+    site = Site()
+    true = site.snapshot()
+    listed = d.replace(true, allocations={})
+
+    assert explain_loss(site.orphan, listed, SnapshotIndex(listed)) is None
