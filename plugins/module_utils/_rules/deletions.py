@@ -167,7 +167,8 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
                 f"the listing of the allocations on {node.name} shows other ones of it: they are "
                 "changing right now, or a cache has an old answer"
             )
-        lacking = host.list_servers_without(node.servers or (), view.index.get_listed_migrations)
+        listed = node.servers or ()
+        lacking = host.list_servers_without(root, listed, view.index.get_listed_migrations)
         for server in lacking:
             actions = host.actions.get(server, NOT_ASKED).value
             if actions is None or any(action.action in MOVING_ACTIONS for action in actions):

@@ -176,6 +176,27 @@ def test_leftover_of_an_earlier_move_is_not_what_its_server_needs(
     assert server in finding.reason
 
 
+def test_bandwidth_of_a_port_is_not_what_a_server_needs_of_its_host(
+    world: World, here: str, there: str
+) -> None:
+    """A live migration was interrupted, and then a port was attached.
+
+    Nova adds the bandwidth of the port to the allocation of the server
+    (nova/compute/manager.py, _allocate_port_resource_for_instance).
+    """
+    bridge = world.provider("compute-1:br-ex", here)
+    server = world.server(here, there)
+    world.did(server, "live-migration", NOW)
+    move = world.migration(server, here, there, "error", here, type="live-migration")
+    migration = _delete_row(world, move)
+    world.hold(server, bridge, amounts={"NET_BW_EGR_KILOBIT_PER_SEC": 1000})
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert server in finding.reason
+
+
 @pytest.mark.parametrize("status", [403, 500])
 @pytest.mark.parametrize("question", ["tree_allocations", "host_servers"])
 def test_unread_allocations_or_servers_of_its_host_prove_nothing(
