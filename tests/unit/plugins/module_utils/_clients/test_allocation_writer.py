@@ -286,6 +286,26 @@ def test_write_that_a_proxy_answers_with_an_error_is_recognized_by_the_allocatio
     assert len(placement.posts) == 1
 
 
+def test_write_that_is_answered_with_an_impossible_date_is_recognized_by_the_allocations(
+    placement: Placement,
+) -> None:
+    api = placement.api()
+    api.needs_one_clock = True
+    answer = api._adapter.request
+
+    def request(url: str, method: str, **options: t.Any) -> t.Any:
+        reply = answer(url, method, **options)
+        if method == "POST":
+            reply.headers = {"Date": "Mon, 23 Nov 99999 10:00:00 GMT"}
+        return reply
+
+    changes = _removals(placement)
+    api._adapter.request = request
+
+    assert AllocationWriter(api).write(changes) == [None, None, None]
+    assert placement.held == {}
+
+
 def test_write_after_which_no_memory_is_left_is_recognized_by_the_allocations(
     placement: Placement,
 ) -> None:
