@@ -43,13 +43,14 @@ CLAIM = {"VCPU": 2}
 
 
 class Clock:
-    """Time that passes only when somebody waits."""
+    """Time that passes only when somebody waits, or when the machine sleeps."""
 
     def __init__(self) -> None:
         self.now = 1000.0
+        self.asleep = 0.0
 
-    def monotonic(self) -> float:
-        return self.now
+    def read(self) -> float:
+        return self.now + self.asleep
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -64,6 +65,7 @@ def _placement() -> Placement:
 def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(allocation_writer, "time", clock)
+    monkeypatch.setattr(allocation_writer, "read_monotonic_clock", clock.read)
     return clock
 
 
@@ -335,6 +337,23 @@ def test_write_that_stays_lost_is_given_up_and_not_made(placement: Placement, cl
     assert all(error and "answered 503" in str(error) for error in errors)
     assert len(placement.held) == 3
     assert 1 < len(placement.posts) < 20 and clock.now - began < 10
+
+
+def test_lost_write_is_not_sent_again_after_the_machine_has_slept(
+    placement: Placement, clock: Clock
+) -> None:
+    """Its proof is as old as the sleep."""
+
+    def sleeps_and_is_lost(_body: Body) -> int:
+        clock.asleep += 8 * 3600
+        return 503
+
+    changes = _removals(placement)
+    placement.faults = [sleeps_and_is_lost]
+    errors = _write(placement, *changes)
+
+    assert all(error and "answered 503" in str(error) for error in errors)
+    assert len(placement.posts) == 1 and len(placement.held) == 3
 
 
 def test_lost_write_is_not_sent_again_after_a_change_by_others(
