@@ -157,8 +157,11 @@ class AllocationWriter:
             )
         try:
             conflicts = self.find_conflicts([change])
+            is_made = bool(conflicts) and self._is_made(change)
         except CloudError as error:
             return error
+        if is_made:
+            return _explain_conflict(change)
         if change.consumer in conflicts:
             return conflicts[change.consumer]
         return self._write_batch([change], _choose_microversion(change), until)[0]

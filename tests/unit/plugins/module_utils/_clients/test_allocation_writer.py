@@ -191,6 +191,24 @@ def test_changes_whose_request_a_proxy_sent_twice_are_counted_as_made(
     assert len(placement.posts) == 1
 
 
+def test_changes_of_a_repeated_request_of_which_one_has_changed_since_say_so(
+    placement: Placement,
+) -> None:
+    """The others have what was to be written: nobody may say that they were left alone."""
+
+    def repeat(body: Body) -> None:
+        for consumer in body:
+            placement.held.pop(consumer)
+        placement.give(1, VCPU=4)
+
+    placement.faults = [repeat]
+    errors = _write(placement, *_removals(placement))
+
+    assert _kinds(errors) == [AllocationConflict] * 3
+    said = ["it already has what was to be written" in str(error) for error in errors]
+    assert said == [True, False, True]
+
+
 def test_only_change_whose_request_a_proxy_sent_twice_says_so(placement: Placement) -> None:
     def repeat(body: Body) -> None:
         for consumer in body:
