@@ -209,7 +209,7 @@ class AllocationWriter:
         if is_made:
             return None
         if refusal is not None:
-            return refusal
+            return CloudError(f"{refusal} The change may still take effect.")
         return CloudError(
             f"Placement accepted the change of {change.consumer}, but then returned other "
             "allocations: read the consumer and check what else changes it."

@@ -357,6 +357,22 @@ def test_write_that_stays_lost_is_given_up_and_not_made(placement: Placement, cl
     assert 1 < len(placement.posts) < 20 and clock.now - began < 10
 
 
+def test_write_that_may_take_effect_after_it_is_read_back_says_so(
+    placement: Placement, clock: Clock
+) -> None:
+    """A worker of Placement that waits for its database goes on after the time-out of a proxy."""
+
+    def hangs(_body: Body) -> int:
+        clock.sleep(60)
+        return 504
+
+    placement.faults = [hangs]
+    (error,) = _write(placement, _removal(placement, 1))
+
+    assert "answered 504" in str(error)
+    assert "may still take effect" in str(error)
+
+
 def test_lost_write_is_not_sent_again_after_the_machine_has_slept(
     placement: Placement, clock: Clock
 ) -> None:
