@@ -152,12 +152,16 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
     if unlisted_moves:
         return (
             f"it lists no migration of server {unlisted_moves[0]}, which is being moved and may "
-            "need this one. Confirm or revert its resize first"
+            "need this one. Confirm or revert its resize first, or reset its state if it is stuck"
         )
     for root in sorted(filter(None, view.trees)):
         node = view.index.nodes.get(root)
-        # No server is on a host without a compute node.
         if node is None:
+            # A host that is gone has no server. But an API worker can leave out a host that runs.
+            name = view.index.get_name(root)
+            service = view.index.find_possible_service(name)
+            if service:
+                return f"a server on {name} may need it: {service}"
             continue
         host = view.index.snapshot.host_allocations.get(root)
         if host is None or host.tree.value is None or host.servers.value is None:

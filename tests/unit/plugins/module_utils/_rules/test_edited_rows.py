@@ -197,6 +197,28 @@ def test_bandwidth_of_a_port_is_not_what_a_server_needs_of_its_host(
     assert server in finding.reason
 
 
+def test_host_that_an_api_worker_leaves_out_may_have_a_server_that_needs_it(
+    world: World, there: str
+) -> None:
+    """The worker that lists the compute nodes does not know their cell.
+
+    Only the candidate is read, and a lookup of the host by the name of its provider is a 404.
+    """
+    hidden = world.host("server-room-7", service="compute-9")
+    server = world.server(hidden, there)
+    world.did(server, "live-migration", NOW)
+    move = world.migration(server, hidden, there, "error", hidden, type="live-migration")
+    migration = _delete_row(world, move)
+    del world.nodes[hidden]
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "compute-9 is up and has no compute node" in finding.reason
+    world.services = [row for row in world.services if row.host != "compute-9"]
+    assert _find(world, migration).change is not None
+
+
 @pytest.mark.parametrize("status", [403, 500])
 @pytest.mark.parametrize("question", ["tree_allocations", "host_servers"])
 def test_unread_allocations_or_servers_of_its_host_prove_nothing(
