@@ -197,6 +197,35 @@ def test_bandwidth_of_a_port_is_not_what_a_server_needs_of_its_host(
     assert server in finding.reason
 
 
+def test_host_that_an_api_worker_does_not_find_may_have_a_server_that_needs_it(
+    world: World, here: str, there: str
+) -> None:
+    """The worker lists no server of a host in a cell that it does not know.
+
+    It answers 404 when it is asked for the servers of the compute node.
+    """
+    server = world.server(here, there)
+    world.did(server, "live-migration", NOW)
+    move = world.migration(server, here, there, "error", here, type="live-migration")
+    migration = _delete_row(world, move)
+    snapshot = world.snapshot()
+    host = snapshot.host_allocations[here]
+    nodes = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
+    found = judge(
+        d.replace(
+            snapshot,
+            hypervisors=d.replace(snapshot.hypervisors, value=nodes),
+            host_allocations={here: d.replace(host, servers=d.replace(host.servers, value=()))},
+        ),
+        NO_MINIMUM_AGE,
+    )
+
+    finding = next(finding for finding in found if finding.consumer == migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "could not be read" in finding.reason
+
+
 def test_host_that_an_api_worker_leaves_out_may_have_a_server_that_needs_it(
     world: World, there: str
 ) -> None:
