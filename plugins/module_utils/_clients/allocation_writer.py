@@ -21,6 +21,9 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import (
+    read_monotonic_clock,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
@@ -106,7 +109,7 @@ class AllocationWriter:
         """
         if not changes:
             return []
-        until = time.monotonic() + _PROOF_SECONDS
+        until = read_monotonic_clock() + _PROOF_SECONDS
         versions = {_choose_microversion(change) for change in changes}
         if len(versions) > 1:
             return self._write_each_alone(changes, until)
@@ -122,7 +125,7 @@ class AllocationWriter:
             # changed the generations.
             doubt = refusal
             time.sleep(_PAUSE)
-            if time.monotonic() > until or not self._is_unchanged(batch):
+            if read_monotonic_clock() > until or not self._is_unchanged(batch):
                 break
             refusal = self._send(batch, version)
         if isinstance(refusal, WriteRefused) and doubt is None:
@@ -147,15 +150,18 @@ class AllocationWriter:
 
         The others took their time, so the allocation is read once more before the write.
         """
-        if time.monotonic() > until:
+        if read_monotonic_clock() > until:
             return ProofExpired(
                 "Placement took too long for other changes, and "
                 f"{change.consumer} has to be proven again: run again."
             )
         try:
             conflicts = self.find_conflicts([change])
+            is_made = bool(conflicts) and self._is_made(change)
         except CloudError as error:
             return error
+        if is_made:
+            return _explain_conflict(change)
         if change.consumer in conflicts:
             return conflicts[change.consumer]
         return self._write_batch([change], _choose_microversion(change), until)[0]
@@ -203,7 +209,7 @@ class AllocationWriter:
         if is_made:
             return None
         if refusal is not None:
-            return refusal
+            return CloudError(f"{refusal} The change may still take effect.")
         return CloudError(
             f"Placement accepted the change of {change.consumer}, but then returned other "
             "allocations: read the consumer and check what else changes it."

@@ -14,7 +14,6 @@ Everything that can go wrong between us and the service becomes one `CloudError`
 from __future__ import annotations
 
 import dataclasses as d
-import email.utils
 import re
 import time
 import typing as t
@@ -40,6 +39,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     format_duration,
     parse_http_date,
+    read_http_clock,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
@@ -377,10 +377,10 @@ class Api:
         By a clock that is days ahead, an allocation of minutes ago is old. It is unknown which of
         the clocks is right, so the request is not sent again.
         """
-        parsed = email.utils.parsedate_tz(date) if date else None
-        if parsed is None:
+        clock = read_http_clock(date)
+        if clock is None:
             return
-        ahead = email.utils.mktime_tz(parsed) - read_monotonic_clock()
+        ahead = clock - read_monotonic_clock()
         if self._clock is None:
             self._clock = ahead
         if abs(ahead - self._clock) > _MAX_CLOCK_DIFFERENCE:

@@ -216,15 +216,15 @@ class PlacementReader:
         allocations: dict[str, dict[str, Resources]] = {}
         ordered = [*(provider for provider in sorted(providers) if provider != root), root]
         for provider in ordered:
-            answer = self._api.ask(
+            answer: Answer[t.Any] = self._api.ask(
                 f"/resource_providers/{provider}/allocations",
                 self._listing,
-                lambda reply: dict(reply.body["allocations"]),
+                lambda reply: parse_resources(reply.body["allocations"]),
             )
             if answer.value is None:
                 return answer
-            for consumer, entry in answer.value.items():
-                allocations.setdefault(consumer, {})[provider] = entry["resources"]
+            for consumer, amounts in answer.value.items():
+                allocations.setdefault(consumer, {})[provider] = amounts
         return d.replace(answer, value=allocations)
 
     def usages(self, provider: str) -> dict[str, int] | None:

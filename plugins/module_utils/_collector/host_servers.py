@@ -63,7 +63,7 @@ class HostAllocationsReader:
             servers=self._nova.list_server_uuids_on_host(index.nodes[root].host),
         )
         listed = index.nodes[root].servers or ()
-        lacking = host.list_servers_without(listed, index.get_listed_migrations)
+        lacking = host.list_servers_without(root, listed, index.get_listed_migrations)
         for server in lacking[:_MAX_SERVERS]:
             host.actions[server] = self._nova.list_instance_actions(server)
         return host

@@ -110,6 +110,17 @@ def parse_http_date(header: str | None) -> str | None:
         return None
 
 
+def read_http_clock(header: str | None) -> float | None:
+    """Return the time in a `Date` header in seconds since the epoch; None without a time."""
+    parsed = email.utils.parsedate_tz(header) if header else None
+    if parsed is None:
+        return None
+    try:
+        return float(email.utils.mktime_tz(parsed))
+    except (ValueError, OverflowError):
+        return None
+
+
 def format_timestamp(seconds_since_epoch: float) -> str:
     """Return a time, which is in seconds since the epoch, as `format_time` does."""
     return format_time(datetime.datetime.fromtimestamp(seconds_since_epoch, UTC))

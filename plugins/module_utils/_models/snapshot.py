@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     ProviderAggregates,
     ProviderDetails,
     Resources,
+    list_compute_classes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     AcceleratorRequest,
@@ -158,18 +159,24 @@ class HostAllocations:
 
     def list_servers_without(
         self,
+        root: str,
         listed: t.Iterable[str],
         list_migrations: t.Callable[[str], Answer[tuple[Migration, ...]]],
     ) -> list[str]:
-        """Return the servers on the host without an allocation in its tree, sorted.
+        """Return the servers on the host without the allocation that a server has there, sorted.
 
         Those are left out of which a listed migration under way has one. What one that is over has
-        there may be left over from an earlier move.
+        there may be left over from an earlier move. Nova adds the bandwidth of a port that is
+        attached later, on a child, also to a server that has nothing else on the host.
 
+        root: the root provider of the host.
         listed: further servers on the host, as the listing of compute nodes shows them.
         list_migrations: returns the listed migrations of a server.
         """
-        consumers = (self.tree.value or {}).keys()
+        consumers = set()
+        for consumer, allocations in (self.tree.value or {}).items():
+            if list_compute_classes(allocations, root):
+                consumers.add(consumer)
         lacking = []
         for server in sorted({*(self.servers.value or ()), *listed}):
             moves = list_migrations(server).value or ()

@@ -152,22 +152,32 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
     if unlisted_moves:
         return (
             f"it lists no migration of server {unlisted_moves[0]}, which is being moved and may "
-            "need this one. Confirm or revert its resize first"
+            "need this one. Confirm or revert its resize first, or reset its state if it is stuck"
         )
     for root in sorted(filter(None, view.trees)):
         node = view.index.nodes.get(root)
-        # No server is on a host without a compute node.
         if node is None:
+            # A host that is gone has no server. But an API worker can leave out a host that runs.
+            name = view.index.get_name(root)
+            service = view.index.find_possible_service(name)
+            if service:
+                return f"a server on {name} may need it: {service}"
             continue
         host = view.index.snapshot.host_allocations.get(root)
-        if host is None or host.tree.value is None or host.servers.value is None:
+        if (
+            host is None
+            or host.tree.value is None
+            or host.servers.value is None
+            # A worker that does not know its cell lists no server there and finds no node.
+            or node.servers is None
+        ):
             return f"the allocations or the servers on {node.name} could not be read"
         if not _is_listed_as_read(view, root, host.tree.value):
             return (
                 f"the listing of the allocations on {node.name} shows other ones of it: they are "
                 "changing right now, or a cache has an old answer"
             )
-        lacking = host.list_servers_without(node.servers or (), view.index.get_listed_migrations)
+        lacking = host.list_servers_without(root, node.servers, view.index.get_listed_migrations)
         for server in lacking:
             actions = host.actions.get(server, NOT_ASKED).value
             if actions is None or any(action.action in MOVING_ACTIONS for action in actions):

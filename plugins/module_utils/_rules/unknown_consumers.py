@@ -42,9 +42,9 @@ def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
     `COMPUTE_NODE` or `OWNER_NOVA` and you name the host in `orphan_cleanup_hosts` or the consumer
     in `orphan_cleanup_consumers`. The allocation is older than `orphan_cleanup_unknown_min_age`.
     All of this rests on absence of evidence alone: a consumer of another service that shares Nova's
-    hosts looks the same. A consumer without a type is undecided while the service catalogue has a
-    service that makes allocations itself, unless `orphan_cleanup_ignore_allocators` names that
-    service.
+    hosts looks the same, and so does the migration of a live server whose row was purged by hand. A
+    consumer without a type is undecided while the service catalogue has a service that makes
+    allocations itself, unless `orphan_cleanup_ignore_allocators` names that service.
 
     Needs: Every cell, because the proof is that Nova has no record of the consumer anywhere.
 

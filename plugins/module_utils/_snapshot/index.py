@@ -125,10 +125,13 @@ class SnapshotIndex(ListingsIndex):
                 "its name is a UUID, like that of a bare metal node, so its host cannot be "
                 "looked up by name"
             )
-        return self._find_possible_service(name)
+        return self.find_possible_service(name)
 
-    def _find_possible_service(self, name: str) -> str:
-        """Return which compute service may be behind a provider of that name; empty if none."""
+    def find_possible_service(self, name: str) -> str:
+        """Return which compute service may be behind a provider of that name; empty if none.
+
+        Nova lists no compute node of it.
+        """
         hosts = {node.host for node in self.nodes.values()}
         unlisted: set[str] = set()
         possible: set[str] = set()

@@ -43,13 +43,14 @@ CLAIM = {"VCPU": 2}
 
 
 class Clock:
-    """Time that passes only when somebody waits."""
+    """Time that passes only when somebody waits, or when the machine sleeps."""
 
     def __init__(self) -> None:
         self.now = 1000.0
+        self.asleep = 0.0
 
-    def monotonic(self) -> float:
-        return self.now
+    def read(self) -> float:
+        return self.now + self.asleep
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -64,6 +65,7 @@ def _placement() -> Placement:
 def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(allocation_writer, "time", clock)
+    monkeypatch.setattr(allocation_writer, "read_monotonic_clock", clock.read)
     return clock
 
 
@@ -189,6 +191,24 @@ def test_changes_whose_request_a_proxy_sent_twice_are_counted_as_made(
     assert len(placement.posts) == 1
 
 
+def test_changes_of_a_repeated_request_of_which_one_has_changed_since_say_so(
+    placement: Placement,
+) -> None:
+    """The others have what was to be written: nobody may say that they were left alone."""
+
+    def repeat(body: Body) -> None:
+        for consumer in body:
+            placement.held.pop(consumer)
+        placement.give(1, VCPU=4)
+
+    placement.faults = [repeat]
+    errors = _write(placement, *_removals(placement))
+
+    assert _kinds(errors) == [AllocationConflict] * 3
+    said = ["it already has what was to be written" in str(error) for error in errors]
+    assert said == [True, False, True]
+
+
 def test_only_change_whose_request_a_proxy_sent_twice_says_so(placement: Placement) -> None:
     def repeat(body: Body) -> None:
         for consumer in body:
@@ -286,6 +306,26 @@ def test_write_that_a_proxy_answers_with_an_error_is_recognized_by_the_allocatio
     assert len(placement.posts) == 1
 
 
+def test_write_that_is_answered_with_an_impossible_date_is_recognized_by_the_allocations(
+    placement: Placement,
+) -> None:
+    api = placement.api()
+    api.needs_one_clock = True
+    answer = api._adapter.request
+
+    def request(url: str, method: str, **options: t.Any) -> t.Any:
+        reply = answer(url, method, **options)
+        if method == "POST":
+            reply.headers = {"Date": "Mon, 23 Nov 99999 10:00:00 GMT"}
+        return reply
+
+    changes = _removals(placement)
+    api._adapter.request = request
+
+    assert AllocationWriter(api).write(changes) == [None, None, None]
+    assert placement.held == {}
+
+
 def test_write_after_which_no_memory_is_left_is_recognized_by_the_allocations(
     placement: Placement,
 ) -> None:
@@ -315,6 +355,39 @@ def test_write_that_stays_lost_is_given_up_and_not_made(placement: Placement, cl
     assert all(error and "answered 503" in str(error) for error in errors)
     assert len(placement.held) == 3
     assert 1 < len(placement.posts) < 20 and clock.now - began < 10
+
+
+def test_write_that_may_take_effect_after_it_is_read_back_says_so(
+    placement: Placement, clock: Clock
+) -> None:
+    """A worker of Placement that waits for its database goes on after the time-out of a proxy."""
+
+    def hangs(_body: Body) -> int:
+        clock.sleep(60)
+        return 504
+
+    placement.faults = [hangs]
+    (error,) = _write(placement, _removal(placement, 1))
+
+    assert "answered 504" in str(error)
+    assert "may still take effect" in str(error)
+
+
+def test_lost_write_is_not_sent_again_after_the_machine_has_slept(
+    placement: Placement, clock: Clock
+) -> None:
+    """Its proof is as old as the sleep."""
+
+    def sleeps_and_is_lost(_body: Body) -> int:
+        clock.asleep += 8 * 3600
+        return 503
+
+    changes = _removals(placement)
+    placement.faults = [sleeps_and_is_lost]
+    errors = _write(placement, *changes)
+
+    assert all(error and "answered 503" in str(error) for error in errors)
+    assert len(placement.posts) == 1 and len(placement.held) == 3
 
 
 def test_lost_write_is_not_sent_again_after_a_change_by_others(

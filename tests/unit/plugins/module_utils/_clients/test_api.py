@@ -203,6 +203,8 @@ def test_clocks_that_are_apart_leave_no_age(second: str) -> None:
         "Mon, 23 Nov 2026 10:04:00 GMT",
         "Mon, 23 Nov 2026 11:04:00 +0100",
         "tomorrow",
+        "Mon, 23 Nov 99999 10:00:00 GMT",
+        f"Mon, 23 Nov 2026 {'9' * 400}:00:00 GMT",
         None,
     ],
 )

@@ -13,6 +13,9 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    MalformedResponse,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import Service
 
@@ -61,6 +64,18 @@ def test_consumers_have_what_they_have_on_each_provider() -> None:
 def test_one_provider_that_cannot_be_read_leaves_the_tree_unread() -> None:
     assert _query(root=503, child={}).value is None
     assert _query(root={"a": CPU}, child=404).value is None
+
+
+@pytest.mark.parametrize("entry", [{}, None, []])
+def test_consumer_without_its_amounts_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, entry: t.Any
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    service = Service({f"/resource_providers/{ROOT}/allocations": {"allocations": {CHILD: entry}}})
+    reader = PlacementReader(service.open("Placement", (1, 20)))
+
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        reader.query_tree_allocations(ROOT, [ROOT])
 
 
 SHARING = "aaaaaaa2-0000-4000-8000-000000000000"

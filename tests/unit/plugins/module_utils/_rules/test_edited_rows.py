@@ -176,6 +176,78 @@ def test_leftover_of_an_earlier_move_is_not_what_its_server_needs(
     assert server in finding.reason
 
 
+def test_bandwidth_of_a_port_is_not_what_a_server_needs_of_its_host(
+    world: World, here: str, there: str
+) -> None:
+    """A live migration was interrupted, and then a port was attached.
+
+    Nova adds the bandwidth of the port to the allocation of the server
+    (nova/compute/manager.py, _allocate_port_resource_for_instance).
+    """
+    bridge = world.provider("compute-1:br-ex", here)
+    server = world.server(here, there)
+    world.did(server, "live-migration", NOW)
+    move = world.migration(server, here, there, "error", here, type="live-migration")
+    migration = _delete_row(world, move)
+    world.hold(server, bridge, amounts={"NET_BW_EGR_KILOBIT_PER_SEC": 1000})
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert server in finding.reason
+
+
+def test_host_that_an_api_worker_does_not_find_may_have_a_server_that_needs_it(
+    world: World, here: str, there: str
+) -> None:
+    """The worker lists no server of a host in a cell that it does not know.
+
+    It answers 404 when it is asked for the servers of the compute node.
+    """
+    server = world.server(here, there)
+    world.did(server, "live-migration", NOW)
+    move = world.migration(server, here, there, "error", here, type="live-migration")
+    migration = _delete_row(world, move)
+    snapshot = world.snapshot()
+    host = snapshot.host_allocations[here]
+    nodes = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
+    found = judge(
+        d.replace(
+            snapshot,
+            hypervisors=d.replace(snapshot.hypervisors, value=nodes),
+            host_allocations={here: d.replace(host, servers=d.replace(host.servers, value=()))},
+        ),
+        NO_MINIMUM_AGE,
+    )
+
+    finding = next(finding for finding in found if finding.consumer == migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "could not be read" in finding.reason
+
+
+def test_host_that_an_api_worker_leaves_out_may_have_a_server_that_needs_it(
+    world: World, there: str
+) -> None:
+    """The worker that lists the compute nodes does not know their cell.
+
+    Only the candidate is read, and a lookup of the host by the name of its provider is a 404.
+    """
+    hidden = world.host("server-room-7", service="compute-9")
+    server = world.server(hidden, there)
+    world.did(server, "live-migration", NOW)
+    move = world.migration(server, hidden, there, "error", hidden, type="live-migration")
+    migration = _delete_row(world, move)
+    del world.nodes[hidden]
+
+    finding = _find(world, migration)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "compute-9 is up and has no compute node" in finding.reason
+    world.services = [row for row in world.services if row.host != "compute-9"]
+    assert _find(world, migration).change is not None
+
+
 @pytest.mark.parametrize("status", [403, 500])
 @pytest.mark.parametrize("question", ["tree_allocations", "host_servers"])
 def test_unread_allocations_or_servers_of_its_host_prove_nothing(
