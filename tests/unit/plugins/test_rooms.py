@@ -67,9 +67,9 @@ IMPURE_ROOMS = {
 # How many files of module_utils a module may ship to the host that it runs on. One of them is
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
-    "aggregate_host": 92,
+    "aggregate_host": 93,
     "allocation_candidate_info": 30,
-    "compute_host_info": 133,
+    "compute_host_info": 134,
     "compute_host_restore": 48,
     "compute_service": 39,
     "compute_service_info": 28,
@@ -78,9 +78,9 @@ CEILINGS = {
     "hypervisor_guest_detect": 118,
     "hypervisor_guest_info": 13,
     "migration_info": 34,
-    "network_agent": 94,
+    "network_agent": 95,
     "nova_log_info": 5,
-    "orphan_detect": 145,
+    "orphan_detect": 146,
     "orphan_notification": 0,
     "orphan_plan": 28,
     "orphan_remediate": 144,
