@@ -25,6 +25,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _TEXTS = [
     "action",
+    "availability_zone",
     "binary",
     "consumer_type",
     "created",
@@ -39,6 +40,7 @@ _TEXTS = [
     "migration_type",
     "name",
     "parent_provider_uuid",
+    "pinned_availability_zone",
     "project_id",
     "request_id",
     "result",
@@ -56,9 +58,11 @@ _TEXTS = [
     "zone",
     "OS-EXT-SRV-ATTR:host",
     "OS-EXT-SRV-ATTR:hypervisor_hostname",
+    "OS-EXT-AZ:availability_zone",
     "OS-EXT-SRV-ATTR:root_device_name",
     "OS-EXT-STS:task_state",
     "OS-EXT-STS:vm_state",
+    "OS-SRV-USG:launched_at",
     "OS-SRV-USG:terminated_at",
 ]
 _NUMBERS = [
@@ -88,9 +92,12 @@ _ROWS = [
     "resource_providers",
     "servers",
     "services",
+    "os-extended-volumes:volumes_attached",
     "volumeAttachments",
 ]
 _MAPPINGS = ["inventories", "provider_summaries"]
+# Nova leaves these out, or null, where there are none.
+_OPTIONAL_MAPPINGS = ["fault", "flavor", "metadata", "properties"]
 # Their values are amounts by resource class. Summaries of providers have a mapping for each class.
 _AMOUNTS = ["resources", "usages"]
 _OF_SUMMARY = {"capacity", "used"}
@@ -176,6 +183,27 @@ def _is_mapping(value: t.Any) -> bool:
     return isinstance(value, dict)
 
 
+def _is_mapping_or_none(value: t.Any) -> bool:
+    return value is None or isinstance(value, dict)
+
+
+def _has_texts(value: t.Any) -> bool:
+    return value is None or (isinstance(value, list) and all(map(_is_name, value)))
+
+
+def _has_named_texts(value: t.Any) -> bool:
+    return value is None or (isinstance(value, dict) and all(map(_is_name, value.values())))
+
+
+def _is_name(value: t.Any) -> bool:
+    return value is not None and _is_text(value)
+
+
+def _is_image(value: t.Any) -> bool:
+    # A server that boots from a volume has an empty text there.
+    return value == "" or _is_mapping_or_none(value)
+
+
 def _is_by_uuid(value: t.Any) -> bool:
     return isinstance(value, dict) and all(map(_UUID.fullmatch, value))
 
@@ -197,8 +225,12 @@ _CHECKS: dict[str, Callable[[t.Any], bool]] = {
     **dict.fromkeys(_WHOLE_NUMBERS, _is_whole_number),
     **dict.fromkeys(_ROWS, _has_rows),
     **dict.fromkeys(_MAPPINGS, _is_mapping),
+    **dict.fromkeys(_OPTIONAL_MAPPINGS, _is_mapping_or_none),
     **dict.fromkeys(_AMOUNTS, _has_amounts),
     "allocation_ratio": _is_ratio,
     "host": _is_host,
     "allocations": _is_by_uuid,
+    "extra_specs": _has_named_texts,
+    "image": _is_image,
+    "traits": _has_texts,
 }

@@ -48,6 +48,18 @@ UUID = "8a8177dd-0000-4000-8000-000000000001"
         ({"servers": {"a": {}}}, "servers"),
         ({"migrations": [{"status": 7}]}, "status"),
         ([[[[{"host": 1}]]]], "host"),
+        ({"server": {"flavor": {"extra_specs": False}}}, "extra_specs"),
+        ({"flavor": {"extra_specs": {"hw:cpu_policy": 7}}}, "extra_specs"),
+        ({"flavor": {"extra_specs": {"hw:cpu_policy": None}}}, "extra_specs"),
+        ({"server": {"flavor": []}}, "flavor"),
+        ({"server": {"image": "x"}}, "image"),
+        ({"server": {"image": {"properties": True}}}, "properties"),
+        (
+            {"server": {"os-extended-volumes:volumes_attached": [7]}},
+            "os-extended-volumes:volumes_attached",
+        ),
+        ({"traits": ["COMPUTE_NODE", 7]}, "traits"),
+        ({"traits": {"COMPUTE_NODE": 1}}, "traits"),
     ],
 )
 def test_value_of_a_wrong_type_is_found(body: t.Any, wrong: str) -> None:
@@ -76,6 +88,9 @@ def test_value_of_a_wrong_type_is_found(body: t.Any, wrong: str) -> None:
         {"server": {"metadata": {"total": "x", "status": "y"}, "addresses": {"total": []}}},
         {"server": {"image": {"properties": {"reserved": "x"}}}},
         {"flavor": {"extra_specs": {"resources": "x"}}},
+        {"server": {"flavor": {"extra_specs": {}}, "image": "", "metadata": {}}},
+        {"server": {"image": {"id": UUID, "properties": {"hw_numa_nodes": 2}}}},
+        {"traits": [], "resource_provider_generation": 1},
         {"availabilityZoneInfo": [{"hosts": {"total": {"nova-compute": {"active": True}}}}]},
         {"services": [{"id": 7, "state": None, "forced_down": True}]},
     ],

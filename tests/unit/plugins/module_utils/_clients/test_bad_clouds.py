@@ -384,6 +384,10 @@ CASES: dict[str, tuple[list[Step], str]] = {
     "token without a catalogue": ([token({"token": {}})], "gave a token that cannot be read."),
     "catalogue of text": ([raw_catalog("x")], "gave a token that cannot be read."),
     "catalogue without types": ([raw_catalog({"endpoints": []})], "gave a token that cannot"),
+    "catalogue with a region that is no text": (
+        [raw_catalog({"type": "compute", "endpoints": [{"url": "http://a", "region": {}}]})],
+        "gave a token that cannot be read.",
+    ),
     # The service catalogue
     "no Placement": (
         [catalog("compute", "identity")],
