@@ -30,6 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.cross_check import (
     choose_providers,
     explain_contradictions,
+    explain_loss,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
     list_touched_roots,
@@ -41,9 +42,12 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Listings,
         Snapshot,
@@ -66,6 +70,8 @@ class RenewingCollector(Collector):
     """
 
     _index: ListingsIndex
+    # What the shared providers list, by consumer; None before it is needed.
+    _on_shared: Mapping[str, Allocations] | None = None
 
     def begin_renewal(
         self, consumers: Collection[str], providers: Collection[str] | None
@@ -113,7 +119,24 @@ class RenewingCollector(Collector):
         """
         providers = choose_providers(snapshot, self._index)
         listed = self._placement.list_allocations_on_providers(providers)
-        return explain_contradictions(snapshot, self._index, providers, listed)
+        losses = self._explain_losses(snapshot)
+        if losses:
+            # A change of this run may have made the difference.
+            self._on_shared = None
+            losses = self._explain_losses(snapshot)
+        return {**losses, **explain_contradictions(snapshot, self._index, providers, listed)}
+
+    def _explain_losses(self, snapshot: Snapshot) -> dict[str, str]:
+        """Return by consumer what its answer lacks of what the shared providers list."""
+        if self._on_shared is None:
+            shared = [uuid for uuid, known in self._index.providers.items() if known.sharing]
+            self._on_shared = self._placement.list_allocations_on_providers(shared)
+        reasons = {}
+        for consumer in snapshot.evidence:
+            loss = explain_loss(consumer, self._on_shared, snapshot, self._index)
+            if loss:
+                reasons[consumer] = loss
+        return reasons
 
     def _replace_nodes(self, nodes: Iterable[Hypervisor]) -> None:
         listings = self._index.listings

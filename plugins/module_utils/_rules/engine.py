@@ -200,7 +200,8 @@ def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> D
     gap = find_gap(view, kind.needs_every_cell)
     if gap:
         return undecided(f"{decision.reason} But {gap}.", *decision.evidence)
-    loss = explain_loss(view.consumer, view.index.snapshot, view.index)
+    snapshot = view.index.snapshot
+    loss = explain_loss(view.consumer, snapshot.allocations, snapshot, view.index)
     if loss:
         return undecided(f"{decision.reason} But {loss}", *decision.evidence)
     return decision

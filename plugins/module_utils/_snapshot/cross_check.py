@@ -32,7 +32,7 @@ def choose_providers(snapshot: Snapshot, index: ListingsIndex) -> list[str]:
     """Return the providers whose listings are to be compared with the evidence.
 
     Of a consumer on a host these are the ones in the trees of hosts: a provider that hosts share
-    may have all consumers of the cloud.
+    may have all consumers of the cloud, and is listed once in a run (`explain_loss`).
     """
     providers: set[str] = set()
     for evidence in snapshot.evidence.values():
@@ -85,18 +85,21 @@ def explain_contradictions(
     return reasons
 
 
-def explain_loss(consumer: str, snapshot: Snapshot, index: ListingsIndex) -> str | None:
+def explain_loss(
+    consumer: str, listed: Mapping[str, Allocations], snapshot: Snapshot, index: ListingsIndex
+) -> str | None:
     """Return why an answer about `consumer` cannot be relied on: it lacks what a provider lists.
 
-    The listings are those of the same reading, also of providers that hosts share. What has changed
-    since then counts too.
+    What has changed since the providers were listed counts too.
+
+    listed: what some providers list, by consumer.
     """
     for uuid in (consumer, *_list_related(consumer, snapshot, index)):
         if uuid not in snapshot.evidence:
             continue
         allocation = snapshot.evidence[uuid].allocation.value
         answered = allocation.resources if allocation else {}
-        for provider, amounts in snapshot.allocations.get(uuid, {}).items():
+        for provider, amounts in listed.get(uuid, {}).items():
             if answered.get(provider) != amounts:
                 return (
                     f"{index.get_name(provider)} lists another allocation of {uuid} than Placement "

@@ -147,3 +147,59 @@ def test_hosts_of_a_migration_are_read_before_the_lookups(cloud: CountingCloud) 
         reading.renew([cloud.orphan])
 
     assert (cloud.read, cloud.listed) == (before, 0)
+
+
+# Answers that lack what a shared provider lists
+
+
+class PoolCloud(CountingCloud):
+    """The orphan's disk is on a provider that hosts share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool = self.world.provider("pool", sharing=True)
+        held = self.world.allocations[self.orphan].resources
+        self.world.hold(self.orphan, *held, self.pool)
+        self.lost: dict[str, t.Any] = {}
+        self.pools_listed = 0
+
+    def get_allocation(self, consumer: str) -> t.Any:
+        answer = super().get_allocation(consumer)
+        left = {key: held for key, held in answer.value.resources.items() if key not in self.lost}
+        return d.replace(answer, value=d.replace(answer.value, resources=left))
+
+    def list_allocations_on_providers(self, providers: t.Iterable[str]) -> t.Any:
+        wanted = list(providers)
+        self.pools_listed += self.pool in wanted
+        return super().list_allocations_on_providers(wanted)
+
+    def explain(self, reading: t.Any) -> dict[str, str]:
+        return reading.explain_contradictions(reading.renew([self.orphan]))
+
+
+def test_answer_that_lacks_a_shared_provider_is_no_proof() -> None:
+    cloud = PoolCloud()
+    with open_collector(cloud) as reading:
+        reading.begin_renewal({cloud.orphan}, {cloud.here, cloud.there})
+        assert cloud.explain(reading) == {}
+        cloud.lost = {cloud.pool: None}
+        reasons = cloud.explain(reading)
+
+    assert list(reasons) == [cloud.orphan] and reasons[cloud.orphan].startswith("pool lists")
+
+
+def test_shared_provider_is_listed_once_unless_something_has_changed() -> None:
+    cloud = PoolCloud()
+    with open_collector(cloud) as reading:
+        reading.begin_renewal({cloud.orphan}, {cloud.here, cloud.there})
+        for _proof in range(3):
+            assert cloud.explain(reading) == {}
+        assert cloud.pools_listed == 1
+
+        held = dict(cloud.world.allocations[cloud.orphan].resources)
+        del held[cloud.pool]
+        cloud.world.allocations[cloud.orphan] = d.replace(
+            cloud.world.allocations[cloud.orphan], resources=held
+        )
+        assert cloud.explain(reading) == {}
+        assert cloud.pools_listed == 2
