@@ -275,7 +275,7 @@ def test_002_1fe01b3cec3724ea_server_deleted_by_sql_still_occupies_its_host(
     zero = operator.refused(
         "placement_allocation", consumer=server, resources={host: dict.fromkeys(one, 0)}
     )
-    assert "0 is less than the minimum of 1" in zero["msg"]
+    assert "has 0 VCPU: an amount must be 1 or more" in zero["msg"]
     operator.module("placement_allocation", consumer=server, resources={provider: one}, **owner)
     assert placement.held(server) == {provider: one}
     assert operator.is_offered(host, all_but_its_neighbours)
