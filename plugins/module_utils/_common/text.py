@@ -23,6 +23,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # How much a name must be like another to be the one that was meant, from 0 to 1.
 _LIKENESS = 0.7
+# The sentences of failed checks have up to so many characters together, so that a message has 400.
+_MAX_CHECKS = 330
 
 
 def make_printable(text: t.Any, limit: int | None = None) -> str:
@@ -74,12 +76,18 @@ def summarize_names(names: Iterable[str]) -> str:
 
 
 def summarize_checks(sentences: Iterable[str]) -> str:
-    """Return the first two sentences of failed checks, and how many more failed."""
+    """Return the sentences of failed checks, at most two, and how many more failed.
+
+    A second one is left out where both are long.
+    """
     listed = list(sentences)
-    shown = " ".join(listed[:2])
-    if len(listed) > 2:
-        return f"{shown} {format_count(len(listed) - 2, 'more check', 'more checks')} failed."
-    return shown
+    shown = listed[:2]
+    if len(" ".join(shown)) > _MAX_CHECKS:
+        shown = listed[:1]
+    left = len(listed) - len(shown)
+    if left:
+        shown.append(f"{format_count(left, 'more check', 'more checks')} failed.")
+    return " ".join(shown)
 
 
 def suggest_names(name: str, known: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     format_count,
     make_printable,
+    summarize_checks,
 )
 
 
@@ -46,3 +47,18 @@ def test_printable_cuts_text_longer_than_the_limit(length: int, shown: str) -> N
 )
 def test_count_chooses_singular_or_plural(count: int, shown: str) -> None:
     assert format_count(count, "host was", "hosts were") == shown
+
+
+@pytest.mark.parametrize(
+    ("sentences", "shown"),
+    [
+        ([], ""),
+        (["One."], "One."),
+        (["One.", "Two."], "One. Two."),
+        (["One.", "Two.", "Three."], "One. Two. 1 more check failed."),
+        (["x" * 300, "y" * 300], "x" * 300 + " 1 more check failed."),
+        (["x" * 300, "y" * 300, "z"], "x" * 300 + " 2 more checks failed."),
+    ],
+)
+def test_two_failed_checks_are_shown_unless_they_are_long(sentences: list[str], shown: str) -> None:
+    assert summarize_checks(sentences) == shown
