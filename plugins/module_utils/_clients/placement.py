@@ -321,7 +321,10 @@ class PlacementReader:
         path = f"/allocations/{urllib.parse.quote(consumer, safe='')}"
         reply = self._api.get(path, self._allocation)
         self._api.expect(reply, f"for the allocation of {consumer}")
-        allocation = self._api.parse(lambda reply: parse_allocation(consumer, reply), reply, path)
+        has_generation = self._api.newest >= (1, 28)
+        allocation = self._api.parse(
+            lambda reply: parse_allocation(consumer, reply, has_generation), reply, path
+        )
         return self._api.build_answer(path, self._allocation, {}, reply, allocation)
 
     def get_allocations(self, consumers: Iterable[str]) -> list[Allocation]:

@@ -101,8 +101,11 @@ def _parse_summary(summary: Mapping[str, t.Any]) -> ProviderSummary:
     )
 
 
-def parse_allocation(consumer: str, reply: Reply) -> Allocation:
-    """Return the allocation of a consumer in a reply, with its age by the clock of the service."""
+def parse_allocation(consumer: str, reply: Reply, has_generation: bool = True) -> Allocation:
+    """Return the allocation of a consumer in a reply, with its age by the clock of the service.
+
+    has_generation: whether Placement shows the generations of consumers, as it does from 1.28 on.
+    """
     body = reply.body
     consumer_type = body.get("consumer_type")
     if consumer_type == _NO_TYPE:
@@ -111,7 +114,7 @@ def parse_allocation(consumer: str, reply: Reply) -> Allocation:
     generation = age_seconds = None
     if resources:
         # The listing of a provider has allocations too, and no generation beside them.
-        generation = int(body["consumer_generation"])
+        generation = int(body["consumer_generation"]) if has_generation else None
         age_seconds = _compute_age(reply.headers)
     return Allocation(
         consumer=consumer,

@@ -39,7 +39,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "time", types.SimpleNamespace(sleep=lambda _seconds: None))
 
 
-def _open(*bodies: str, **headers: str) -> Api:
+def _open(*bodies: str, newest: tuple[int, int] = (1, 39), **headers: str) -> Api:
     """Return a Placement that answers with these bodies in turn, and then with the last one."""
     left = list(bodies)
 
@@ -54,10 +54,10 @@ def _open(*bodies: str, **headers: str) -> Api:
 
     adapter = types.SimpleNamespace(
         get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=(1, 39)),
+        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest),
         request=request,
     )
-    return Api("Placement", adapter, (1, 28))
+    return Api("Placement", adapter, min(newest, (1, 28)))
 
 
 BROKEN = [
@@ -78,6 +78,21 @@ def test_lasting_answer_that_no_service_sends_is_one_sentence(body: str, named: 
         PlacementReader(api).get_allocation("a")
 
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("newest", [(1, 27), (1, 28)])
+def test_allocation_without_a_generation_is_one_of_an_older_placement(
+    newest: tuple[int, int],
+) -> None:
+    body = {key: held for key, held in ALLOCATION.items() if key != "consumer_generation"}
+    reader = PlacementReader(_open(json.dumps(body), newest=newest))
+
+    if newest < (1, 28):
+        allocation = reader.get_allocation("a").value
+        assert allocation is not None and allocation.generation is None
+        return
+    with pytest.raises(MalformedResponse):
+        reader.get_allocation("a")
 
 
 @pytest.mark.parametrize(("body", "named"), BROKEN[:-1])
