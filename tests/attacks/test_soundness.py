@@ -146,7 +146,7 @@ def test_too_old_services_leave_unprovable_consumers_alone(
     assert run.entry(server)["verdict"] == "undecided"
     if service == "placement":
         by_module = ansible.module("placement_allocation", consumer=server, state="absent")
-        assert by_module["failed"] and "1.28 or newer is needed" in by_module["msg"]
+        assert by_module["failed"] and "1.28 or newer is required" in by_module["msg"]
     assert_nothing_changed(run, before, placement)
 
 

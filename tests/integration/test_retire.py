@@ -429,7 +429,9 @@ def interpose(retired: Retired) -> Iterator[dict[str, Interposer]]:
 def test_a_run_that_is_killed_at_any_change_is_continued(retired: Retired) -> None:
     """Each run is killed before or after one of its changes, and the last one is not."""
     # Without its zone, the host would be the only one in the default zone.
-    zone = retired.aggregate("compute-1", zone=f"{retired.host}-zone")
+    neighbor = f"{retired.host}-neighbor"
+    retired.world.own_host(neighbor)
+    zone = retired.aggregate(neighbor, zone=f"{retired.host}-zone")
     disks = retired.aggregate("compute-2")
     retired.die()
     running: list[subprocess.Popen[str]] = []
@@ -460,7 +462,7 @@ def test_a_run_that_is_killed_at_any_change_is_continued(retired: Retired) -> No
     record = retired.record["record"]
     assert [entry["name"] for entry in record["aggregates"]] == [zone, disks]
     assert record["service"]["status"] == "enabled" and len(record["providers"]) == 3
-    assert retired.members(zone) == ["compute-1"] and retired.members(disks) == ["compute-2"]
+    assert retired.members(zone) == [neighbor] and retired.members(disks) == ["compute-2"]
 
 
 def start(retired: Retired) -> subprocess.Popen[str]:
