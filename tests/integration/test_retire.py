@@ -429,7 +429,7 @@ def interpose(retired: Retired) -> Iterator[dict[str, Interposer]]:
 def test_a_run_that_is_killed_at_any_change_is_continued(retired: Retired) -> None:
     """Each run is killed before or after one of its changes, and the last one is not."""
     # Without its zone, the host would be the only one in the default zone.
-    neighbor = f"{retired.host}-neighbor"
+    neighbor = f"neighbor-of-{retired.host}"
     retired.world.own_host(neighbor)
     zone = retired.aggregate(neighbor, zone=f"{retired.host}-zone")
     disks = retired.aggregate("compute-2")
