@@ -97,16 +97,17 @@ def moving(world: World, victim: str) -> Iterator[str]:
     world.sql(CELL2, "DELETE FROM migrations WHERE uuid = ?", migration)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("victim", "stray")
 @pytest.mark.parametrize(
     ("service", "path"),
     [
-        pytest.param("placement", r"^/resource_providers$", marks=pytest.mark.long),
+        ("placement", r"^/resource_providers$"),
         ("nova", "/os-hypervisors/detail"),
-        pytest.param("nova", "/os-hypervisors/detail.*marker=", marks=pytest.mark.long),
-        pytest.param("nova", "/os-migrations", marks=pytest.mark.long),
-        pytest.param("nova", "/servers/detail.*all_tenants", marks=pytest.mark.long),
-        pytest.param("nova", "/servers/[^/?]*$", marks=pytest.mark.long),
+        ("nova", "/os-hypervisors/detail.*marker="),
+        ("nova", "/os-migrations"),
+        ("nova", "/servers/detail.*all_tenants"),
+        ("nova", "/servers/[^/?]*$"),
     ],
 )
 def test_cell_dies_during_the_listings(

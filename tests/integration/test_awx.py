@@ -198,6 +198,7 @@ def test_detection_exports_its_findings_even_when_it_fails(
     assert placement.everything() == before
 
 
+@pytest.mark.long
 def test_plan_above_the_limit_is_exported_and_never_applied(
     run: Callable[..., Job], placement: Placement, strays: Strays
 ) -> None:
