@@ -54,6 +54,8 @@ _SETTING_TYPES = "1.38"
 # again.
 _PROOF_SECONDS = 5.0
 _PAUSE = 0.5
+# What Placement says in its `handlers/util.py`; other conflicts have the same error code.
+_CONSUMER_CONFLICT = "consumer generation conflict"
 # Client errors after which the same write may still succeed.
 _RETRYABLE_STATUSES = (408, 429)
 
@@ -131,11 +133,13 @@ class AllocationWriter:
         if isinstance(refusal, WriteRefused) and doubt is None:
             has_conflict = isinstance(refusal, AllocationConflict)
             is_made = has_conflict and self._is_batch_made(batch)
-            if len(batch) == 1:
-                # Somebody else may have made this one change in the meantime.
-                return [_explain_conflict(batch[0]) if is_made else refusal]
-            if is_made:
+            if len(batch) > 1 and is_made:
                 return [None] * len(batch)
+            if is_made:
+                # Somebody else may have made this one change in the meantime.
+                return [_explain_conflict(batch[0])]
+            if len(batch) == 1:
+                return [self._explain_refusal(batch[0], refusal)]
             return self._write_each_alone(batch, until)
         if refusal is None:
             doubt = None
@@ -191,6 +195,20 @@ class AllocationWriter:
                 return WriteRefused(str(error))
             return error
         return None
+
+    def _explain_refusal(self, change: Change, refusal: WriteRefused) -> CloudError:
+        """Return the refusal of a change, unless what Placement returns contradicts it.
+
+        A proxy may have sent the request twice, and a cache may answer with what was there before
+        both. A conflict of a provider's generation contradicts nothing.
+        """
+        if _CONSUMER_CONFLICT not in str(refusal) or not self._is_unchanged([change]):
+            return refusal
+        return CloudError(
+            f"It is unknown whether {change.consumer} was changed: Placement refused the change "
+            "because the consumer had changed, and then returned it unchanged. Check whether a "
+            "proxy or a cache answers for Placement, then run again."
+        )
 
     def _is_unchanged(self, batch: Sequence[Change]) -> bool:
         try:

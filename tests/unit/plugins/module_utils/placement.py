@@ -151,13 +151,13 @@ class Placement:
                 "user_id",
                 *(["consumer_type"] if typed else []),
             }:
-                return 400, _error("JSON does not validate", "placement.undefined_code")
+                return 400, build_error("JSON does not validate", "placement.undefined_code")
             if typed and not re.fullmatch("[A-Z0-9_]+", wanted["consumer_type"]):
-                return 400, _error("JSON does not validate", "placement.undefined_code")
+                return 400, build_error("JSON does not validate", "placement.undefined_code")
         for consumer, wanted in body.items():
             now = self.held[consumer]["generation"] if consumer in self.held else None
             if wanted["consumer_generation"] != now:
-                return 409, _error(
+                return 409, build_error(
                     f"consumer generation conflict - expected {now}", "placement.concurrent_update"
                 )
         for consumer, wanted in body.items():
@@ -191,12 +191,12 @@ class Placement:
 
 def refuse(status: int) -> Fault:
     """Return the fault that Placement refuses a POST with `status`."""
-    return lambda _body: (status, _error("refused", "placement.undefined_code"))
+    return lambda _body: (status, build_error("refused", "placement.undefined_code"))
 
 
 def _at_least(microversion: str, minor: int) -> bool:
     return int(microversion.partition(".")[2]) >= minor
 
 
-def _error(detail: str, code: str) -> Body:
+def build_error(detail: str, code: str) -> Body:
     return {"errors": [{"detail": detail, "code": code}]}

@@ -35,6 +35,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placeme
     THERE,
     Body,
     Placement,
+    build_error,
     refuse,
     uuid,
 )
@@ -85,6 +86,12 @@ def _removals(placement: Placement, count: int = 3) -> list[Change]:
 
 def _write(placement: Placement, *changes: Change) -> list[CloudError | None]:
     return AllocationWriter(placement.api()).write(changes)
+
+
+def _claim_a_change(_body: Body) -> tuple[int, Body]:
+    """Answer that the consumer has changed, although it reads as unchanged."""
+    said = "consumer generation conflict - expected 2 but got 1"
+    return 409, build_error(said, "placement.concurrent_update")
 
 
 def _kinds(errors: t.Iterable[CloudError | None]) -> list[type[CloudError] | None]:
@@ -219,6 +226,30 @@ def test_only_change_whose_request_a_proxy_sent_twice_says_so(placement: Placeme
 
     assert isinstance(error, AllocationConflict)
     assert "it already has what was to be written" in str(error)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_repeated_request_whose_effect_a_cache_hides_leaves_the_outcome_unknown(
+    placement: Placement, count: int
+) -> None:
+    """A proxy sends each request twice, and a cache answers with what was there before it."""
+    changes = _removals(placement, count)
+    placement.faults = [_claim_a_change] * (1 + count)
+    errors = _write(placement, *changes)
+
+    assert _kinds(errors) == [CloudError] * count
+    assert all("It is unknown whether" in str(error) for error in errors)
+
+
+def test_conflict_of_a_provider_is_not_taken_for_a_change_of_the_consumer(
+    placement: Placement,
+) -> None:
+    """Its consumer is unchanged, as it should be."""
+    said = "Inventory and/or allocations changed while attempting to allocate"
+    placement.faults = [lambda _body: (409, build_error(said, "placement.concurrent_update"))]
+    (error,) = _write(placement, _removal(placement, 1))
+
+    assert isinstance(error, AllocationConflict) and said in str(error)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 409])
