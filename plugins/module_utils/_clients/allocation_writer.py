@@ -132,27 +132,28 @@ class AllocationWriter:
             refusal = self._send(batch, version)
         if isinstance(refusal, WriteRefused) and doubt is None:
             has_conflict = isinstance(refusal, AllocationConflict)
-            is_made = has_conflict and self._is_batch_made(batch)
-            if len(batch) > 1 and is_made:
-                return [None] * len(batch)
-            if is_made:
-                # Somebody else may have made this one change in the meantime.
-                return [_explain_conflict(batch[0])]
             if len(batch) == 1:
                 return [self._explain_refusal(batch[0], refusal)]
-            return self._write_each_alone(batch, until)
+            if has_conflict and self._is_batch_made(batch):
+                return [None] * len(batch)
+            had_effect = has_conflict and self._may_have_had_effect(batch)
+            return self._write_each_alone(batch, until, had_effect)
         if refusal is None:
             doubt = None
         # The second write may be refused because the first took effect, so the first error counts.
         return map_parallel(lambda change: self._read_back(change, doubt), batch)
 
-    def _write_each_alone(self, changes: Sequence[Change], until: float) -> list[CloudError | None]:
-        return [self._write_alone(change, until) for change in changes]
+    def _write_each_alone(
+        self, changes: Sequence[Change], until: float, had_effect: bool = False
+    ) -> list[CloudError | None]:
+        return [self._write_alone(change, until, had_effect) for change in changes]
 
-    def _write_alone(self, change: Change, until: float) -> CloudError | None:
+    def _write_alone(self, change: Change, until: float, had_effect: bool) -> CloudError | None:
         """Make one of several changes that could not be made together.
 
         The others took their time, so the allocation is read once more before the write.
+
+        had_effect: whether the request with all changes may have had an effect.
         """
         if read_monotonic_clock() > until:
             return ProofExpired(
@@ -164,8 +165,13 @@ class AllocationWriter:
             is_made = bool(conflicts) and self._is_made(change)
         except CloudError as error:
             return error
+        if is_made and had_effect:
+            return _doubt_who_made(change)
         if is_made:
-            return _explain_conflict(change)
+            return AllocationConflict(
+                f"Consumer {change.consumer} has just changed: it already has what was to be "
+                "written."
+            )
         if change.consumer in conflicts:
             return conflicts[change.consumer]
         return self._write_batch([change], _choose_microversion(change), until)[0]
@@ -197,11 +203,15 @@ class AllocationWriter:
         return None
 
     def _explain_refusal(self, change: Change, refusal: WriteRefused) -> CloudError:
-        """Return the refusal of a change, unless what Placement returns contradicts it.
+        """Return why one change was refused, or that it is unknown whether this run made it.
 
-        A proxy may have sent the request twice, and a cache may answer with what was there before
-        both. A conflict of a provider's generation contradicts nothing.
+        A proxy may have sent the request twice, and a cache may then answer with what was there
+        before both. A conflict of a provider's generation contradicts nothing.
         """
+        if not isinstance(refusal, AllocationConflict):
+            return refusal
+        if self._is_batch_made([change]):
+            return _doubt_who_made(change)
         if _CONSUMER_CONFLICT not in str(refusal) or not self._is_unchanged([change]):
             return refusal
         return CloudError(
@@ -209,6 +219,17 @@ class AllocationWriter:
             "because the consumer had changed, and then returned it unchanged. Check whether a "
             "proxy or a cache answers for Placement, then run again."
         )
+
+    def _may_have_had_effect(self, batch: Sequence[Change]) -> bool:
+        """Return whether Placement may have made the changes of a request that it refused.
+
+        It makes all changes of a request or none, so one consumer without its change shows that it
+        made none.
+        """
+        try:
+            return len(self.find_conflicts(batch)) == len(batch)
+        except CloudError:
+            return True
 
     def _is_unchanged(self, batch: Sequence[Change]) -> bool:
         try:
@@ -258,11 +279,15 @@ class AllocationWriter:
         return build_body(allocation)
 
 
-def _explain_conflict(change: Change) -> AllocationConflict:
-    """Return the refusal of a change that is made all the same."""
-    return AllocationConflict(
-        f"Consumer {change.consumer} has just changed: it already has what was to be written, from "
-        "somebody else or from a proxy that sent the request twice."
+def _doubt_who_made(change: Change) -> CloudError:
+    """Return the error of a refused change that is made all the same.
+
+    It is no conflict, so that the journal can restore it.
+    """
+    return CloudError(
+        f"It is unknown whether this run changed {change.consumer}: Placement refused the change, "
+        "and the consumer already has what was to be written, from somebody else or from a proxy "
+        "that sent the request twice. The journal can restore it."
     )
 
 
