@@ -144,9 +144,11 @@ class ActionLookups:
     def _read_last_actions(
         self, server: Server | None
     ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """List the actions of a server without a host, and read each back to the newest placement.
+        """List the actions of a server without a host, and read each back to one on a host.
 
-        Actions before a shelve that its host has finished are not read: they were over by then.
+        That is the newest placing action that a host began: one for which conductor found no host
+        says nothing about those before it. Actions before a shelve that its host has finished are
+        not read: they were over by then.
         """
         if server is None or server.host or server.status not in UNHOSTED_STATUSES:
             return NOT_ASKED, ()
@@ -156,9 +158,9 @@ class ActionLookups:
         for number, action in enumerate(listed[:_MAX_ACTIONS]):
             answer = self._nova.get_instance_action(server.uuid, action.request_id)
             answers.append(answer)
-            if action.action in PLACING_ACTIONS:
+            if answer.value is None or answer.value.placing_hosts:
                 break
-            if answer.value and answer.value.shelving_hosts:
+            if answer.value.shelving_hosts:
                 placing = _find_placing_action(listed[number:])
                 if placing is not None:
                     answers.append(self._nova.get_instance_action(server.uuid, placing.request_id))

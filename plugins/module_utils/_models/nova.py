@@ -69,6 +69,9 @@ MOVING_ACTIONS = frozenset({"migrate", "resize", "live-migration", "evacuate"})
 # not over.
 MOVING_STATUSES = ("MIGRATING", "RESIZE", "REVERT_RESIZE", "VERIFY_RESIZE")
 
+# The first instance action of every server.
+CREATE_ACTION = "create"
+
 # The instance action that gives a host to a shelved server, and leaves no migration behind.
 UNSHELVE_ACTION = "unshelve"
 

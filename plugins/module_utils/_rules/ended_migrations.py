@@ -45,7 +45,8 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: Nova lists the migration with a final status. Either its server is deleted, as for
     `deleted_server`. Or its server is settled where its newest move took it, no revert of this
-    migration can have left the server's disk on the source, and the server's own allocation covers
+    migration can have left the server's disk on the source, no evacuation can have left its guest
+    on a host on which the migration has an allocation, and the server's own allocation covers
     the migration's: the server has an allocation on its own host, and on every provider except
     those of other hosts at least the same amounts as the migration. After a confirmed move any
     amount is enough.
@@ -113,6 +114,11 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
         return (
             f"Its server {migration.server} is not settled on a host, so it may still need this "
             "allocation."
+        )
+    remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
+    if remaining_guest:
+        return (
+            f"Its server {migration.server} is settled on {view.node_name}, but {remaining_guest}"
         )
     reverted = view.explain_possible_revert(migration)
     if reverted:

@@ -37,8 +37,10 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: The server is settled on the host where its newest move or a later unshelve took it, and
     has an allocation there. It left every other host on which it has an allocation by an evacuation
-    with the status `done` or `completed`. No evacuation or live migration to such a host has failed
-    since the server last left it, and no revert to such a host can have failed halfway.
+    with the status `done` or `completed`. While it is `done`, nova-compute on the host that was
+    left is not up: if it were, it would not have started since, and the guest may still run there.
+    No evacuation or live migration to such a host has failed since the server last left it, and no
+    revert to such a host can have failed halfway.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. All migrations of a server are in its own cell, and an answer that lists
@@ -54,6 +56,13 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     if view.find_possible_revert_to(evacuations):
         return None
+    remaining_guest = view.explain_possible_guest_of_evacuation(evacuations)
+    if remaining_guest:
+        return undecided(
+            f"Server {view.consumer} is settled on {view.node_name} and also has an allocation on "
+            f"a host that it left by evacuation, but {remaining_guest}",
+            *view.server_answers,
+        )
     left_hosts = "; ".join(
         _describe_evacuation_from(view, root, evacuation)
         for root, evacuation in sorted(evacuations.items())
@@ -74,8 +83,9 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     an allocation there, and has no move under way. On the other host it has one of the resource
     classes that it also has on its own host, not counting disk. No evacuation or live migration to
     the other host has failed since the server last left it, so its guest cannot be running there.
-    No revert to the other host can have failed halfway, so its disk cannot be there. The other host
-    may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or
+    No revert to the other host can have failed halfway, so its disk cannot be there. If the server
+    was evacuated from there, nova-compute there is not up or has started since. The other host may
+    be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or
     compute service is behind the provider, and the server has every resource class that it has
     there also on its own host or on a sharing provider.
 
@@ -196,6 +206,9 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str
             f"an allocation on {others}, to which {failed.type} {failed.uuid} failed: its guest "
             "may run there."
         )
+    remaining_guest = view.explain_possible_guest_of_evacuation(view.other_trees)
+    if remaining_guest:
+        return f"an allocation on {others}, but {remaining_guest}"
     reverted = view.find_possible_revert_to(view.other_trees)
     if reverted:
         return (

@@ -13,6 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    CREATE_ACTION,
     PLACING_ACTIONS,
     RESET_ACTION,
     UNHOSTED_STATUSES,
@@ -25,8 +26,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
     format_providers,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Sequence
+
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Server
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
@@ -41,13 +45,14 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: The server is in ERROR or SHELVED_OFFLOADED and has no host, no node and no task. The
     listing of compute nodes does not show it, and no migration of it is under way. Every provider
     on which it has an allocation belongs to a compute node of this Nova, or has the trait
-    `COMPUTE_NODE` or `OWNER_NOVA`. The newest action that could give it a host has finished, and so
-    has every action since, so no host can still take the server up. A shelve that its host has
-    finished shows that everything requested before has finished too, unless the server's state was
-    reset and it has an allocation on another host. A server in ERROR was never launched, or its
-    last unshelve failed, or it was shelved since. A server in any other status with neither a host
-    nor a task is undecided: delete it, or set it to ERROR, and its allocation can be proven to be
-    an orphan.
+    `COMPUTE_NODE` or `OWNER_NOVA`. The newest action that could give it a host and that a host
+    began has finished, and so has every action since, so no host can still take the server up. If
+    an action since failed before a host began it, nova-compute is up on each host on which the
+    server has an allocation, so the action is not in its queue. A shelve that its host has finished
+    shows that everything requested before has finished too, unless the server's state was reset and
+    it has an allocation on another host. A server in ERROR was never launched, or its last unshelve
+    failed, or it was shelved since. A server in any other status with neither a host nor a task is
+    undecided: delete it, or set it to ERROR, and its allocation can be proven to be an orphan.
 
     Needs: The cells of the hosts on which the server has allocations, and of the hosts that its
     migrations name. The server and its actions are read from its own cell.
@@ -109,24 +114,72 @@ def _explain_possible_placement(view: ConsumerView) -> str | None:
         if answer.value is None or not answer.value.is_finished:
             return "its last actions may not have finished"
         actions.append(answer.value)
-    placing = next((action for action in actions if action.action in PLACING_ACTIONS), None)
-    shelving = next((action for action in actions if action.shelving_hosts), None)
     allocated_hosts = set(view.index.list_hosts_of(view.allocation.resources))
-    if shelving is not None:
+    shelving = next((action for action in actions if action.shelving_hosts), None)
+    if shelving is None:
+        doubt = _explain_possible_unfinished_placement(view, actions, allocated_hosts)
+        newest_actions = actions
+    else:
+        position = actions.index(shelving)
+        placed = bool(_list_placing_actions(actions[position:]))
         only_on_shelving_host = allocated_hosts <= shelving.shelving_hosts
-        return _explain_possible_queued_action(view, placing is not None, only_on_shelving_host)
-    if placing is None:
+        doubt = _explain_possible_queued_action(view, placed, only_on_shelving_host)
+        newest_actions = actions[:position]
+    return doubt or _explain_possible_handover(view, newest_actions, allocated_hosts)
+
+
+def _list_placing_actions(actions: Sequence[Action]) -> list[Action]:
+    """Return those of the actions that can give a host to a server."""
+    return [action for action in actions if action.action in PLACING_ACTIONS]
+
+
+def _explain_possible_unfinished_placement(
+    view: ConsumerView, actions: Sequence[Action], allocated_hosts: Collection[str | None]
+) -> str | None:
+    """Return which action may still give a host to a server that was not shelved, or None.
+
+    actions: all finished, the newest first.
+    """
+    placing = _list_placing_actions(actions)
+    if not placing:
         return "the action that gave it its last host is not known"
+    # The reading ends at the newest one that a host began. Nothing came before a `create`.
+    oldest = placing[-1]
+    if not oldest.placing_hosts and oldest.action != CREATE_ACTION:
+        return "the action that gave it its last host is not known"
+    lost = _explain_lost_guest(view, oldest)
+    if lost:
+        return lost
     # Conductor tries a build on a second host when the first has ended its part. When that host
     # starts, Nova sets the server to ERROR, and then the host takes the build from its queue
     # (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
-    begun_on = placing.placing_hosts
-    lost = _explain_lost_guest(view, placing)
-    if lost:
-        return lost
-    if begun_on and not allocated_hosts <= begun_on:
-        return f"a host on which it has an allocation may still process the action {placing.action}"
+    if oldest.placing_hosts and not oldest.placing_hosts.issuperset(allocated_hosts):
+        return f"a host on which it has an allocation may still process the action {oldest.action}"
     return None
+
+
+def _explain_possible_handover(
+    view: ConsumerView, newest_actions: Sequence[Action], allocated_hosts: Collection[str | None]
+) -> str | None:
+    """Return which host may have an action in its queue that failed before a host began it.
+
+    Conductor records the failure also when the message broker took the request and conductor never
+    learned it. A host that is up has processed its queue.
+
+    newest_actions: since a finished shelve, if there was one.
+    """
+    placing = _list_placing_actions(newest_actions)
+    if not placing or placing[0].placing_hosts:
+        return None
+    silent = [
+        str(host) for host in allocated_hosts if view.index.list_compute_states(host) != {"up"}
+    ]
+    if not silent:
+        return None
+    return (
+        f"{COMPUTE} on {', '.join(sorted(silent))} is not up and may have the action "
+        f"{placing[0].action} in its queue"
+    )
 
 
 def _explain_lost_guest(view: ConsumerView, placing: Action) -> str | None:
@@ -136,7 +189,8 @@ def _explain_lost_guest(view: ConsumerView, placing: Action) -> str | None:
     failed never had a guest that ran (nova/compute/manager.py, _update_instance_after_spawn), and
     an unshelve that failed has destroyed it (_unshelve_instance).
 
-    placing: the newest action that could give it a host, with no finished shelve since.
+    placing: the newest action that could give it a host and that a host began, with no finished
+        shelve since.
     """
     server = view.server
     if server is None or server.status != "ERROR" or not server.launched_at:

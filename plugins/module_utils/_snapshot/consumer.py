@@ -24,7 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import ServerView
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
@@ -140,6 +140,26 @@ class ConsumerView(ServerView):
             or self.find_migration_from(root) is not None
             or self.index.is_gone(root)
         )
+
+    def explain_possible_guest_of_evacuation(self, roots: Collection[str | None]) -> str | None:
+        """Return why the guest that an evacuation left in one of `roots` may still run, or None.
+
+        nova-compute destroys that guest when it starts, and then saves the evacuation as
+        `completed` (nova/compute/manager.py, _destroy_evacuated_instances). A server can be
+        evacuated only while nova-compute is down. If nova-compute is up and the evacuation is still
+        `done`, it has not started since: the host had only lost its connection.
+        """
+        for move in self.server_migrations:
+            if move.type != "evacuation" or move.status != "done":
+                continue
+            is_source = any(root and self.is_source(root, move) for root in roots)
+            if is_source and "up" in self.index.list_compute_states(move.source_compute):
+                return (
+                    f"nova-compute on {move.source_compute} is up and has not started since "
+                    f"evacuation {move.uuid} of the server, so the guest may still run there. "
+                    "Restart nova-compute there: it destroys that guest and removes the allocation."
+                )
+        return None
 
     @property
     def migration_listings(self) -> tuple[Answer[tuple[Migration, ...]], ...]:

@@ -154,6 +154,23 @@ class SnapshotIndex(ListingsIndex):
             )
         return ""
 
+    def list_compute_states(self, host: str | None) -> set[str | None]:
+        """Return the states of nova-compute on `host` in the two listings of services.
+
+        They have None if a listing lacks it.
+        """
+        states: set[str | None] = set()
+        for answer in (self.snapshot.services, self.snapshot.services_after):
+            services = [
+                service
+                for service in answer.value or ()
+                if service.binary == COMPUTE and service.host == host
+            ]
+            states.update(service.state for service in services)
+            if not services:
+                states.add(None)
+        return states
+
     def find_doubtful_lookup(self, root: str) -> str:
         """Return which direct lookup of the host behind a provider did not say that there is none.
 

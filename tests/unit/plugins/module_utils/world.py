@@ -178,7 +178,8 @@ class World:
     ) -> str:
         """Add a migration of `server` between two compute nodes, newer than earlier ones.
 
-        Its consumer has an allocation on each of `holds`.
+        Its consumer has an allocation on each of `holds`. Nova evacuates only from a host that is
+        down.
         """
         uuid = self.uuid()
         here, there = self.nodes.get(source), self.nodes.get(dest)
@@ -194,8 +195,18 @@ class World:
             created_at=self._time(),
             updated_at=self._time(),
         )
+        if here and type == "evacuation" and status != "completed":
+            self.set_service(source, "down")
         self.hold(uuid, *holds)
         return uuid
+
+    def set_service(self, root: str, state: str) -> None:
+        """Have nova-compute of the compute node `root` be up or down."""
+        host = self.nodes[root].host
+        self.services = [
+            d.replace(service, state=state) if service.host == host else service
+            for service in self.services
+        ]
 
     def hold(
         self,
@@ -597,14 +608,14 @@ class World:
         }
 
     def _last_actions(self, uuid: str) -> list[Action]:
-        """Return the newest ten, back to the one that placed the server.
+        """Return the newest ten, back to one that can place the server and that a host began.
 
         Or back to a finished shelve and then the one that placed it.
         """
         did, asked = self.actions.get(uuid, ()), []
         for number, action in enumerate(did[:10]):
             asked.append(action)
-            if action.action in PLACING_ACTIONS:
+            if action.placing_hosts:
                 break
             if action.shelving_hosts:
                 asked += [older for older in did[number:] if older.action in PLACING_ACTIONS][:1]

@@ -195,6 +195,16 @@ def test_unshelve_after_the_shelve_ends_the_reading_of_actions(site: Site) -> No
     assert site.asked == ["unshelve req-2"]
 
 
+def test_unshelve_that_found_no_host_does_not_end_the_reading_of_actions(site: Site) -> None:
+    """An earlier one may still wait for its host."""
+    server = _shelved(site, ("create", NOW), ("unshelve", NOW))
+    for _attempt in range(2):
+        site.did(server, "unshelve", NOW, event="schedule_instances")
+    site.about(server)
+
+    assert site.asked == ["unshelve req-3", "unshelve req-2", "unshelve req-1"]
+
+
 def test_at_most_ten_actions_are_read(site: Site) -> None:
     server = _shelved(site, ("create", NOW), *[("reboot", NOW)] * 20)
     site.about(server)

@@ -101,9 +101,8 @@ def evacuated(world: World, here: str, there: str, status: str = "done") -> str:
 
 
 def evacuated_from_an_orphaned_provider(world: World, here: str, there: str) -> str:
-    server = world.server(there, here, there)
-    del world.nodes[here]
-    world.migration(server, here, there, "done", type="evacuation")
+    server = evacuated(world, here, there)
+    world.remove_host(here)
     return server
 
 
@@ -146,6 +145,12 @@ def failed_to_be_scheduled(world: World, here: str, there: str) -> str:
     done = world.actions[server][0]
     failed = tuple(dataclasses.replace(event, result="Error") for event in done.events)
     world.actions[server] = (dataclasses.replace(done, events=failed),)
+    return server
+
+
+def shelved_away_and_found_no_host(world: World, here: str, there: str) -> str:
+    server = shelved_away(world, here, there)
+    _fail_to_be_scheduled(world, server)
     return server
 
 
@@ -341,6 +346,7 @@ ORPHANED = {
     shelved_away: ("unhosted_server", {"compute-1"}),
     failed_to_boot: ("unhosted_server", {"compute-1"}),
     failed_to_be_scheduled: ("unhosted_server", {"compute-1"}),
+    shelved_away_and_found_no_host: ("unhosted_server", {"compute-1"}),
     failed_to_boot_on_two_hosts: ("unhosted_server", {"compute-1"}),
     failed_to_boot_and_locked: ("unhosted_server", {"compute-1"}),
     unknown: ("unknown_consumer", {"compute-1"}),
@@ -611,6 +617,29 @@ def evacuation_not_yet_shown_by_the_server(world: World, here: str, there: str) 
     return server
 
 
+def evacuated_from_a_host_that_was_only_cut_off(world: World, here: str, there: str) -> str:
+    """Its guest still runs there: nova-compute destroys it only when it starts."""
+    server = evacuated(world, here, there)
+    world.set_service(here, "up")
+    return server
+
+
+def evacuated_from_a_host_that_was_cut_off_and_on_a_third(
+    world: World, here: str, there: str
+) -> str:
+    server = evacuated_from_a_host_that_was_only_cut_off(world, here, there)
+    return world.hold(server, world.host("compute-3"))
+
+
+def ended_migration_with_a_host_that_was_only_cut_off(world: World, here: str, there: str) -> str:
+    """A cold migration gave its consumer the allocation on the evacuated host as well."""
+    third = world.host("compute-3")
+    server = world.server(third, third)
+    world.migration(server, here, there, "done", type="evacuation")
+    world.set_service(here, "up")
+    return world.migration(server, there, third, "confirmed", here, there)
+
+
 def ended_migration_whose_server_is_elsewhere(world: World, here: str, there: str) -> str:
     server = world.server(here, here)
     world.migration(server, here, there, "completed", type="live-migration")
@@ -641,6 +670,58 @@ def unshelving_that_waits_in_the_queue_of_its_host(world: World, here: str, ther
     """Conductor has allocated, ended its own part and handed over; the host has not begun."""
     server = shelved_away(world, here, there)
     world.did(server, "unshelve", NOW, event="schedule_instances")
+    return server
+
+
+def _fail_to_be_scheduled(world: World, server: str) -> None:
+    """Record an unshelve for which conductor found no host."""
+    world.did(server, "unshelve", NOW, event="schedule_instances")
+    newest, *older = world.actions[server]
+    failed = tuple(dataclasses.replace(event, result="Error") for event in newest.events)
+    world.actions[server] = (dataclasses.replace(newest, events=failed), *older)
+
+
+def unshelving_that_waits_behind_one_that_found_no_host(world: World, here: str, there: str) -> str:
+    """Somebody has removed the task of the first one from the database."""
+    server = unshelving_that_waits_in_the_queue_of_its_host(world, here, there)
+    _fail_to_be_scheduled(world, server)
+    return server
+
+
+def unshelving_that_waits_behind_one_that_ended_in_error(
+    world: World, here: str, there: str
+) -> str:
+    server = unshelving_that_waits_behind_one_that_found_no_host(world, here, there)
+    world.servers[server] = dataclasses.replace(world.servers[server], status="ERROR")
+    return server
+
+
+def unshelving_that_waits_behind_a_shelve_and_one_that_found_no_host(
+    world: World, here: str, there: str
+) -> str:
+    server = unshelving_that_waits_behind_a_reset_and_a_later_shelve(world, here, there)
+    _fail_to_be_scheduled(world, server)
+    return server
+
+
+def unshelving_handed_over_with_an_error_to_a_host_that_is_down(
+    world: World, here: str, there: str
+) -> str:
+    """The message broker took the request, and conductor never learned it.
+
+    The host takes it from its queue when it starts.
+    """
+    server = shelved_away(world, here, there)
+    _fail_to_be_scheduled(world, server)
+    world.set_service(here, "down")
+    return server
+
+
+def boot_handed_over_with_an_error_to_a_host_that_is_down(
+    world: World, here: str, there: str
+) -> str:
+    server = failed_to_be_scheduled(world, here, there)
+    world.set_service(here, "down")
     return server
 
 
@@ -1042,12 +1123,20 @@ UNDECIDED = [
     migration_of_a_cell_too_slow_to_be_listed,
     deleted_migration_with_unreadable_host_listing,
     evacuation_not_yet_shown_by_the_server,
+    evacuated_from_a_host_that_was_only_cut_off,
+    evacuated_from_a_host_that_was_cut_off_and_on_a_third,
+    ended_migration_with_a_host_that_was_only_cut_off,
     ended_migration_whose_server_is_elsewhere,
     soft_deleted_without_mapping,
     unshelving_cut_short,
     unshelving_just_begun,
     unshelving_cut_short_and_reset,
     unshelving_that_waits_in_the_queue_of_its_host,
+    unshelving_that_waits_behind_one_that_found_no_host,
+    unshelving_that_waits_behind_one_that_ended_in_error,
+    unshelving_that_waits_behind_a_shelve_and_one_that_found_no_host,
+    unshelving_handed_over_with_an_error_to_a_host_that_is_down,
+    boot_handed_over_with_an_error_to_a_host_that_is_down,
     rebuild_that_runs_behind_a_lock,
     with_a_host_that_is_hidden_from_us,
     without_a_host_on_somebody_elses_provider,
