@@ -267,7 +267,19 @@ class Life:
                 found["user_id"],
             )
 
-        self.world.wait(f"the claim of server {self.server} to be put right", probe)
+        try:
+            self.world.wait(f"the claim of server {self.server} to be put right", probe)
+        except MinicloudError as error:
+            moves = [
+                f"{move['migration_type']} {move['source_compute']} {move['dest_compute']} "
+                f"{move['status']}"
+                for move in servers.migrations(self.cloud, self.server)
+            ]
+            held = holdings.of(self.cloud, self.server).allocations
+            raise MinicloudError(
+                f"{error} It is on {self._host()} ({self._own()}), has {held}, and its moves were "
+                f"{moves}."
+            ) from error
 
     def _is_unconfirmed(self) -> bool:
         found = self._rests()
