@@ -551,7 +551,11 @@ def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
             "heal needs findings and no plan, because nova-manage decides what to write."
         )
     findings = read_json(module.params["findings"])
-    result = {"changed": False, "plan": None, "check_mode": module.check_mode}
+    result: dict[str, t.Any] = {
+        "changed": False,
+        "plan": None,
+        "check_mode": module.check_mode,
+    }
     try:
         servers = list_servers_to_heal(findings, parse_limits(module.params))
     except BreakerTripped as error:
