@@ -97,7 +97,8 @@ aggregates:
       sample:
         ssd: 'true'
 left_mirrors:
-  description: UUIDs of those aggregates in which a resource provider of the host still is.
+  description: UUIDs of those aggregates in which a resource provider of the host still is;
+    V(null) if Nova did not list its compute nodes.
   returned: when the host was removed
   type: list
   elements: str
@@ -158,7 +159,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     for aggregate in present:
         client.remove_host(aggregate, host)
     left = _list_left_mirrors(session, host, present)
-    if left:
+    if left is None:
+        module.warn(
+            "Nova did not list its compute nodes, so it is unknown whether providers of "
+            f"{host} are still in these aggregates."
+        )
+    elif left:
         module.warn(
             f"Placement still has providers of {host} in aggregates that Nova removed it from: "
             f"{', '.join(left)}."
@@ -174,9 +180,14 @@ def _parse_aggregates(names: Iterable[str] | None) -> set[str] | None:
 
 def _list_left_mirrors(
     session: Session, host: str, removed: Collection[NumberedAggregate]
-) -> list[str]:
-    """Return the aggregates of `removed` that a provider of the host is still in."""
-    nodes = NovaReader(session.compute).list_hypervisors(with_servers=False).value or ()
+) -> list[str] | None:
+    """Return the UUIDs of the aggregates of `removed` that a provider of the host is still in.
+
+    None if Nova did not list its compute nodes, so that the providers of the host are unknown.
+    """
+    nodes = NovaReader(session.compute).list_hypervisors(with_servers=False).value
+    if nodes is None:
+        return None
     placement = PlacementReader(session.placement)
     mirrored: set[str] = set()
     for node in nodes:

@@ -76,8 +76,10 @@ options:
   disabled_reason:
     description:
       - Why the service is disabled. If it is disabled already, its present reason stays.
+      - With O(state=returned) and no journal, only a service that is disabled for this reason is
+        enabled.
     type: str
-    default: drained by osops.placement
+    default: drained with osops.placement
   fenced:
     description:
       - Your confirmation that no guest can still run on the host, for example because its power is
@@ -574,7 +576,7 @@ def main() -> None:
         "state": {"type": "str", "choices": ["drained", "returned"], "default": "drained"},
         "output_dir": {"type": "path", "required": True},
         "journal": {"type": "path"},
-        "disabled_reason": {"type": "str", "default": "drained by osops.placement"},
+        "disabled_reason": {"type": "str", "default": "drained with osops.placement"},
         "fenced": {"type": "bool", "default": False},
         "cold": {"type": "str", "choices": ["shut_off", "active"], "default": "shut_off"},
         "move_back": {"type": "bool", "default": False},

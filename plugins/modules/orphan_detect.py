@@ -27,6 +27,8 @@ extends_documentation_fragment:
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group
+requirements:
+  - jmespath, if O(select) is set
 options:
   allow_unknown_consumers:
     description:

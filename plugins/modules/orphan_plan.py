@@ -212,12 +212,12 @@ plan:
   sample: /var/lib/placement/plan.json
 changes:
   description: Number of planned changes, or with O(heal) the number of servers to heal.
-  returned: success, or when a limit is exceeded and O(heal) is false
+  returned: success, or when a limit is exceeded
   type: int
   sample: 4
 servers:
   description: UUIDs of the servers that C(nova-manage placement heal_allocations) should heal.
-  returned: when O(heal) is true
+  returned: success, when O(heal) is true
   type: list
   elements: str
   sample:
@@ -225,7 +225,7 @@ servers:
 check_mode:
   description: Whether the task ran in check mode, so that the following tasks must not change
     anything either.
-  returned: when O(heal) is true
+  returned: success or when a limit is exceeded, when O(heal) is true
   type: bool
   sample: false
 compact:
@@ -551,14 +551,17 @@ def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
             "heal needs findings and no plan, because nova-manage decides what to write."
         )
     findings = read_json(module.params["findings"])
-    servers = list_servers_to_heal(findings, parse_limits(module.params))
-    return {
+    result: dict[str, t.Any] = {
         "changed": False,
         "plan": None,
-        "changes": len(servers),
-        "servers": servers,
         "check_mode": module.check_mode,
     }
+    try:
+        servers = list_servers_to_heal(findings, parse_limits(module.params))
+    except BreakerTripped as error:
+        # The servers are not named, so that nothing can heal them.
+        return {**result, "changes": error.count, "failed": True, "msg": str(error)}
+    return {**result, "changes": len(servers), "servers": servers}
 
 
 def _use_compact_plan(module: AnsibleModule, document: Unchecked) -> dict[str, t.Any]:

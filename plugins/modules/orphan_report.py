@@ -210,23 +210,20 @@ EXAMPLES = r"""
     output_dir: /var/lib/placement
     metrics_path: /var/lib/prometheus/node-exporter/placement_orphans.prom
 
-- name: Read the complaints of the hypervisors
-  hosts: compute
-  tasks:
-    - name: Read the log of nova-compute
-      osops.placement.nova_log_info:
-        since: 7d
-      become: true
-      register: log
+- name: Read the log of nova-compute, in a play over the hypervisors
+  osops.placement.nova_log_info:
+    since: 7d
+  become: true
+  register: log
 
-    - name: Show the complaints with the findings
-      osops.placement.orphan_report:
-        findings: /var/lib/placement/findings.json
-        complaints: >-
-          {{ ansible_play_hosts | map('extract', hostvars)
-          | map(attribute='log.records') | flatten }}
-      delegate_to: localhost
-      run_once: true
+- name: Show the complaints of all hypervisors with the findings, in the same play
+  osops.placement.orphan_report:
+    findings: /var/lib/placement/findings.json
+    complaints: >-
+      {{ ansible_play_hosts | map('extract', hostvars)
+      | map(attribute='log.records') | flatten }}
+  delegate_to: localhost
+  run_once: true
 """
 
 RETURN = r"""

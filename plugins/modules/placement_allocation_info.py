@@ -13,8 +13,8 @@ description:
   - Returns the allocations of consumers on resource providers.
   - A consumer is a server or a migration of Nova, or a consumer of another service that makes
     allocations in Placement.
-  - Consumers and resource providers that Placement does not know are left out of the result and
-    are not an error.
+  - Consumers without allocations are left out of the result and are not an error. A resource
+    provider that Placement does not know is an error.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:

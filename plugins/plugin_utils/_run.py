@@ -39,7 +39,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._paths import make
 from ansible_collections.osops.placement.plugins.plugin_utils._versions import read_running_version
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     # The state of a run, and the result of a task as Ansible registers it.
     Run = Mapping[str, t.Any]
@@ -51,7 +51,7 @@ _STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "detected": ("dest", "summary", "versions"),
     "planned": ("plan", "changes", "compact", "scope", "output_lost"),
     # The second detection of a run that applies a compact plan.
-    "confirmed": ("versions",),
+    "confirmed": ("summary", "versions"),
     "remediated": ("remediation", "journal", "tally"),
     # An error that no stage could report itself, such as a variable that cannot be templated.
     "interrupted": (),
@@ -74,9 +74,10 @@ SEVERITIES = ("never", "error", "partial", "undecided", "findings")
 _NOT_FINISHED = "It did not run to its end."
 
 
-# What `orphan_cleanup_fail_on: never` does not fail for: a plan that is refused, and changes that
-# could not be made.
+# What `orphan_cleanup_fail_on: never` does not fail for, if it has a result: a plan that exceeds a
+# limit, and changes that could not be made.
 _FORGIVEN = ("planned", "remediated")
+_READINGS = ("detected", "confirmed")
 
 # What a run came to, as one word for programs.
 CLEAN, FINDINGS, UNDECIDED, PARTIAL, UNSOUND, APPLIED = (
@@ -152,12 +153,15 @@ def determine_status(run: Run, fail_on: str, check_mode: bool, findings_exist: b
     )
 
 
-def _list_messages(run: Run, forgiven: Collection[str] = ()) -> list[str]:
-    """Return the message of each stage that failed, except for those that are forgiven."""
+def _list_messages(run: Run, forgives: bool = False) -> list[str]:
+    """Return the message of each stage that failed.
+
+    forgives: whether to leave out what `_is_forgiven` names.
+    """
     messages = []
     for stage in STAGES:
         result = run.get(stage, {})
-        if not result.get("failed") or stage in forgiven:
+        if not result.get("failed") or (forgives and _is_forgiven(run, stage)):
             continue
         if stage == "planned" and _only_informs(run):
             continue
@@ -166,6 +170,23 @@ def _list_messages(run: Run, forgiven: Collection[str] = ()) -> list[str]:
         messages += _explain_gap(run)
     # The same error can end a stage and the run.
     return list(dict.fromkeys(messages))
+
+
+def _is_forgiven(run: Run, stage: str) -> bool:
+    """Return whether a stage that failed has a result, or its reading has one and was not sound.
+
+    Without any result the run did nothing, and nobody knows what there was to do.
+    """
+    if stage not in _FORGIVEN:
+        return False
+    if _PROOF_KEYS[stage] in run[stage]:
+        return True
+    return stage == "planned" and any(_has_failed_checks(run, name) for name in _READINGS)
+
+
+def _has_failed_checks(run: Run, stage: str) -> bool:
+    summary = run.get(stage, {}).get("summary", {})
+    return bool(summary.get("coverage", {}).get("failed_checks"))
 
 
 def _explain_gap(run: Run) -> list[str]:
@@ -183,14 +204,12 @@ def _only_informs(run: Run) -> bool:
         return False
     if not run.get("remediates", True):
         return True
-    summary = run.get("detected", {}).get("summary", {})
-    return bool(summary.get("coverage", {}).get("failed_checks"))
+    return _has_failed_checks(run, "detected")
 
 
 def _explain_failure(run: Run, fail_on: str, check_mode: bool) -> str:
     """Return the message with which the run fails; empty if it does not fail."""
-    forgiven = _FORGIVEN if fail_on == "never" else ()
-    messages = _list_messages(run, forgiven)
+    messages = _list_messages(run, forgives=fail_on == "never")
     if messages:
         return " ".join(messages)
     # A run that was given its findings did not decide what was found.

@@ -145,7 +145,7 @@ def test_a_host_is_drained_as_predicted_and_returned(drained: Drained) -> None:
         assert outcome["to"] in predicted[name]["hosts"]
     service = drained.world.cloud.compute_services()[drained.host]
     assert service["status"] == "disabled"
-    assert service["disabled_reason"] == "drained by osops.placement"
+    assert service["disabled_reason"] == "drained with osops.placement"
     assert Path(result["journal"]).stat().st_mode & 0o777 == 0o600
     again = drained.run()
     assert not again["changed"] and again["empty"] and again["journal"] is None

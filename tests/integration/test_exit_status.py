@@ -53,6 +53,41 @@ def _check(run: Run, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def test_a_run_that_may_not_fail_still_fails_when_it_could_do_nothing(
+    ansible: Ansible, variables: dict[str, t.Any]
+) -> None:
+    variables["orphan_cleanup_fail_on"] = "never"
+    garbage = ansible.folder / "garbage.json"
+    garbage.write_text("garbage")
+
+    # A limit is no such reason: the plan is there, and says what exceeds it.
+    limited = ansible.playbook(
+        "cleanup_orphans", variables={**variables, "orphan_cleanup_max_changes": 0}
+    )
+    assert limited.status == 0 and "max_changes is 0" in limited.told, limited.output
+    no_plan = ansible.playbook(
+        "cleanup_orphans",
+        variables={"orphan_cleanup_fail_on": "never", "orphan_cleanup_plan": str(garbage)},
+    )
+    assert no_plan.status == 2 and "Traceback" not in no_plan.output, no_plan.output
+    no_journal = ansible.playbook(
+        "restore_allocations",
+        variables={"orphan_cleanup_fail_on": "never", "orphan_cleanup_journal": str(garbage)},
+    )
+    assert no_journal.status == 2 and "Traceback" not in no_journal.output, no_journal.output
+    shown = ansible.playbook("cleanup_orphans", "--check", variables=variables)
+    assert shown.status == 0, shown.output
+    plan = shown.folder / "orphan-cleanup" / "plan.json"
+    ansible.environment.update(
+        OS_CLOUD="nonesuch", OS_CLIENT_CONFIG_FILE=str(ansible.folder / "nonesuch.yaml")
+    )
+    no_cloud = ansible.playbook(
+        "cleanup_orphans",
+        variables={"orphan_cleanup_fail_on": "never", "orphan_cleanup_plan": str(plan)},
+    )
+    assert no_cloud.status == 2 and "nonesuch" in no_cloud.told, no_cloud.output
+
+
 def test_findings_failures_and_cleanups_have_different_ends(
     ansible: Ansible, variables: dict[str, t.Any]
 ) -> None:

@@ -257,8 +257,9 @@ def test_agents_that_are_to_stay_are_left_alone(retired: Retired) -> None:
     agents = {binary: agent["id"] for binary, agent in retired.agents.items()}
 
     # As a text, as it comes from the command line.
-    retired.succeed("-e", "host_decommission_delete_agents=false")
+    done = retired.succeed("-e", "host_decommission_delete_agents=false")
 
+    assert "was not removed completely" not in done.told and "is gone: no service" in done.told
     assert {binary: agent["id"] for binary, agent in retired.agents.items()} == agents
     assert retired.host not in retired.cloud.compute_services()
     # A check of what is left finds the agents, of which neither Nova nor Placement knows anything.

@@ -190,7 +190,7 @@ def test_failed_write_is_one_sentence_at_the_end(
 
     assert run.status == 2 and all(map(placement.held, nine)), run.output
     assert "changes could not be made" in _get_failure(run)
-    assert "Next:    read the message below" in run.output
+    assert "Next:    solve the cause that the message names" in run.output
 
 
 @pytest.fixture

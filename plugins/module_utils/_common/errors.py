@@ -58,7 +58,11 @@ class UnsoundReading(PlacementToolsError):
 
 
 class BreakerTripped(PlacementToolsError):
-    """A run would change more than its limits allow."""
+    """A run would make `count` changes, which is more than its limits allow."""
+
+    def __init__(self, message: str, count: int) -> None:
+        super().__init__(message)
+        self.count = count
 
 
 class NotApproved(PlacementToolsError):

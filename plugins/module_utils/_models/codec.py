@@ -54,7 +54,8 @@ def decode(document: t.Any) -> Snapshot:
         return t.cast("Snapshot", _decode_value(Snapshot, document["snapshot"]))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"This is not a snapshot that orphan_detect wrote ({describe_form_error(error)})."
+            f"This is not a snapshot that orphan_detect wrote ({describe_form_error(error)}). "
+            "Set snapshot_src to a whole file of snapshot_dest."
         ) from error
 
 

@@ -76,7 +76,8 @@ class Limits:
                 f"{planned} {self.max_changes}{scope}: "
                 "nothing was changed. Review the findings, and if they are right, set max_changes "
                 "(orphan_cleanup_max_changes, or host_decommission_max_changes for a host that is "
-                f"being decommissioned) to {needed} or more."
+                f"being decommissioned) to {needed} or more.",
+                count,
             )
 
     def _check_share(self, count: int, consumers: int, groups: str) -> None:
@@ -97,7 +98,8 @@ class Limits:
             raise BreakerTripped(
                 f"{count} of {consumers} consumers{of_groups} would be changed and max_share is "
                 f"{self.max_share:g}: nothing was changed. Review the findings, and if they are "
-                f"right, {advice}"
+                f"right, {advice}",
+                count,
             )
 
 

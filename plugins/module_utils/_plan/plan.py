@@ -352,7 +352,10 @@ def _count_consumers(findings: FindingsDocument) -> int | None:
 
 def _check_format(document: t.Any, what: str, writer: str) -> None:
     if not isinstance(document, dict) or "format" not in document:
-        raise InvalidInput(f"{what} does not have the form that {writer} writes: it has no format.")
+        raise InvalidInput(
+            f"{what} does not have the form that {writer} writes: it has no format. "
+            f"Set {what} to a file that {writer} of this version wrote."
+        )
     if document["format"] != FORMAT:
         raise InvalidInput(
             f"{what} has format {document['format']!r}, and this version of the "

@@ -119,7 +119,9 @@ def protect_unknown_status(view: ConsumerView, policy: Policy) -> str | None:
 
 
 def protect_booting(view: ConsumerView, policy: Policy) -> str | None:
-    """Its server is being built: Nova allocates before it sets the host."""
+    """Its server is being built: Nova allocates before it sets the host. Without a task, this
+    holds only up to the age `orphan_cleanup_stuck_min_age`.
+    """
     server = view.server
     if server is None or server.status != "BUILD" or server.host:
         return None

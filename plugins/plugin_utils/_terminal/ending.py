@@ -155,7 +155,7 @@ def _suggest_next(ending: Ending) -> str:
     if is_awx_job():
         return ""
     if ending.failed:
-        return "read the message below, solve its cause, and run the same command again"
+        return "solve the cause that the message names, and run the same command again"
     if not ending.plan:
         return ""
     if ending.detects_only:

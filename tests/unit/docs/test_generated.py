@@ -82,7 +82,11 @@ def test_variables_page_lists_every_variable_once() -> None:
     assert set(listed) == wanted
 
 
-@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [*MARKDOWN, *ROOT.glob("extensions/patterns/*/README.md")],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_commands_name_the_version_of_the_collection(page: pathlib.Path) -> None:
     version = read_galaxy()["version"]
     text = page.read_text(encoding="utf-8")

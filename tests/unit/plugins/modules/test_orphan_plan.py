@@ -265,6 +265,14 @@ def test_servers_to_heal_are_named(folder: Path, run: Run) -> None:
     assert result["plan"] is None
 
 
+def test_too_many_servers_to_heal_are_counted_and_not_named(run: Run) -> None:
+    """The role goes by the number, and would heal every server that is named."""
+    result = run(findings="findings.json", heal=True, max_changes=0)
+
+    assert result["failed"] is True and "max_changes is 0" in result["msg"]
+    assert result["changes"] == 1 and "servers" not in result
+
+
 def test_the_findings_of_an_unsound_reading_are_refused(folder: Path, run: Run) -> None:
     findings = json.loads((folder / "findings.json").read_text())
     findings["summary"]["coverage"]["failed_checks"] = ["A cell does not answer."]

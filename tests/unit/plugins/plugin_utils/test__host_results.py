@@ -149,6 +149,19 @@ def test_agents_of_a_host_that_nobody_knows_are_deleted() -> None:
     assert _tell(*ALL, before=before, **left)[0] == "failed"
 
 
+@pytest.mark.parametrize(
+    ("removed", "outcome"), [("all", "failed"), ("dead", "gone"), ("none", "gone")]
+)
+def test_agents_that_may_stay_are_no_failure(removed: str, outcome: str) -> None:
+    alive = {**DEAD_AGENT, "alive": True}
+    left = {"after": {"hosts": [{**GONE, "agents": [alive]}]}, "named": {"providers": []}}
+
+    told = _tell(*ALL, before=_host(agents=[alive]), removed_agents=removed, **left)
+
+    assert told[0] == outcome
+    assert ("was not removed completely" in told[1]) is (outcome == "failed")
+
+
 def test_a_drain_is_said_and_nothing_is_predicted_beyond_it() -> None:
     before = _host(servers=[{"uuid": "s-1"}, {"uuid": "s-2"}])
 

@@ -167,7 +167,7 @@ def test_a_stage_that_succeeds_without_a_result_has_failed(
     state = record_stage({"detects": True}, stage, result)
 
     assert state[stage] == {"failed": True, "msg": message}
-    assert _status(state, "never").failure == message
+    assert _status(state, "never").failure == _status(state, "never").message == message
     assert _status(state, "never").outcome == "failed"
     assert stage != "detected" or not _status(state).has_findings
 
@@ -502,6 +502,10 @@ def _judged(coverage: t.Any = None, **verdicts: int) -> dict[str, t.Any]:
 
 
 REFUSED = {"failed": True, "msg": "3 are too many.", "changes": 3}
+PLANNED = {"failed": False, "plan": "/p", "changes": 3}
+NO_PLAN = {"failed": True, "msg": "No such file."}
+FAILED_CHANGE = {"failed": True, "msg": "1 failed.", "tally": TALLY}
+UNSOUND = _detected({"failed_checks": ["Wrong region."]})
 
 
 @pytest.mark.parametrize(
@@ -517,8 +521,24 @@ REFUSED = {"failed": True, "msg": "3 are too many.", "changes": 3}
         ),
         ({"planned": REFUSED}, "never", ""),
         ({"planned": REFUSED}, "error", "3 are too many."),
-        ({"remediated": {"failed": True, "msg": "1 failed."}}, "never", ""),
-        ({"remediated": {"failed": True, "msg": "1 failed."}}, "error", "1 failed."),
+        ({"remediated": FAILED_CHANGE}, "never", ""),
+        ({"remediated": FAILED_CHANGE}, "error", "1 failed."),
+        # Without a result nothing was done, and nobody knows what there was to do.
+        ({"planned": NO_PLAN}, "never", "No such file."),
+        ({"detects": False, "planned": NO_PLAN}, "never", "No such file."),
+        (
+            {
+                "detects": False,
+                "planned": PLANNED,
+                "remediated": {"failed": True, "msg": "No API."},
+            },
+            "never",
+            "No API.",
+        ),
+        # The reading has a result: it was not sound.
+        ({"detects": False, "detected": UNSOUND, "planned": NO_PLAN}, "never", ""),
+        ({"detects": False, "detected": UNSOUND, "planned": NO_PLAN}, "error", "No such file."),
+        ({"detects": False, "confirmed": UNSOUND, "planned": NO_PLAN}, "never", ""),
         # Such a plan is for other jobs, and this run does not apply it.
         ({"remediates": False, "planned": REFUSED}, "error", ""),
         (

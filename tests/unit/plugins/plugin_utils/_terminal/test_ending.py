@@ -73,7 +73,9 @@ def test_nothing_to_do_leads_to_nothing() -> None:
 
 
 def test_failure_says_what_to_do_instead_of_the_next_command() -> None:
-    assert _next(plan=PLAN, failed=True, check_mode=True).startswith("read the message below")
+    assert _next(plan=PLAN, failed=True, check_mode=True).startswith(
+        "solve the cause that the message names"
+    )
 
 
 @pytest.mark.parametrize(

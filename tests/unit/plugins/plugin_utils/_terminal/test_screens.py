@@ -280,7 +280,10 @@ def test_last_lines_of_an_unsound_reading_say_why_nothing_may_be_changed() -> No
     last = "\n".join(_draw_unsound(120)[-10:])
 
     assert "NOTHING MAY BE CHANGED: " in last
-    assert "Report:  /out/report.html" in last and "Next:    read the message below" in last
+    assert (
+        "Report:  /out/report.html" in last
+        and "Next:    solve the cause that the message names" in last
+    )
     assert "orphan_cleanup_plan=" not in last
 
 
@@ -289,4 +292,4 @@ def test_last_lines_of_a_failed_write_have_the_journal_and_the_undo() -> None:
 
     assert "1 failed" in last and f"Journal: {JOURNAL}" in last
     assert f"restore_allocations -e orphan_cleanup_journal={JOURNAL}" in last
-    assert "Next:    read the message below" in last
+    assert "Next:    solve the cause that the message names" in last

@@ -1,0 +1,30 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the role `host_decommission` hands to the filter that writes its last lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from jinja2 import Environment, nodes
+
+from ansible_collections.osops.placement.plugins.filter.host_result import DOCUMENTATION
+
+VARIABLES = Path(__file__).parents[3] / "roles" / "host_decommission" / "vars" / "main.yml"
+
+
+def test_the_role_passes_everything_that_its_result_is_made_of() -> None:
+    """With the default of an option, a host that is gone could be shown as failed."""
+    variables = yaml.safe_load(VARIABLES.read_text(encoding="utf-8"))
+    options = yaml.safe_load(DOCUMENTATION)["options"]
+    parsed = Environment(autoescape=True).parse(variables["_host_decommission_result"])
+
+    (used,) = (
+        part for part in parsed.find_all(nodes.Filter) if part.name == "osops.placement.host_result"
+    )
+
+    optional = {name for name, option in options.items() if not option.get("required")}
+    assert {argument.key for argument in used.kwargs} == optional
