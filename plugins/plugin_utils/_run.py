@@ -51,7 +51,7 @@ _STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "detected": ("dest", "summary", "versions"),
     "planned": ("plan", "changes", "compact", "scope", "output_lost"),
     # The second detection of a run that applies a compact plan.
-    "confirmed": ("summary", "versions"),
+    "confirmed": ("dest", "summary", "versions"),
     "remediated": ("remediation", "journal", "tally"),
     # An error that no stage could report itself, such as a variable that cannot be templated.
     "interrupted": (),
