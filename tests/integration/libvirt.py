@@ -26,7 +26,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.support import Ansible, told
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -176,6 +176,10 @@ class Inside(Ansible):
             assert process.stdout.readline() == "open\n"
             yield
             process.stdin.close()
+
+    def _run_module(self, name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
+        # A fork of a process outside would not see the processes of the namespace.
+        return told(self.started(name, **arguments))
 
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run(self.program(program), *arguments, cwd=self.folder, env=self.environment)

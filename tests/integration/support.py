@@ -377,10 +377,13 @@ class Ansible:
 
     def direct(self, name: str, /, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module without the seconds that Ansible itself and the imports take."""
-        result = run_forked(name, arguments, self.folder, self.module_environment)
+        result = self._run_module(name, arguments)
         undocumented = find_undocumented(name, result)
         assert not undocumented, f"{name} returns without a word in RETURN: {undocumented}"
         return result
+
+    def _run_module(self, name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
+        return run_forked(name, arguments, self.folder, self.module_environment)
 
     def program(self, name: str) -> str:
         return str(self._bin / name)

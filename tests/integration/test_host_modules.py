@@ -176,7 +176,7 @@ def test_module_refuses_to_delete_part_of_a_tree(
     result = ansible.module("placement_provider", name=tree["child"], **ABSENT)
 
     assert result["failed"]
-    assert f"a part of the tree of {tree['name']} ({tree['root']})" in result["msg"]
+    assert f"is in the tree of {tree['name']} ({tree['root']})" in result["msg"]
     assert tree["child"] in placement.providers().values()
 
 

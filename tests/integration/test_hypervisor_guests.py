@@ -57,6 +57,9 @@ def test_info_shows_the_guests_of_a_hypervisor(host: Host) -> None:
             "created_at": "2026-10-20T08:00:12Z",
         },
         "disks": [f"/var/lib/nova/instances/{guest}/disk"],
+        "hostdevs": [],
+        "mdevs": [],
+        "other_devices": [],
     }
     entry, resize = found["directories"]
     assert [(each["name"], each["uuid"], each["kind"]) for each in (entry, resize)] == [
