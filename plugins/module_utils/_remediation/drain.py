@@ -323,7 +323,11 @@ def _conclude(
         count = format_count(len(rest["remaining"]), "server is", "servers are")
         text += f" {count} still on it."
     else:
-        text += " Migrations from or to it have not ended."
+        moves = [
+            f"{move['type']} {move['uuid']} of server {move['server']} ({move['status']})"
+            for move in rest["migrations"]
+        ]
+        text += f" Migrations from or to it have not ended: {summarize_names(moves)}."
     failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
     stays = collect_trouble(outcomes, (LEFT,))
     if failed or stays:
