@@ -165,7 +165,8 @@ def test_run_that_changes_nothing_exports_no_journal(newest: Jobs, strays: Stray
         assert "orphan_cleanup_journal" not in done.artifacts
 
 
-@pytest.mark.parametrize("pasted", ["text", long("json"), long("lines"), long("wrapped")])
+@pytest.mark.long
+@pytest.mark.parametrize("pasted", ["text", "json", "lines", "wrapped"])
 def test_journal_that_was_pasted_by_hand_is_restored(
     newest: Jobs, strays: Strays, pasted: str
 ) -> None:

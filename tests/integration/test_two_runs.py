@@ -68,6 +68,7 @@ def test_failure_of_one_run_is_not_that_of_the_next(ansible: Ansible, strays: St
     assert "Outcome: 1 removed." in second
 
 
+@pytest.mark.long
 def test_findings_of_more_than_is_named_now_are_not_changed(
     ansible: Ansible, strays: Strays
 ) -> None:
