@@ -241,9 +241,10 @@ class ServerView:
 
         A revert that fails halfway has destroyed the guest on the destination
         (nova/compute/manager.py, revert_resize, finish_revert_resize), and leaves the migration in
-        error and the server where it was.
+        error and the server where it was. If the server was moved from the source since, the disk
+        was moved with it.
         """
-        if not self.is_at_failed_destination(migration):
+        if not self.is_at_failed_destination(migration) or self._has_left_source_of(migration):
             return None
         actions = self.subject.actions.value
         if actions is None:
@@ -257,6 +258,17 @@ class ServerView:
                 "requested: its disk may be on the source."
             )
         return None
+
+    def _has_left_source_of(self, failed: Migration) -> bool:
+        """Return whether a later move took the server from the source of a `failed` one."""
+        for move in self.server_migrations:
+            took_place = move.status in CONCLUSIVE_STATUSES.get(move.type, ())
+            if not took_place or move.status == "reverted":
+                continue
+            is_from_source = move.source_compute == failed.source_compute != move.dest_compute
+            if is_from_source and is_earlier(failed.updated_at, move.created_at):
+                return True
+        return False
 
     def find_possible_revert_to(self, roots: Collection[str]) -> Migration | None:
         """Return the newest move whose revert may have left the only disk in one of `roots`."""

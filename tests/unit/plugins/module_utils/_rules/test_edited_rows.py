@@ -326,6 +326,40 @@ def test_server_keeps_both_ends_of_a_halfway_revert(
     assert _find(world, server).change is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "status"), [("live-migration", "completed"), ("resize", "confirmed")]
+)
+def test_later_move_from_the_source_of_a_failed_revert_took_the_disk_along(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """The revert came to its end, and only its record did not."""
+    server = world.server(there, here, there)
+    migration = world.migration(server, here, there, "error", here)
+    world.did(server, "migrate", NOW)
+    world.did(server, "revertResize")
+    world.migration(server, here, there, status, type=kind)
+
+    assert _find(world, server).kind == "extra_host"
+    assert _find(world, server).change is not None
+    assert _find(world, migration).kind == "ended_migration"
+    assert _find(world, migration).change is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("live-migration", "error"), ("migration", "completed")]
+)
+def test_later_move_that_took_nothing_along_leaves_the_last_disk(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    server = world.server(there, here, there)
+    world.migration(server, here, there, "error")
+    world.did(server, "migrate", NOW)
+    world.did(server, "revertResize")
+    world.migration(server, here, there, status, type=kind)
+
+    assert _find(world, server).change is None
+
+
 def test_failed_resize_without_a_revert_leaves_nothing_on_its_source(
     world: World, here: str, there: str
 ) -> None:
