@@ -87,11 +87,14 @@ class Drained:
             assert found["OS-EXT-STS:task_state"] is None, found["name"]
 
     def reopen(self) -> None:
-        """Delete what is still on the host, and enable it for the next test."""
+        """Delete what is still on the host or on its way from it, and enable it."""
         cloud = self.world.cloud
         listed = cloud.nova("GET", f"/servers?all_tenants=1&host={self.host}")["servers"]
-        for server in listed:
-            servers.delete(cloud, server["id"])
+        moves = cloud.nova("GET", f"/os-migrations?host={self.host}", version="2.80")["migrations"]
+        left = {server["id"] for server in listed}
+        left |= {move["instance_uuid"] for move in moves if move["status"] not in servers.ENDED}
+        for server in left:
+            servers.delete(cloud, server)
         servers.update_service(cloud, self.host, {"status": "enabled"})
 
 
