@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+import pytest
 from minicloud_ctl import servers
 
 if t.TYPE_CHECKING:
@@ -16,6 +17,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 
+@pytest.mark.long
 def test_server_deleted_before_the_deleted_listing_proves_nothing(
     ansible: Ansible, minicloud: Minicloud, wires: Wires, world: World
 ) -> None:

@@ -424,6 +424,7 @@ def test_reviewed_plan_is_reported_with_its_findings(
     assert (_text(run, "findings.csv") == before) is not theirs
 
 
+@pytest.mark.long
 def test_files_are_the_same_where_only_modules_can_read_and_write_them(
     ansible: Ansible, orphan: str
 ) -> None:

@@ -111,6 +111,7 @@ def test_changes_are_listed_with_the_command_that_undoes_them(
     assert shown.count("unknown_consumer  compute-") == 9
 
 
+@pytest.mark.long
 def test_limit_that_is_exceeded_is_one_sentence_at_the_end(
     ansible: Ansible, placement: Placement, nine: list[str]
 ) -> None:
