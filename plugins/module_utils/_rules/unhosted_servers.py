@@ -50,9 +50,10 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     an action since failed before a host began it, nova-compute is up on each host on which the
     server has an allocation, so the action is not in its queue. A shelve that its host has finished
     shows that everything requested before has finished too, unless the server's state was reset and
-    it has an allocation on another host. A server in ERROR was never launched, or its last unshelve
-    failed, or it was shelved since. A server in any other status with neither a host nor a task is
-    undecided: delete it, or set it to ERROR, and its allocation can be proven to be an orphan.
+    it has an allocation on another host. A server in ERROR was never launched, or it was shelved or
+    its unshelve failed, with neither a rebuild nor an evacuation since. A server in any other
+    status with neither a host nor a task is undecided: delete it, or set it to ERROR, and its
+    allocation can be proven to be an orphan.
 
     Needs: The cells of the hosts on which the server has allocations, and of the hosts that its
     migrations name. The server and its actions are read from its own cell.
@@ -125,7 +126,11 @@ def _explain_possible_placement(view: ConsumerView) -> str | None:
         only_on_shelving_host = allocated_hosts <= shelving.shelving_hosts
         doubt = _explain_possible_queued_action(view, placed, only_on_shelving_host)
         newest_actions = actions[:position]
-    return doubt or _explain_possible_handover(view, newest_actions, allocated_hosts)
+    return (
+        doubt
+        or _explain_lost_guest(view, newest_actions)
+        or _explain_possible_handover(view, newest_actions, allocated_hosts)
+    )
 
 
 def _list_placing_actions(actions: Sequence[Action]) -> list[Action]:
@@ -147,9 +152,6 @@ def _explain_possible_unfinished_placement(
     oldest = placing[-1]
     if not oldest.placing_hosts and oldest.action != CREATE_ACTION:
         return "the action that gave it its last host is not known"
-    lost = _explain_lost_guest(view, oldest)
-    if lost:
-        return lost
     # Conductor tries a build on a second host when the first has ended its part. When that host
     # starts, Nova sets the server to ERROR, and then the host takes the build from its queue
     # (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
@@ -182,25 +184,26 @@ def _explain_possible_handover(
     )
 
 
-def _explain_lost_guest(view: ConsumerView, placing: Action) -> str | None:
+def _explain_lost_guest(view: ConsumerView, newest_actions: Sequence[Action]) -> str | None:
     """Return why the guest of a server in ERROR may be where Nova no longer has it, or None.
 
     Nova takes the host from a server whose guest runs only when it shelves the server. A build that
     failed never had a guest that ran (nova/compute/manager.py, _update_instance_after_spawn), and
     an unshelve that failed has destroyed it (_unshelve_instance).
 
-    placing: the newest action that could give it a host and that a host began, with no finished
-        shelve since.
+    newest_actions: since a finished shelve, if there was one.
     """
     server = view.server
     if server is None or server.status != "ERROR" or not server.launched_at:
         return None
-    if placing.action == UNSHELVE_ACTION and not placing.unshelving_hosts:
-        return None
-    return (
-        f"its guest was launched at {server.launched_at}, and nothing shows that it was shelved: "
-        "its host may have been removed from the database by hand"
-    )
+    for placing in _list_placing_actions(newest_actions):
+        failed_to_unshelve = placing.action == UNSHELVE_ACTION and not placing.unshelving_hosts
+        if not failed_to_unshelve:
+            return (
+                f"its guest was launched at {server.launched_at}, and nothing shows that it was "
+                "shelved: its host may have been removed from the database by hand"
+            )
+    return None
 
 
 def _explain_possible_queued_action(

@@ -251,6 +251,12 @@ class World:
             *known,
         )
 
+    def fail_newest_action(self, server: str) -> None:
+        """Have each event of the newest action of a server end with an error."""
+        newest, *older = self.actions[server]
+        failed = tuple(d.replace(event, result="Error") for event in newest.events)
+        self.actions[server] = (d.replace(newest, events=failed), *older)
+
     def _time(self) -> str:
         """Return a later time than any before."""
         return f"2026-11-20T12:{self._count // 60:02}:{self._count % 60:02}.000000"

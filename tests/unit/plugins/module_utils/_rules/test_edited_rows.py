@@ -419,6 +419,25 @@ def test_server_in_error_that_lost_its_host_keeps_what_its_guest_uses(
     assert "by hand" in finding.reason
 
 
+@pytest.mark.parametrize("before", ["unshelve", "shelve"])
+def test_rebuild_for_which_no_host_was_found_leaves_the_doubt_about_its_guest(
+    world: World, here: str, before: str
+) -> None:
+    """Nova rebuilds a server in ERROR elsewhere if its host was taken away by hand."""
+    server = world.server(None, here, status="ERROR", launched_at=NOW)
+    world.did(server, "create", NOW)
+    world.did(server, before, NOW)
+    if before == "unshelve":
+        world.fail_newest_action(server)
+    world.did(server, "rebuild", NOW, event="schedule_instances")
+    world.fail_newest_action(server)
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "by hand" in finding.reason
+
+
 def test_server_in_error_that_never_ran_or_was_shelved_is_without_a_host(
     world: World, here: str
 ) -> None:
@@ -430,9 +449,7 @@ def test_server_in_error_that_never_ran_or_was_shelved_is_without_a_host(
     world.did(shelved, "shelve", NOW)
     unshelved = world.server(None, here, status="ERROR", launched_at=NOW)
     world.did(unshelved, "unshelve", NOW)
-    (unshelve,) = world.actions[unshelved]
-    events = tuple(d.replace(event, result="Error") for event in unshelve.events)
-    world.actions[unshelved] = (d.replace(unshelve, events=events),)
+    world.fail_newest_action(unshelved)
 
     for server in (failed, shelved, unshelved):
         assert _find(world, server).kind == "unhosted_server"

@@ -142,9 +142,7 @@ def failed_to_be_scheduled(world: World, here: str, there: str) -> str:
     """No host was ever asked."""
     server = world.server(None, here, status="ERROR")
     world.did(server, "create", NOW, event="conductor_schedule_and_build_instances")
-    done = world.actions[server][0]
-    failed = tuple(dataclasses.replace(event, result="Error") for event in done.events)
-    world.actions[server] = (dataclasses.replace(done, events=failed),)
+    world.fail_newest_action(server)
     return server
 
 
@@ -676,9 +674,7 @@ def unshelving_that_waits_in_the_queue_of_its_host(world: World, here: str, ther
 def _fail_to_be_scheduled(world: World, server: str) -> None:
     """Record an unshelve for which conductor found no host."""
     world.did(server, "unshelve", NOW, event="schedule_instances")
-    newest, *older = world.actions[server]
-    failed = tuple(dataclasses.replace(event, result="Error") for event in newest.events)
-    world.actions[server] = (dataclasses.replace(newest, events=failed), *older)
+    world.fail_newest_action(server)
 
 
 def unshelving_that_waits_behind_one_that_found_no_host(world: World, here: str, there: str) -> str:
@@ -868,9 +864,7 @@ def shelved_away_in_vain(world: World, here: str, there: str) -> str:
     Those are further back than the reading goes.
     """
     server = shelved_away_after_a_long_life(world, here, there)
-    newest, *older = world.actions[server]
-    failed = tuple(dataclasses.replace(event, result="Error") for event in newest.events)
-    world.actions[server] = (dataclasses.replace(newest, events=failed), *older)
+    world.fail_newest_action(server)
     return server
 
 
@@ -1002,9 +996,7 @@ def unshelved_elsewhere(world: World, here: str, there: str) -> str:
 
 def unshelving_that_failed(world: World, here: str, there: str) -> str:
     server = _unshelved_on(world, here, there, here, there)
-    newest, *older = world.actions[server]
-    failed = tuple(dataclasses.replace(event, result="Error") for event in newest.events)
-    world.actions[server] = (dataclasses.replace(newest, events=failed), *older)
+    world.fail_newest_action(server)
     return server
 
 
