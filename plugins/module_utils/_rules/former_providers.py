@@ -165,14 +165,7 @@ def _explain_ambiguous_host(view: ConsumerView, server: Server, own: str) -> str
 
 def _explain_silent_service(view: ConsumerView, server: Server) -> str:
     """Return why nova-compute on the server's host may not be there; empty if it is up."""
-    snapshot = view.index.snapshot
-    # An API worker that does not know one of the cells hides a service in one of the answers.
-    for answer in (snapshot.services, snapshot.services_after):
-        services = [
-            service
-            for service in answer.value or ()
-            if service.binary == COMPUTE and service.host == server.host
-        ]
+    for services in view.index.list_compute_services(server.host):
         if len(services) != 1:
             return f"Nova lists {len(services)} services {COMPUTE} of {server.host}, and not one"
         if services[0].state != "up":

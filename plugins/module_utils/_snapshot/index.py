@@ -160,16 +160,25 @@ class SnapshotIndex(ListingsIndex):
         They have None if a listing lacks it.
         """
         states: set[str | None] = set()
-        for answer in (self.snapshot.services, self.snapshot.services_after):
-            services = [
-                service
-                for service in answer.value or ()
-                if service.binary == COMPUTE and service.host == host
-            ]
+        for services in self.list_compute_services(host):
             states.update(service.state for service in services)
             if not services:
                 states.add(None)
         return states
+
+    def list_compute_services(self, host: str | None) -> list[list[Service]]:
+        """Return the services nova-compute on `host` in each of the two listings of services.
+
+        An API worker that does not know one of the cells hides a service in one of them.
+        """
+        return [
+            [
+                service
+                for service in answer.value or ()
+                if service.binary == COMPUTE and service.host == host
+            ]
+            for answer in (self.snapshot.services, self.snapshot.services_after)
+        ]
 
     def find_doubtful_lookup(self, root: str) -> str:
         """Return which direct lookup of the host behind a provider did not say that there is none.

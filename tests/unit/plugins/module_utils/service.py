@@ -14,6 +14,17 @@ from keystoneauth1.exceptions import ConnectFailure
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
 
+def build_compute_node(uuid: str, host: str) -> dict[str, t.Any]:
+    """Return a compute node as Nova lists it, with the name of its host."""
+    return {
+        "id": uuid,
+        "hypervisor_hostname": host,
+        "service": {"host": host},
+        "state": "up",
+        "status": "enabled",
+    }
+
+
 class Service:
     """An adapter of keystoneauth: each path has a body, or a status for an error.
 

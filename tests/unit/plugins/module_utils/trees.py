@@ -16,6 +16,9 @@ import typing as t
 import keystoneauth1.exceptions as ksa
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import (
+    build_compute_node,
+)
 
 Body = dict[str, t.Any]
 Fault = t.Callable[[], "int | None"]
@@ -101,16 +104,7 @@ class Trees:
         if path == "os-aggregates":
             return self.nova_status, {"aggregates": self.aggregates}
         assert path == "os-hypervisors/detail", path
-        rows = [
-            {
-                "id": uuid,
-                "hypervisor_hostname": host,
-                "service": {"host": host},
-                "state": "up",
-                "status": "enabled",
-            }
-            for uuid, host in self.nodes
-        ]
+        rows = [build_compute_node(uuid, host) for uuid, host in self.nodes]
         return self.nova_status, {"hypervisors": [] if options["params"].get("marker") else rows}
 
     def _placement(self, path: str, method: str, options: Body) -> tuple[int, Body]:

@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.modules.aggregate_host import (
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import (
     Response,
     Service,
+    build_compute_node,
 )
 
 NODE = "11111111-1111-4111-8111-111111111111"
@@ -38,17 +39,9 @@ class Nova(Service):
         return super().request(url, method, **options)
 
 
-def _node(uuid: str, host: str) -> dict[str, t.Any]:
-    return {
-        "id": uuid,
-        "hypervisor_hostname": host,
-        "service": {"host": host},
-        "state": "up",
-        "status": "enabled",
-    }
-
-
-NODES = {"hypervisors": [_node(NODE, "compute-1"), _node(OTHER, "compute-2")]}
+NODES = {
+    "hypervisors": [build_compute_node(NODE, "compute-1"), build_compute_node(OTHER, "compute-2")]
+}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import (
+    build_compute_node,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,17 +60,7 @@ class Listing:
                 for row in self.known[start : start + int(query["limit"])]
                 if row not in self.dropped
             ]
-        return 200, {"hypervisors": [_row(row) for row in page]}
-
-
-def _row(identity: str) -> dict[str, t.Any]:
-    return {
-        "id": identity,
-        "hypervisor_hostname": identity,
-        "service": {"host": identity},
-        "state": "up",
-        "status": "enabled",
-    }
+        return 200, {"hypervisors": [build_compute_node(row, row) for row in page]}
 
 
 def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hypervisor, ...]]:

@@ -326,6 +326,15 @@ def test_server_keeps_both_ends_of_a_halfway_revert(
     assert _find(world, server).change is None
 
 
+def _fail_to_revert(world: World, here: str, there: str) -> tuple[str, str]:
+    """Return a server on `there` whose cold migration was reverted halfway, and the migration."""
+    server = world.server(there, here, there)
+    migration = world.migration(server, here, there, "error", here)
+    world.did(server, "migrate", NOW)
+    world.did(server, "revertResize")
+    return server, migration
+
+
 @pytest.mark.parametrize(
     ("kind", "status"), [("live-migration", "completed"), ("resize", "confirmed")]
 )
@@ -333,10 +342,7 @@ def test_later_move_from_the_source_of_a_failed_revert_took_the_disk_along(
     world: World, here: str, there: str, kind: str, status: str
 ) -> None:
     """The revert came to its end, and only its record did not."""
-    server = world.server(there, here, there)
-    migration = world.migration(server, here, there, "error", here)
-    world.did(server, "migrate", NOW)
-    world.did(server, "revertResize")
+    server, migration = _fail_to_revert(world, here, there)
     world.migration(server, here, there, status, type=kind)
 
     assert _find(world, server).kind == "extra_host"
@@ -351,10 +357,7 @@ def test_later_move_from_the_source_of_a_failed_revert_took_the_disk_along(
 def test_later_move_that_took_nothing_along_leaves_the_last_disk(
     world: World, here: str, there: str, kind: str, status: str
 ) -> None:
-    server = world.server(there, here, there)
-    world.migration(server, here, there, "error")
-    world.did(server, "migrate", NOW)
-    world.did(server, "revertResize")
+    server, _migration = _fail_to_revert(world, here, there)
     world.migration(server, here, there, status, type=kind)
 
     assert _find(world, server).change is None
