@@ -143,8 +143,9 @@ class PlacementReader:
         A provider shares its inventory with every tree that has a provider in one of its aggregates
         (placement/objects/research_context.py, anchors_for_sharing_providers).
 
-        The answer has no `value` for a tree that is gone, for one that lost a provider while it was
-        read, and for one of more than `MAX_TREE_PROVIDERS` providers, which would take too long.
+        The answer has no `value` for a tree that is gone, for another tree, for one that lost a
+        provider while it was read, and for one of more than `MAX_TREE_PROVIDERS` providers, which
+        would take too long.
         """
         path, query = "/resource_providers", {"in_tree": root}
         reply = self._api.get(path, _PROVIDER_MICROVERSION, **query)
@@ -152,9 +153,9 @@ class PlacementReader:
         if reply.status != 200:
             return answer
         entries = self._api.parse(read_provider_entries, reply, path)
-        if not entries or len(entries) > MAX_TREE_PROVIDERS:
-            return answer
         providers = parse_providers(entries, set())
+        if root not in providers or len(entries) > MAX_TREE_PROVIDERS:
+            return answer
         details: dict[str, ProviderDetails] = {}
         failed = self._add_tree_details(providers, details)
         if failed is not None:
@@ -376,20 +377,41 @@ class PlacementReader:
             # For no name at all Placement would list every provider.
             return []
         uuid = normalize_uuid(name)
-        if uuid:
-            matches = self._list_provider_entries(uuid=uuid)
-        else:
-            matches = self._list_provider_entries(name=name)
+        # The database may compare names without their case.
+        wanted = uuid or name.casefold()
+        key = "uuid" if uuid else "name"
+        matches = self._list_provider_entries(
+            lambda entries: all(entry[key].casefold() == wanted for entry in entries),
+            **{key: uuid or name},
+        )
         if not matches:
             return []
-        return self._list_provider_entries(in_tree=matches[0]["uuid"])
+        root = matches[0]["uuid"]
+        return self._list_provider_entries(
+            lambda entries: not entries or any(entry["uuid"] == root for entry in entries),
+            in_tree=root,
+        )
 
-    def _list_provider_entries(self, **filters: str) -> list[dict[str, t.Any]]:
+    def _list_provider_entries(
+        self,
+        is_answer: Callable[[list[dict[str, t.Any]]], bool] | None = None,
+        **filters: str,
+    ) -> list[dict[str, t.Any]]:
+        """Return the entries of a listing of providers.
+
+        Raises MalformedResponse when `is_answer` says that they answer another request.
+        """
+
+        def read(reply: Reply) -> list[dict[str, t.Any]]:
+            entries = read_provider_entries(reply)
+            if is_answer is not None and not is_answer(entries):
+                raise ValueError("the answer is about other providers")
+            return entries
+
         path = "/resource_providers"
         reply = self._api.get(path, _PROVIDER_MICROVERSION, **filters)
         self._api.expect(reply, "for its resource providers")
-        entries: list[dict[str, t.Any]] = self._api.parse(read_provider_entries, reply, path)
-        return entries
+        return self._api.parse(read, reply, path)
 
 
 # What is read of each provider of a host's tree.

@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import Service
 
 ROOT, CHILD = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
+OTHER_ROOT = "aaaaaaa3-0000-4000-8000-000000000000"
 CPU, VF = {"resources": {"VCPU": 1}}, {"resources": {"CUSTOM_VF": 1}}
 
 
@@ -145,9 +146,43 @@ def test_tree_with_a_provider_that_cannot_be_read_is_unread(
 
 def test_tree_that_is_gone_or_too_large_is_unread() -> None:
     path = f"/resource_providers?in_tree={ROOT}"
-    many = [_entry(f"{number:08}-0000-4000-8000-000000000000", ROOT) for number in range(201)]
-    for entries in ([], many):
+    children = [_entry(f"{number:08}-0000-4000-8000-000000000000", ROOT) for number in range(200)]
+    for entries in ([], [_entry(ROOT), *children]):
         service = Service({**_tree(), path: {"resource_providers": entries}})
         answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
 
         assert (answer.status, answer.value, service.asked) == (200, None, [path])
+
+
+def test_tree_of_another_host_is_unread() -> None:
+    """A cache has answered with what it keeps of another request."""
+    path = f"/resource_providers?in_tree={ROOT}"
+    service = Service({**_tree(), path: {"resource_providers": [_entry(OTHER_ROOT)]}})
+    answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+
+    assert (answer.status, answer.value, service.asked) == (200, None, [path])
+
+
+@pytest.mark.parametrize("wanted", [ROOT, ROOT[:8]])
+@pytest.mark.parametrize("mixed_up", ["match", "tree"])
+def test_answer_about_another_provider_than_the_wanted_one_is_refused(
+    wanted: str, mixed_up: str
+) -> None:
+    match, tree = [_entry(ROOT)], [_entry(ROOT), _entry(CHILD, ROOT)]
+    if mixed_up == "match":
+        match = tree = [_entry(OTHER_ROOT)]
+    else:
+        tree = [_entry(OTHER_ROOT)]
+    name = "uuid" if wanted == ROOT else "name"
+    service = Service(
+        {
+            "/resource_providers?required=MISC_SHARES_VIA_AGGREGATE": {"resource_providers": []},
+            f"/resource_providers?{name}={wanted}": {"resource_providers": match},
+            f"/resource_providers?in_tree={ROOT}": {"resource_providers": tree},
+            f"/resource_providers?in_tree={OTHER_ROOT}": {"resource_providers": tree},
+        }
+    )
+    reader = PlacementReader(service.open("Placement", (1, 20)))
+
+    with pytest.raises(MalformedResponse, match="is a proxy in the way"):
+        reader.list_providers_in_trees([wanted])
