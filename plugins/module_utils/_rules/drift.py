@@ -65,9 +65,9 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the server has allocations only on hosts where it is not.
 
     Proof: The server is settled on its host and has no allocation there, but has allocations on
-    other hosts. No evacuation or live migration to one of these hosts failed. Its flavor, image,
-    ports and devices, and the providers of its host, leave exactly one allocation that Nova would
-    have made.
+    other hosts. No evacuation or live migration to one of these hosts failed, and no evacuation can
+    have left its guest there. Its flavor, image, ports and devices, and the providers of its host,
+    leave exactly one allocation that Nova would have made.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.
@@ -83,6 +83,9 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     failed = view.find_failed_move_to([root for root in view.trees if root])
     if failed:
         return _decide_without_change(reason, view, describe_failed_move(failed))
+    remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
+    if remaining_guest:
+        return drifted(f"{reason} But {remaining_guest}", *list_amount_evidence(view))
     return _decide_new_allocation(reason, view, policy)
 
 

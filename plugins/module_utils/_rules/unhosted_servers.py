@@ -46,14 +46,14 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     listing of compute nodes does not show it, and no migration of it is under way. Every provider
     on which it has an allocation belongs to a compute node of this Nova, or has the trait
     `COMPUTE_NODE` or `OWNER_NOVA`. The newest action that could give it a host and that a host
-    began has finished, and so has every action since, so no host can still take the server up. If
-    an action since failed before a host began it, nova-compute is up on each host on which the
-    server has an allocation, so the action is not in its queue. A shelve that its host has finished
-    shows that everything requested before has finished too, unless the server's state was reset and
-    it has an allocation on another host. A server in ERROR was never launched, or it was shelved or
-    its unshelve failed, with neither a rebuild nor an evacuation since. A server in any other
-    status with neither a host nor a task is undecided: delete it, or set it to ERROR, and its
-    allocation can be proven to be an orphan.
+    began has finished, and so has every action since, so no host can still take the server up. No
+    host takes part in a reset to ERROR. If an action since failed before a host began it,
+    nova-compute is up on each host on which the server has an allocation, so the action is not in
+    its queue. A shelve that its host has finished shows that everything requested before has
+    finished too, unless the server's state was reset and it has an allocation on another host. A
+    server in ERROR was never launched, or it was shelved or its unshelve failed, with neither a
+    rebuild nor an evacuation since. A server in any other status with neither a host nor a task is
+    undecided: delete it, or set it to ERROR, and its allocation can be proven to be an orphan.
 
     Needs: The cells of the hosts on which the server has allocations, and of the hosts that its
     migrations name. The server and its actions are read from its own cell.
@@ -112,9 +112,10 @@ def _explain_possible_placement(view: ConsumerView) -> str | None:
     """Return which action may still give a host to a server without one; None if none can."""
     actions: list[Action] = []
     for answer in view.subject.last_actions:
-        if answer.value is None or not answer.value.is_finished:
+        action = answer.value
+        if action is None or not (action.is_finished or _is_reset_to_error(action, view)):
             return "its last actions may not have finished"
-        actions.append(answer.value)
+        actions.append(action)
     allocated_hosts = set(view.index.list_hosts_of(view.allocation.resources))
     shelving = next((action for action in actions if action.shelving_hosts), None)
     if shelving is None:
@@ -131,6 +132,15 @@ def _explain_possible_placement(view: ConsumerView) -> str | None:
         or _explain_lost_guest(view, newest_actions)
         or _explain_possible_handover(view, newest_actions, allocated_hosts)
     )
+
+
+def _is_reset_to_error(action: Action, view: ConsumerView) -> bool:
+    """Return whether nova-api alone did the action, without events (_reset_state).
+
+    A reset leaves the server in ERROR or ACTIVE. It does not end the actions before it.
+    """
+    in_error = view.server is not None and view.server.status == "ERROR"
+    return in_error and action.action == RESET_ACTION
 
 
 def _list_placing_actions(actions: Sequence[Action]) -> list[Action]:

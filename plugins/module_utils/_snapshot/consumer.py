@@ -147,15 +147,19 @@ class ConsumerView(ServerView):
         nova-compute destroys that guest when it starts, and then saves the evacuation as
         `completed` (nova/compute/manager.py, _destroy_evacuated_instances). A server can be
         evacuated only while nova-compute is down. If nova-compute is up and the evacuation is still
-        `done`, it has not started since: the host had only lost its connection.
+        `done`, it has not started since: the host had only lost its connection. A compute node gets
+        another name only when nova-compute starts; the evacuation from the old name stays `done`.
         """
         for move in self.server_migrations:
             if move.type != "evacuation" or move.status != "done":
                 continue
-            is_source = any(root and self.is_source(root, move) for root in roots)
-            if is_source and "up" in self.index.list_compute_states(move.source_compute):
+            is_source = any(
+                root and self.is_source(root, move) and not self.index.is_gone(root)
+                for root in roots
+            )
+            if is_source and self.index.may_run_compute(move.source_compute):
                 return (
-                    f"nova-compute on {move.source_compute} is up and has not started since "
+                    f"nova-compute on {move.source_compute} runs and has not started since "
                     f"evacuation {move.uuid} of the server, so the guest may still run there. "
                     "Restart nova-compute there: it destroys that guest and removes the allocation."
                 )

@@ -299,6 +299,18 @@ def test_allocation_is_kept_where_a_failed_move_may_have_left_the_guest(move: st
     assert "its guest may run there" in finding.reason
 
 
+def test_allocation_is_kept_where_an_evacuation_may_have_left_the_guest() -> None:
+    """The host was only cut off, and nova-compute has not started since."""
+    cloud = Cloud()
+    server = misplaced_allocation(cloud)
+    cloud.migration(server, cloud.there, cloud.here, "done", type="evacuation")
+    cloud.set_service(cloud.there, "up")
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, finding.change) == ("misplaced_allocation", None)
+    assert "Restart nova-compute there" in finding.reason
+
+
 @pytest.mark.parametrize("situation", [misplaced_allocation, missing_allocation])
 def test_young_allocation_is_protected(situation: Situation) -> None:
     cloud = Cloud()

@@ -106,6 +106,21 @@ def evacuated_from_an_orphaned_provider(world: World, here: str, there: str) -> 
     return server
 
 
+def evacuated_from_a_node_that_was_renamed(world: World, here: str, there: str) -> str:
+    """nova-compute has started since, but does not find its old node to complete the evacuation."""
+    old = world.host("old-name", service="rack-7")
+    server = evacuated(world, old, there)
+    world.remove_host(old)
+    world.host("new-name", service="rack-7")
+    return server
+
+
+def evacuated_from_a_host_that_was_forced_down_and_died(world: World, here: str, there: str) -> str:
+    server = evacuated(world, here, there)
+    world.force_down(here, reported="2026-11-20T11:50:00.000000")
+    return server
+
+
 def evacuated_and_completed(world: World, here: str, there: str) -> str:
     return evacuated(world, here, there, "completed")
 
@@ -149,6 +164,21 @@ def failed_to_be_scheduled(world: World, here: str, there: str) -> str:
 def shelved_away_and_found_no_host(world: World, here: str, there: str) -> str:
     server = shelved_away(world, here, there)
     _fail_to_be_scheduled(world, server)
+    return server
+
+
+def failed_to_boot_and_reset_to_error(world: World, here: str, there: str) -> str:
+    """A reset is an action without events."""
+    server = failed_to_boot(world, here, there)
+    world.did(server, "resetState")
+    return server
+
+
+def failed_to_be_unshelved_and_reset_to_error(world: World, here: str, there: str) -> str:
+    server = shelved_away(world, here, there)
+    _fail_to_be_scheduled(world, server)
+    world.did(server, "resetState")
+    world.servers[server] = dataclasses.replace(world.servers[server], status="ERROR")
     return server
 
 
@@ -338,6 +368,8 @@ ORPHANED = {
     ended_migration_with_doubled_amounts: ("ended_migration", {"compute-1", "pool"}),
     deleted_migration: ("deleted_migration", {"compute-1"}),
     evacuated: ("evacuated_source", {"compute-1"}),
+    evacuated_from_a_node_that_was_renamed: ("evacuated_source", {"old-name"}),
+    evacuated_from_a_host_that_was_forced_down_and_died: ("evacuated_source", {"compute-1"}),
     evacuated_and_completed: ("evacuated_source", {"compute-1"}),
     evacuated_from_an_orphaned_provider: ("evacuated_source", {"compute-1"}),
     extra_host: ("extra_host", {"compute-1"}),
@@ -345,6 +377,8 @@ ORPHANED = {
     failed_to_boot: ("unhosted_server", {"compute-1"}),
     failed_to_be_scheduled: ("unhosted_server", {"compute-1"}),
     shelved_away_and_found_no_host: ("unhosted_server", {"compute-1"}),
+    failed_to_boot_and_reset_to_error: ("unhosted_server", {"compute-1"}),
+    failed_to_be_unshelved_and_reset_to_error: ("unhosted_server", {"compute-1"}),
     failed_to_boot_on_two_hosts: ("unhosted_server", {"compute-1"}),
     failed_to_boot_and_locked: ("unhosted_server", {"compute-1"}),
     unknown: ("unknown_consumer", {"compute-1"}),
@@ -622,6 +656,15 @@ def evacuated_from_a_host_that_was_only_cut_off(world: World, here: str, there: 
     return server
 
 
+def evacuated_from_a_host_that_is_forced_down_and_still_reports(
+    world: World, here: str, there: str
+) -> str:
+    """Nova calls it down, and its guest still runs there."""
+    server = evacuated(world, here, there)
+    world.force_down(here, reported="2026-11-20T11:59:55.000000")
+    return server
+
+
 def evacuated_from_a_host_that_was_cut_off_and_on_a_third(
     world: World, here: str, there: str
 ) -> str:
@@ -655,6 +698,27 @@ def unshelving_just_begun(world: World, here: str, there: str) -> str:
     """The action is recorded before its first event."""
     server = shelved_away(world, here, there)
     world.did(server, "unshelve")
+    return server
+
+
+def unshelving_cut_short_and_reset_to_error(world: World, here: str, there: str) -> str:
+    server = unshelving_cut_short_and_reset(world, here, there)
+    world.servers[server] = dataclasses.replace(world.servers[server], status="ERROR")
+    return server
+
+
+def unshelving_that_waits_for_its_host_and_reset_to_error(
+    world: World, here: str, there: str
+) -> str:
+    server = unshelving_that_waits_in_the_queue_of_its_host(world, here, there)
+    world.did(server, "resetState")
+    world.servers[server] = dataclasses.replace(world.servers[server], status="ERROR")
+    return server
+
+
+def failed_to_boot_elsewhere_and_reset_to_error(world: World, here: str, there: str) -> str:
+    server = failed_to_boot_elsewhere(world, here, there)
+    world.did(server, "resetState")
     return server
 
 
@@ -1116,6 +1180,7 @@ UNDECIDED = [
     deleted_migration_with_unreadable_host_listing,
     evacuation_not_yet_shown_by_the_server,
     evacuated_from_a_host_that_was_only_cut_off,
+    evacuated_from_a_host_that_is_forced_down_and_still_reports,
     evacuated_from_a_host_that_was_cut_off_and_on_a_third,
     ended_migration_with_a_host_that_was_only_cut_off,
     ended_migration_whose_server_is_elsewhere,
@@ -1135,6 +1200,9 @@ UNDECIDED = [
     failed_to_boot_without_a_record_of_it,
     failed_to_boot_with_unreadable_actions,
     failed_to_boot_elsewhere,
+    failed_to_boot_elsewhere_and_reset_to_error,
+    unshelving_cut_short_and_reset_to_error,
+    unshelving_that_waits_for_its_host_and_reset_to_error,
     without_a_mapping,
     without_a_mapping_but_deleted_elsewhere,
     unmapped_and_named_by_a_migration,
