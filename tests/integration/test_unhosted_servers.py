@@ -1,0 +1,45 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A server without a host, on real services: the advice of its finding makes it provable."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from minicloud_ctl import servers
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+pytestmark = pytest.mark.long
+
+
+def test_allocation_is_removed_after_its_server_was_set_to_error_as_advised(
+    ansible: Ansible, minicloud: Minicloud, world: World, placement: Placement
+) -> None:
+    minicloud.scenario("reset_without_host")
+    server = minicloud.truth("reset_without_host")["server"]
+    named = {"orphan_cleanup_consumers": [server]}
+
+    kept = ansible.playbook("cleanup_orphans", variables=named)
+
+    assert (kept.status, kept.entry(server)["verdict"]) == (0, "undecided"), kept.output
+    assert "delete it, or set it to ERROR" in kept.entry(server)["reason"]
+    assert placement.held(server)
+
+    servers.act(world.cloud, server, "os-resetState", {"state": "error"})
+    servers.settle(world.cloud, server, None, "ERROR")
+    run = ansible.playbook("cleanup_orphans", variables=named)
+
+    assert (run.status, run.outcome(server)["outcome"]) == (0, "removed"), run.output
+    assert run.entry(server)["kind"] == "unhosted_server"
+    assert placement.held(server) == {}
