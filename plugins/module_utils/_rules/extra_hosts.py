@@ -38,10 +38,9 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: The server is settled on the host where its newest move or a later unshelve took it, and
     has an allocation there. It left every other host on which it has an allocation by an evacuation
     with the status `done` or `completed`. While it is `done`, nova-compute on the host that was
-    left is not up, and does not report while it is forced down: otherwise it has not started since,
-    and the guest may still run there. If the compute node of that host has another name now,
-    nova-compute has started since.
-    No evacuation or live migration to such a host has failed since the server last left it, and no
+    left is not up: if it were, it would not have started since, and the guest may still run there.
+    If the compute node of that host has another name now, nova-compute has started since. No
+    evacuation or live migration to such a host has failed since the server last left it, and no
     revert to such a host can have failed halfway.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that

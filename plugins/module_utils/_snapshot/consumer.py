@@ -157,9 +157,9 @@ class ConsumerView(ServerView):
                 root and self.is_source(root, move) and not self.index.is_gone(root)
                 for root in roots
             )
-            if is_source and self.index.may_run_compute(move.source_compute):
+            if is_source and "up" in self.index.list_compute_states(move.source_compute):
                 return (
-                    f"nova-compute on {move.source_compute} runs and has not started since "
+                    f"nova-compute on {move.source_compute} is up and has not started since "
                     f"evacuation {move.uuid} of the server, so the guest may still run there. "
                     "Restart nova-compute there: it destroys that guest and removes the allocation."
                 )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     NOVA_TRAITS,
@@ -42,10 +41,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ProviderDetails,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
-
-
-# nova-compute reports every ten seconds (report_interval); services' clocks differ a little.
-_SILENCE_SECONDS = 300
 
 
 class SnapshotIndex(ListingsIndex):
@@ -170,20 +165,6 @@ class SnapshotIndex(ListingsIndex):
             if not services:
                 states.add(None)
         return states
-
-    def may_run_compute(self, host: str | None) -> bool:
-        """Return whether nova-compute on `host` is up in one of the two listings of services.
-
-        Nova calls one that is forced down `down`, even while it reports and its guests run.
-        """
-        listings = (self.snapshot.services, self.snapshot.services_after)
-        for listing, services in zip(listings, self.list_compute_services(host), strict=True):
-            for service in services:
-                silence = seconds_between(service.updated_at, listing.at)
-                reports = silence is not None and silence < _SILENCE_SECONDS
-                if service.state == "up" or (service.forced_down and reports):
-                    return True
-        return False
 
     def list_compute_services(self, host: str | None) -> list[list[Service]]:
         """Return the services nova-compute on `host` in each of the two listings of services.

@@ -208,16 +208,6 @@ class World:
             for service in self.services
         ]
 
-    def force_down(self, root: str, reported: str) -> None:
-        """Have nova-compute of the compute node `root` be forced down, with its last report."""
-        host = self.nodes[root].host
-        self.services = [
-            d.replace(service, state="down", forced_down=True, updated_at=reported)
-            if service.host == host
-            else service
-            for service in self.services
-        ]
-
     def hold(
         self,
         consumer: str,

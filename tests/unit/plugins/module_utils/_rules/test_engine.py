@@ -115,12 +115,6 @@ def evacuated_from_a_node_that_was_renamed(world: World, here: str, there: str) 
     return server
 
 
-def evacuated_from_a_host_that_was_forced_down_and_died(world: World, here: str, there: str) -> str:
-    server = evacuated(world, here, there)
-    world.force_down(here, reported="2026-11-20T11:50:00.000000")
-    return server
-
-
 def evacuated_and_completed(world: World, here: str, there: str) -> str:
     return evacuated(world, here, there, "completed")
 
@@ -369,7 +363,6 @@ ORPHANED = {
     deleted_migration: ("deleted_migration", {"compute-1"}),
     evacuated: ("evacuated_source", {"compute-1"}),
     evacuated_from_a_node_that_was_renamed: ("evacuated_source", {"old-name"}),
-    evacuated_from_a_host_that_was_forced_down_and_died: ("evacuated_source", {"compute-1"}),
     evacuated_and_completed: ("evacuated_source", {"compute-1"}),
     evacuated_from_an_orphaned_provider: ("evacuated_source", {"compute-1"}),
     extra_host: ("extra_host", {"compute-1"}),
@@ -653,15 +646,6 @@ def evacuated_from_a_host_that_was_only_cut_off(world: World, here: str, there: 
     """Its guest still runs there: nova-compute destroys it only when it starts."""
     server = evacuated(world, here, there)
     world.set_service(here, "up")
-    return server
-
-
-def evacuated_from_a_host_that_is_forced_down_and_still_reports(
-    world: World, here: str, there: str
-) -> str:
-    """Nova calls it down, and its guest still runs there."""
-    server = evacuated(world, here, there)
-    world.force_down(here, reported="2026-11-20T11:59:55.000000")
     return server
 
 
@@ -1180,7 +1164,6 @@ UNDECIDED = [
     deleted_migration_with_unreadable_host_listing,
     evacuation_not_yet_shown_by_the_server,
     evacuated_from_a_host_that_was_only_cut_off,
-    evacuated_from_a_host_that_is_forced_down_and_still_reports,
     evacuated_from_a_host_that_was_cut_off_and_on_a_third,
     ended_migration_with_a_host_that_was_only_cut_off,
     ended_migration_whose_server_is_elsewhere,
