@@ -225,7 +225,7 @@ def test_only_change_whose_request_a_proxy_sent_twice_says_so(placement: Placeme
     placement.faults = [repeat]
     (error,) = _write(placement, _removal(placement, 1))
 
-    assert type(error) is CloudError
+    assert _kinds([error]) == [CloudError]
     assert "It is unknown whether" in str(error)
     assert "already has what was to be written" in str(error)
 
