@@ -33,8 +33,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Listings,
     )
 
-# Only a restart renews what a worker knows of the cells.
-_ADVICE = "Its API workers do not all know the same cells: restart every nova-api, then run again."
+# A host that comes or goes during a reading makes the listings differ too. Only a restart renews
+# what a worker knows of the cells.
+_ADVICE = (
+    "If a host was added or removed meanwhile, run again. Otherwise Nova's API workers do not all "
+    "know the same cells: restart every nova-api, then run again."
+)
 _STALE_HOST = "If that host is gone for good, remove its mapping: nova-manage cell_v2 delete_host."
 
 
