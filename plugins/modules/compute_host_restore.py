@@ -55,7 +55,8 @@ options:
         reports all others.
       - V(ratios) sets the allocation ratios that differ. Choose it only if C(nova.conf) leaves
         them to the API (C(initial_cpu_allocation_ratio) and the like), because otherwise
-        nova-compute overwrites them within a minute. The API does not show which of both holds.
+        nova-compute overwrites them within a minute. The API does not show which of the two
+        applies.
     type: list
     elements: str
     choices:
@@ -103,7 +104,7 @@ checks:
       type: str
       sample: host mapping
     outcome:
-      description: V(ok); V(missing) if the host is not whole; V(differs) if it is not what it
+      description: V(ok); V(missing) if the host is not complete; V(differs) if it is not what it
         was; V(put back), also in check mode for what would be put back; or V(failed).
       returned: success
       type: str

@@ -88,10 +88,11 @@ DRIFT_KINDS = (
         "an ended migration still has the allocation that its server needs",
         REMEDIATE,
     ),
-    # The next four are written onto a compute node, which only the whole listing identifies.
+    # What needs every cell is written onto a compute node, which only the whole listing identifies.
     Kind(
         "former_provider",
-        "the server's compute node has another UUID than the provider of its allocation had",
+        "the server's allocation is on the former provider of its host, whose compute node has "
+        "another UUID now",
         OPT_IN,
         needs_every_cell=True,
     ),
@@ -121,7 +122,8 @@ DRIFT_KINDS = (
     ),
     Kind(
         "wrong_owner",
-        "Placement records another project or user for the allocation than Nova for the server",
+        "the project or user that Placement records for the allocation is not the one that Nova "
+        "has for the server",
         OPT_IN,
     ),
     Kind(

@@ -111,14 +111,14 @@ def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: The server is settled on its host and has an allocation there and on no other host. It
     differs from everything that Nova would have allocated for its flavor, image, ports and devices
-    on the providers of its host, and exactly one such allocation is next to it. No resize to this
-    host failed.
+    on the providers of its host, and exactly one such allocation is nearest to it. No resize to
+    this host failed.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.
 
-    Change: The amounts become those that Nova would have allocated. What it has too much of a child
-    provider stays.
+    Change: The amounts become those that Nova would have allocated. Any excess on a child provider
+    stays.
     """
     if not is_settled_and_healthy(view):
         return None
