@@ -73,6 +73,17 @@ class ActionLookups:
             actions = self._nova.list_instance_actions(evidence.uuid)
         return d.replace(evidence, actions=actions, last_actions=last_actions)
 
+    def add_move_actions(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up what was done to a server that has an allocation on another host than its own.
+
+        Only its actions show a move whose migration was deleted, and whether a failed move may have
+        been reverted.
+        """
+        view = build_server_view(evidence, index)
+        if view is None or not view.seems_settled or not view.other_roots:
+            return evidence
+        return self.add_all_actions(evidence)
+
     def add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
         """Look up whether a server that is not where its newest move ended was unshelved since.
 
@@ -81,24 +92,16 @@ class ActionLookups:
         view = build_server_view(evidence, index)
         if view is None or not view.settled or view.arrived:
             return evidence
-        actions = self._nova.list_instance_actions(evidence.uuid)
-        for action in actions.value or ():
+        evidence = self.add_all_actions(evidence)
+        for action in evidence.actions.value or ():
             if action.action == UNSHELVE_ACTION:
                 newest = self._nova.get_instance_action(evidence.uuid, action.request_id)
-                return d.replace(evidence, actions=actions, last_actions=(newest,))
-        return d.replace(evidence, actions=actions, last_actions=())
+                return d.replace(evidence, last_actions=(newest,))
+        return evidence
 
-    def add_revert_evidence(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
-        """Look up whether a failed move may have been reverted to a host with an allocation.
-
-        Only the actions of the server say so.
-        """
-        view = build_server_view(evidence, index)
-        if view is None or evidence.actions != NOT_ASKED or not view.settled:
-            return evidence
-        others = [root for root in view.server_trees if root and root != view.own_tree]
-        # Without the actions, every such move may have been reverted.
-        if not view.find_possible_revert_to(others):
+    def add_all_actions(self, evidence: Evidence) -> Evidence:
+        """Add the actions of a server, unless they were read already."""
+        if evidence.actions != NOT_ASKED:
             return evidence
         return d.replace(evidence, actions=self._nova.list_instance_actions(evidence.uuid))
 

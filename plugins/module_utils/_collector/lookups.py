@@ -187,7 +187,6 @@ class Lookups:
             return []
         migration_evidence = self._collect_migration_allocations(evidence, context)
         evidence = self._add_amount_evidence(evidence, context)
-        evidence = self._actions.add_revert_evidence(evidence, context.index)
         evidence = self._actions.add_port_actions(evidence, context.index)
         evidence = self._add_former_tree_evidence(evidence, context)
         evidence = self._actions.add_guest_location(evidence, migration_evidence, context.index)
@@ -200,8 +199,7 @@ class Lookups:
         view = build_server_view(subject, context.index)
         # The actions of a server where a failed move ended say whether it was to be reverted.
         if view is not None and view.is_at_failed_destination(migration):
-            actions = self._nova.list_instance_actions(migration.server)
-            subject = d.replace(subject, actions=actions)
+            subject = self._actions.add_all_actions(subject)
         return [Evidence(consumer, context.allocations[consumer]), subject]
 
     def _collect_server_evidence(self, uuid: str, context: LookupContext) -> Evidence:
@@ -211,6 +209,7 @@ class Lookups:
         server = self._nova.get_server(uuid)
         if server.status != 404:
             evidence = self._actions.add_actions(Evidence(uuid, allocation, migrations, server))
+            evidence = self._actions.add_move_actions(evidence, context.index)
             return self._actions.add_unshelve_action(evidence, context.index)
         actions = self._nova.list_instance_actions(uuid)
         deleted = self._nova.find_deleted_server(uuid, brief=find_deletion(actions) is not None)

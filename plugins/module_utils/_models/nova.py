@@ -39,6 +39,9 @@ COLD_MIGRATION_TYPES = frozenset({"migration", "resize"})
 # Of the statuses of an ended migration, the ones after which the server is at the destination.
 SUCCESSFUL_MIGRATION_STATUSES = frozenset({"confirmed", "completed", "done"})
 
+# The ones after which it is known where the server is; after a revert, at the source.
+ARRIVED_MIGRATION_STATUSES = SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}
+
 # By type of migration, of all types that are known, the final statuses that say at which end the
 # guest is. Nova gives them only to migrations of that type (nova/compute/manager.py and
 # nova/compute/resource_tracker.py). It also sets a live migration `cancelled`, and so do operators

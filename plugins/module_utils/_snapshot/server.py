@@ -18,10 +18,10 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    ARRIVED_MIGRATION_STATUSES,
     CONCLUSIVE_STATUSES,
     DELETING_ACTIONS,
     GUEST_LEAVING_MIGRATION_TYPES,
-    MOVING_ACTIONS,
     REVERT_ACTION,
     SETTLED_STATUSES,
     SUCCESSFUL_MIGRATION_STATUSES,
@@ -29,6 +29,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     group_by_tree,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
+    find_move_without_migration,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -101,6 +104,11 @@ class ServerView:
     @functools.cached_property
     def settled(self) -> bool:
         """The server rests: nothing is being done to it and it is not on its way."""
+        return self.seems_settled and self.unlisted_move is None
+
+    @functools.cached_property
+    def seems_settled(self) -> bool:
+        """The server rests, if Nova lists each of its migrations."""
         server = self.server
         if server is None or server.status not in SETTLED_STATUSES:
             return False
@@ -112,28 +120,31 @@ class ServerView:
         # Migrations that could not be read may hide one that is under way.
         if self.subject.migrations.value is None:
             return False
-        return self.active_migration is None and self.unlisted_move is None
+        return self.active_migration is None
 
-    @property
+    @functools.cached_property
     def unlisted_move(self) -> str | None:
-        """Why the server may have moved though Nova lists no migration of it.
+        """Why the server may have moved without a migration that Nova lists, or None.
 
-        It is None where Nova lists a migration, or where no move was ever requested.
+        An API worker that does not know the server's cell lists no migration of it. One that lists
+        any lists all, but operators delete or hide a migration that is stuck. That matters where
+        the server has an allocation to which the move may have taken it.
         """
-        # An API worker that does not know the server's cell lists no migration of it. A worker that
-        # lists one knows the cell, and so lists all.
-        if self.subject.migrations.value or self.server is None or not self.server.host:
+        if self.server is None or not self.server.host:
+            return None
+        migrations = self.server_migrations if self.subject.migrations.value else ()
+        if migrations and not self.other_roots:
             return None
         actions = self.subject.actions.value
         if actions is None:
             return "its instance actions, which would show a move of it, could not be read"
-        for action in actions:
-            if action.action in MOVING_ACTIONS:
-                return (
-                    f"Nova recorded the action {action.action} at {action.start_time} "
-                    "and lists no migration"
-                )
-        return None
+        action = find_move_without_migration(actions, migrations)
+        if action is None:
+            return None
+        return (
+            f"Nova recorded the action {action.action} at {action.start_time} "
+            "and lists no migration for it"
+        )
 
     @property
     def unknown_move(self) -> Migration | None:
@@ -155,8 +166,10 @@ class ServerView:
         """
         if self.unknown_move is not None:
             return False
-        statuses = SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}
-        moves = [move for move in self.server_migrations if move.status in statuses]
+        moves = []
+        for move in self.server_migrations:
+            if move.status in ARRIVED_MIGRATION_STATUSES:
+                moves.append(move)
         if not moves:
             return True
         if self.server is None:
@@ -165,7 +178,7 @@ class ServerView:
         end = newest.dest_compute
         if newest.status == "reverted":
             end = newest.source_compute
-        if end is None or end == self.server.host:
+        if end == self.server.host:
             return True
         return self._was_unshelved_after(moves)
 
@@ -181,8 +194,7 @@ class ServerView:
             return False
         if self.server.host not in unshelve.unshelving_hosts:
             return False
-        # A row that changed later may be of a move that ended later: an evacuation is `done` before
-        # the server's new host is saved.
+        # Nova changes the row of an evacuation once more when its source is back.
         return all(is_earlier(move.changed_at, unshelve.start_time) for move in moves)
 
     def _find_last_unshelve(self) -> Action | None:
@@ -198,6 +210,11 @@ class ServerView:
         if self.subject.allocation.value is not None:
             allocations = self.subject.allocation.value.resources
         return group_by_tree(allocations, self.index)
+
+    @functools.cached_property
+    def other_roots(self) -> tuple[str, ...]:
+        """The root providers of its own allocation, without that of its host."""
+        return tuple(root for root in self.server_trees if root and root != self.own_tree)
 
     def has_only_own_tree(self, nova_roots: Container[str]) -> bool:
         """Return whether the server has an allocation in its host's tree, and in no other host's.

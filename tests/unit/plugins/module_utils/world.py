@@ -257,6 +257,10 @@ class World:
         failed = tuple(d.replace(event, result="Error") for event in newest.events)
         self.actions[server] = (d.replace(newest, events=failed), *older)
 
+    def pass_time(self) -> None:
+        """Let a minute pass, as between two moves of a server."""
+        self._count += 60
+
     def _time(self) -> str:
         """Return a later time than any before."""
         return f"2026-11-20T12:{self._count // 60:02}:{self._count % 60:02}.000000"

@@ -408,6 +408,79 @@ def test_server_whose_migrations_were_purged_keeps_everything(
     assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
 
 
+@pytest.mark.parametrize("action", ["migrate", "resize", "live-migration", "evacuate"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        (),
+        ("completed",),
+        ("completed", "error"),
+        ("completed", "completed"),
+        ("error",),
+    ],
+)
+def test_server_whose_newest_migration_was_deleted_keeps_everything(
+    world: World, here: str, there: str, before: tuple[str, ...], action: str
+) -> None:
+    """DELETE FROM migrations WHERE status = 'pre-migrating': its guest may run where it went."""
+    server = world.server(here, here, there)
+    for status in before:
+        world.did(server, "live-migration", NOW)
+        world.migration(server, there, here, status, type="live-migration")
+        world.pass_time()
+    world.did(server, action, NOW)
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert f"Nova recorded the action {action}" in finding.reason
+
+
+def test_server_that_lost_a_row_between_two_others_keeps_everything(
+    world: World, here: str, there: str
+) -> None:
+    """Its guest runs on the other host since, so that the later move from here failed."""
+    server = world.server(here, here, there)
+    world.did(server, "live-migration", NOW)
+    world.migration(server, there, here, "completed", type="live-migration")
+    world.pass_time()
+    world.did(server, "evacuate", NOW)
+    world.did(server, "live-migration", NOW)
+    world.migration(server, here, world.host("third"), "error", type="live-migration")
+
+    assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("status", ["done", "completed"])
+def test_server_evacuated_again_without_a_row_keeps_both_hosts(
+    world: World, here: str, there: str, status: str
+) -> None:
+    server = world.server(here, here, there)
+    world.did(server, "evacuate", NOW)
+    world.migration(server, there, here, status, type="evacuation")
+    world.set_service(there, "up")
+    world.pass_time()
+    world.did(server, "evacuate", NOW)
+
+    assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
+
+
+def test_old_migrations_that_were_purged_leave_the_orphan_of_a_later_one(
+    world: World, here: str, there: str
+) -> None:
+    """DELETE FROM migrations WHERE created_at < …: the newest one says where the server is."""
+    server = world.server(here, here, there)
+    for _count in range(3):
+        world.did(server, "live-migration", NOW)
+        world.pass_time()
+    world.did(server, "live-migration", NOW)
+    world.migration(server, there, here, "completed", type="live-migration")
+
+    finding = _find(world, server)
+
+    assert (finding.kind, finding.verdict) == ("extra_host", "orphaned")
+
+
 @pytest.mark.parametrize("placed", ["create", "rebuild", "evacuate", "unshelve"])
 def test_server_in_error_that_lost_its_host_keeps_what_its_guest_uses(
     world: World, here: str, placed: str

@@ -1,0 +1,67 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""Whether Nova still lists a migration for each move of a server that was requested. Pure.
+
+Nova records an instance action for each move, and then creates its migration before it chooses a
+host (nova/compute/api.py, evacuate; nova/conductor/manager.py, _live_migrate; and
+nova/conductor/tasks/migrate.py, _preallocate_migration). An operator can delete a migration that is
+stuck, or hide it; the action remains.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    ARRIVED_MIGRATION_STATUSES,
+    MOVING_ACTIONS,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
+        Migration,
+    )
+
+# An action has the time of nova-api, a migration that of conductor. No server begins its next move
+# so soon after the one before.
+_CLOCKS_APART = 5
+
+
+def find_move_without_migration(
+    actions: Iterable[Action], migrations: Sequence[Migration]
+) -> Action | None:
+    """Return the newest requested move if Nova lists too few migrations, None otherwise.
+
+    Only moves since the newest one that took place count: that one shows where the server was.
+
+    migrations: those of the server, newest first.
+    """
+    listed = 0
+    arrived_at = None
+    for migration in migrations:
+        if migration.status in ARRIVED_MIGRATION_STATUSES:
+            arrived_at = migration.created_at
+            break
+        listed += 1
+    requested = []
+    for action in actions:
+        if action.action in MOVING_ACTIONS and not _is_by(action, arrived_at):
+            requested.append(action)
+    if len(requested) <= listed:
+        return None
+    return max(requested, key=lambda action: action.start_time or "")
+
+
+def _is_by(action: Action, moment: str | None) -> bool:
+    """Return whether the action is known to have been requested by that time."""
+    seconds = seconds_between(moment, action.start_time)
+    return seconds is not None and seconds <= _CLOCKS_APART
