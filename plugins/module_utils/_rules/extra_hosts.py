@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import UNSHELVE_ACTION
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     list_compute_classes,
 )
@@ -44,8 +45,8 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     revert to such a host can have failed halfway.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
-    its migrations name. All migrations of a server are in its own cell, and an answer that lists
-    one of them lists them all.
+    its migrations name. The instance actions of the server, which are read from its own cell, show
+    that Nova lists a migration for each move that was requested since the server last arrived.
 
     Change: The allocations on the hosts that it left are removed; the rest stays.
     """
@@ -85,14 +86,16 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     classes that it also has on its own host, not counting disk. No evacuation or live migration to
     the other host has failed since the server last left it, so its guest cannot be running there.
     No revert to the other host can have failed halfway, so its disk cannot be there. If the server
-    was evacuated from there, nova-compute there is not up or has started since. The other host may
-    be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or
-    compute service is behind the provider, and the server has every resource class that it has
-    there also on its own host or on a sharing provider.
+    was evacuated from there, nova-compute there is not up or has started since. If no migration
+    names the other host, nova-compute on the server's own host is up, and no earlier unshelve can
+    wait for nova-compute on the other host. The other host may be gone: then its provider has the
+    trait `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or compute service is behind the provider,
+    and the server has every resource class that it has there also on its own host or on a sharing
+    provider.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
-    its migrations name. If Nova lists no migration of the server, its instance actions, which are
-    read from its own cell, show that no move was ever requested.
+    its migrations name. The instance actions of the server, which are read from its own cell, show
+    that Nova lists a migration for each move that was requested since the server last arrived.
 
     Change: The allocations on the other hosts are removed; the rest stays.
     """
@@ -216,7 +219,45 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str
             f"an allocation on {others}, the source of {reverted.type} {reverted.uuid}, which "
             "failed and may have been reverted halfway: its only disk may be there."
         )
+    return _explain_possible_use_without_migration(view, others)
+
+
+def _explain_possible_use_without_migration(view: ConsumerView, others: str) -> str | None:
+    """Return why hosts that no migration names may have or get the guest of the server, or None.
+
+    An evacuation is missing if Nova's database was restored from before it. An unshelve never makes
+    a migration, and can wait in the queue of a host after it seems to have failed (nova/conductor/
+    manager.py, unshelve_instance).
+    """
+    unnamed = [root for root in view.other_trees if not _is_named_by_migration(view, root)]
+    if not unnamed or view.server is None:
+        return None
+    if view.index.list_compute_states(view.server.host) != {"up"}:
+        return (
+            f"an allocation on {others}, to which no migration leads that Nova lists, and "
+            "nova-compute on its own host is not up: if Nova's database was restored from before "
+            "an evacuation, its guest may run there."
+        )
+    actions = view.subject.actions.value or ()
+    unshelves = [action for action in actions if action.action == UNSHELVE_ACTION]
+    hosts = {view.index.nodes[root].host for root in unnamed if root in view.index.nodes}
+    down = sorted(host for host in hosts if view.index.list_compute_states(host) != {"up"})
+    if len(unshelves) > 1 and down:
+        return (
+            f"an allocation on {others}, and was unshelved more than once: an unshelve may wait "
+            f"for nova-compute on {down[0]}, which is not up."
+        )
     return None
+
+
+def _is_named_by_migration(view: ConsumerView, root: str) -> bool:
+    """Return whether a migration of the server leads to the tree `root`, or away from it."""
+    for move in view.server_migrations:
+        if view.index.may_be_at(root, move.source_compute, move.source_node):
+            return True
+        if view.index.may_be_at(root, move.dest_compute, move.dest_node):
+            return True
+    return False
 
 
 def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:

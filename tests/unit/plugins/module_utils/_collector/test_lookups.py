@@ -225,12 +225,15 @@ def test_newest_unshelve_is_read_for_a_server_not_where_its_newest_move_ended(
     assert [answered.value.action for answered in told if answered.value] == ["unshelve"]
 
 
-@pytest.mark.parametrize(("moved", "status"), [(False, 200), (True, 0)])
-def test_actions_are_read_for_a_server_in_place_only_without_a_migration(
-    site: Site, moved: bool, status: int
+@pytest.mark.parametrize(
+    ("moved", "elsewhere", "status"),
+    [(False, True, 200), (True, True, 200), (False, False, 200), (True, False, 0)],
+)
+def test_actions_are_read_without_a_migration_or_with_another_host(
+    site: Site, moved: bool, elsewhere: bool, status: int
 ) -> None:
-    """An API worker that does not know its cell may answer that it has no migration."""
-    server = site.server(site.there, site.here, site.there)
+    """An API worker may not know its cell, and an operator may have deleted a migration."""
+    server = site.server(site.there, site.there, *[site.here] * elsewhere)
     if moved:
         site.migration(server, site.here, site.there, "confirmed")
     site.did(server, "unshelve", NOW)
@@ -320,9 +323,9 @@ def test_hosts_of_a_migration_without_a_record_are_read(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("status", "holds_source", "reads"),
-    [("error", True, 1), ("cancelled", True, 1), ("error", False, 0), ("confirmed", True, 0)],
+    [("error", True, 1), ("cancelled", True, 1), ("error", False, 0), ("confirmed", True, 1)],
 )
-def test_actions_of_a_server_that_may_have_been_reverted_are_read(
+def test_actions_of_a_server_with_another_host_are_read_once(
     site: Site, status: str, holds_source: bool, reads: int
 ) -> None:
     server = site.server(site.there, site.there, *[site.here] * holds_source)

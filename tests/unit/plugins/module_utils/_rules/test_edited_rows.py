@@ -465,6 +465,32 @@ def test_server_evacuated_again_without_a_row_keeps_both_hosts(
     assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
 
 
+def test_server_of_a_database_from_before_its_evacuation_keeps_both_hosts(
+    world: World, here: str, there: str
+) -> None:
+    """The cell was restored from a backup: neither migration nor action says where it is."""
+    server = world.server(here, here, there)
+    world.set_service(here, "down")
+
+    finding = _find(world, server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "restored from before an evacuation" in finding.reason
+
+
+@pytest.mark.parametrize(("unshelves", "verdict"), [(1, "orphaned"), (2, "undecided")])
+def test_server_keeps_the_host_where_an_earlier_unshelve_may_wait(
+    world: World, here: str, there: str, unshelves: int, verdict: str
+) -> None:
+    """The broker took the first one, conductor recorded an error, and the host is down."""
+    server = world.server(here, here, there)
+    world.set_service(there, "down")
+    for _count in range(unshelves):
+        world.did(server, "unshelve", NOW)
+
+    assert _find(world, server).verdict == verdict
+
+
 def test_old_migrations_that_were_purged_leave_the_orphan_of_a_later_one(
     world: World, here: str, there: str
 ) -> None:

@@ -288,11 +288,6 @@ def left_another_host(cloud: Cloud) -> None:
     started_since(cloud)
 
 
-def actions_are_refused(cloud: Cloud) -> None:
-    gave_up_the_copy(cloud)
-    cloud.answers("actions", cloud.subject, 403)
-
-
 def an_action_is_refused(cloud: Cloud) -> None:
     gave_up_the_copy(cloud)
     cloud.answers("last_actions", cloud.subject, 500)
@@ -320,7 +315,6 @@ def an_action_is_refused(cloud: Cloud) -> None:
         live_migrated_in_vain_before,
         evacuated_in_vain,
         left_another_host,
-        actions_are_refused,
         an_action_is_refused,
     ],
     ids=lambda attack: attack.__name__,
@@ -335,6 +329,15 @@ def test_guest_possibly_elsewhere_keeps_its_allocation_there(attack: Situation) 
         "undecided",
         None,
     ), finding.reason
+
+
+def test_server_whose_actions_are_refused_keeps_its_allocations() -> None:
+    cloud = Cloud()
+    gave_up_the_copy(cloud)
+    cloud.answers("actions", cloud.subject, 403)
+
+    assert (cloud.finding.verdict, cloud.finding.change) == ("undecided", None)
+    assert "could not be read" in cloud.finding.reason
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
