@@ -418,7 +418,8 @@ class NovaReader:
     def get_server(self, uuid: str) -> Answer[Server]:
         """Look up a server directly.
 
-        A 404 means that no cell has it, and that it is not about to be built.
+        A 404 means that the cell to which it is mapped does not have it, or that it is not mapped
+        to a cell, and that it is not about to be built. `list_server_rows` searches every cell.
         """
         return self._api.ask(
             f"/servers/{uuid}", self._direct, lambda reply: parse_named_server(reply, uuid)

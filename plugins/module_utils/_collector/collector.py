@@ -23,8 +23,9 @@ The order of the requests is what makes a reading safe. It is the same in every 
 6. The candidates follow from these listings (`_collector.nomination`). The inventories and traits
    that a rule has to know are read next (`_collector.provider_details`).
 7. The allocations of all candidates, then the migrations and then the server of each
-   (`_collector.evidence`, `_collector.lookups`). Nova finishes an evacuation in this order. In the
-   opposite order, a reading could show the old host together with a finished evacuation.
+   (`_collector.evidence`, `_collector.lookups`). Nova saves the new host of an evacuated server,
+   and then ends the migration. Read in the opposite order, an evacuation that has ended is always
+   seen together with the new host.
 8. Once more, the groups of hosts that did not agree, and the compute services, because a cell that
    went down meanwhile may be missing from any answer.
 

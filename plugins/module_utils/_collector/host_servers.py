@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import threading
 import typing as t
 
@@ -64,6 +65,7 @@ class HostAllocationsReader:
         )
         listed = index.nodes[root].servers or ()
         lacking = host.list_servers_without(root, listed, index.get_listed_migrations)
+        actions = {}
         for server in lacking[:_MAX_SERVERS]:
-            host.actions[server] = self._nova.list_instance_actions(server)
-        return host
+            actions[server] = self._nova.list_instance_actions(server)
+        return d.replace(host, actions=actions)

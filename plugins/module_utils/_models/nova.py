@@ -191,7 +191,7 @@ class Migration:
         return self.status in ENDED_MIGRATION_STATUSES
 
     @property
-    def has_failed(self) -> bool:
+    def is_inconclusive(self) -> bool:
         """Whether it is over, and its status does not say at which end the guest is.
 
         A final status that Nova never gives to a migration of this type counts as well: an operator
@@ -302,7 +302,7 @@ class Action:
     def is_finished(self) -> bool:
         """Whether no part of the action can still wait for a host.
 
-        Conductor records the end of its own part before it hands over, so the host must have ended
+        Conductor hands over and then records the end of its own part, so the host must have ended
         its part, or some part must have failed. Of an event that was recorded twice, as when a
         build is tried on a second host, Nova ends only the first row (nova/db/main/api.py,
         action_event_finish): the times of all rows of a name count together.

@@ -155,7 +155,7 @@ class HostAllocations:
 
     tree: Answer[dict[str, Allocations]]
     servers: Answer[tuple[str, ...]]
-    actions: dict[str, Answer[tuple[Action, ...]]] = d.field(default_factory=dict)
+    actions: t.Mapping[str, Answer[tuple[Action, ...]]] = d.field(default_factory=dict)
 
     def list_servers_without(
         self,

@@ -153,9 +153,7 @@ class Plan:
                 placement_endpoint=document["placement_endpoint"],
                 region=document["region"],
                 detected_at=document["detected_at"],
-                consumers=None
-                if document["consumers"] is None
-                else parse_count(document["consumers"]),
+                consumers=_parse_consumers(document["consumers"]),
                 # As they are in the file: who reviewed the plan has seen them in this order.
                 steps=_check_unique(steps),
                 removals=removals,

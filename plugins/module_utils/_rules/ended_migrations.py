@@ -123,7 +123,7 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
     reverted = view.explain_possible_revert(migration)
     if reverted:
         return reverted
-    missing = _describe_missing_resources(view)
+    missing = _describe_missing_resources(view, migration)
     if missing:
         return (
             f"Its server {migration.server} does not itself have {missing}, "
@@ -132,7 +132,7 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
     return None
 
 
-def _describe_missing_resources(view: ConsumerView) -> str:
+def _describe_missing_resources(view: ConsumerView, migration: Migration) -> str:
     """Return what the migration has and its server may need but does not have; '' if nothing.
 
     Nova can fail to give an allocation back after a failed or reverted move and only log it
@@ -143,7 +143,7 @@ def _describe_missing_resources(view: ConsumerView) -> str:
     server_resources: Allocations = {}
     if server_allocation:
         server_resources = server_allocation.resources
-    confirmed = view.migration is not None and view.migration.status == "confirmed"
+    confirmed = migration.status == "confirmed"
     own_classes = list_compute_classes(server_resources, view.own_tree)
     if not own_classes:
         return f"an allocation on its own host {view.node_name}"

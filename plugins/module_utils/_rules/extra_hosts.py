@@ -207,8 +207,8 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str
     failed = view.find_failed_move_to(view.other_trees)
     if failed:
         return (
-            f"an allocation on {others}, to which {failed.type} {failed.uuid} failed: its guest "
-            "may run there."
+            f"an allocation on {others}, to which {failed.type} {failed.uuid} ended as "
+            f"{failed.status}: its guest may run there."
         )
     remaining_guest = view.explain_possible_guest_of_evacuation(view.other_trees)
     if remaining_guest:

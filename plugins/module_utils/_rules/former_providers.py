@@ -192,7 +192,7 @@ def _explain_failed_move(view: ConsumerView, former: str) -> str:
     for move in view.server_migrations:
         if move.type not in GUEST_LEAVING_MIGRATION_TYPES:
             continue
-        if move.has_failed and move.dest_compute not in hosts:
+        if move.is_inconclusive and move.dest_compute not in hosts:
             return (
                 f"{move.type} {move.uuid} to {move.dest_compute} failed, "
                 "and its guest may run there"

@@ -65,7 +65,7 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     if view.migration or server is None or server.host:
         return None
     if server.status not in UNHOSTED_STATUSES:
-        return _explain_lost_host(server, view)
+        return _decide_lost_host(server, view)
     # A server that has a node may be there.
     if server.node:
         return None
@@ -96,7 +96,7 @@ def _is_tree_of_nova(view: ConsumerView, root: str | None) -> bool:
     return root in view.index.nodes or view.index.has_nova_trait(root)
 
 
-def _explain_lost_host(server: Server, view: ConsumerView) -> Decision | None:
+def _decide_lost_host(server: Server, view: ConsumerView) -> Decision | None:
     """Decide on a server without a host in a status that only a server on a host should have."""
     if not server.host_known or not server.task_known:
         return None
@@ -223,8 +223,9 @@ def _explain_possible_queued_action(
 
     Only a host that has the server shelves it, and the API takes no other action while one has a
     task (nova/compute/api.py, check_instance_state): so everything requested before has finished.
-    The exception is a reset of the state, which hides the task of an action that waits in the queue
-    of another host. The server has an allocation on that other host. So if the server has
+    The exceptions are a reset of the state, and an error of conductor after it has handed over
+    (nova/conductor/manager.py, unshelve_instance). Both hide the task of an action that waits in
+    the queue of another host. The server has an allocation on that other host. So if the server has
     allocations only on the host that shelved it, no action waits: a host takes its messages in
     their order.
 

@@ -248,7 +248,7 @@ class ServerView:
     def is_at_failed_destination(self, migration: Migration) -> bool:
         """Return whether Nova says that the server is where a failed `migration` ended."""
         return (
-            migration.has_failed
+            migration.is_inconclusive
             and self.server is not None
             and self.server.host == migration.dest_compute
         )
@@ -303,7 +303,7 @@ class ServerView:
         nova-compute has no record (_reset_live_migration).
         """
         for move in self.server_migrations:
-            if move.type not in GUEST_LEAVING_MIGRATION_TYPES or not move.has_failed:
+            if move.type not in GUEST_LEAVING_MIGRATION_TYPES or not move.is_inconclusive:
                 continue
             if any(self._may_have_left_guest_in(root, move) for root in roots):
                 return move
