@@ -36,17 +36,19 @@ class Bed:
     live: none of these may ever be written.
     doubled: a live server on HOME that also holds something on OTHER, which any run may take away.
     orphans: nobody needs these; each has the allocation that it gets again after each test.
+    others: the consumers of the cloud before, which belong to other tests.
     """
 
     world: World
     placement: Placement
+    others: list[str]
     doubled: str
     live: dict[str, str] = d.field(default_factory=dict)
     orphans: dict[str, tuple[str, holdings.Holding]] = d.field(default_factory=dict)
 
     @classmethod
     def make(cls, world: World, placement: Placement) -> Bed:
-        bed = cls(world, placement, world.boot(HOME))
+        bed = cls(world, placement, list(placement.everything()), world.boot(HOME))
         bed._add_live()
         bed._add_moved()
         bed._add_deleted()
@@ -141,7 +143,7 @@ class Siege:
             wire.route = wire.newest = None
         self.bed.renew()
         self.scheduled.kinds = EVERY_KIND
-        self.scheduled.policy = NO_AGE
+        self.scheduled.policy = {**NO_AGE, "exclude_consumers": self.bed.others}
         self.scheduled.told.clear()
         self.before = self.bed.picture()
 

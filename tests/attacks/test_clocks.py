@@ -50,7 +50,7 @@ JUMPS = {"forwards": 400 * DAY, "back": -400 * DAY}
 
 @pytest.mark.parametrize("lie", PLACEMENT)
 def test_age_that_is_unknown_makes_nobody_old(siege: Siege, lie: str) -> None:
-    siege.scheduled.policy = AGES
+    siege.scheduled.policy.update(AGES)
     siege.wires.placement.middlebox = change("GET", PLACEMENT[lie])
 
     siege.run()
@@ -63,7 +63,7 @@ def test_age_that_is_unknown_makes_nobody_old(siege: Siege, lie: str) -> None:
 def test_clock_that_jumps_between_answers_makes_nobody_old(
     siege: Siege, service: str, jump: str
 ) -> None:
-    siege.scheduled.policy = AGES
+    siege.scheduled.policy.update(AGES)
     wire = getattr(siege.wires, service)
     # Whoever answers about single consumers has another clock than whoever lists.
     wire.middlebox = change(CONSUMERS[service], _header("Date", lambda: _date(JUMPS[jump])))

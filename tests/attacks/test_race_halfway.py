@@ -29,12 +29,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HELD = "race-held"
-# The servers of this module must stay whatever is chosen, and so must the orphans of other modules.
-CHOSEN = {
-    "orphan_cleanup_remediate_kinds": [
-        kind.name for kind in ORPHAN_KINDS if kind.name != "deleted_server"
-    ]
-}
+# The servers of this module must stay whatever is chosen.
+CHOSEN = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS]}
 SETTINGS = "[DEFAULT]\nallow_resize_to_same_host = true\nshelved_offload_time = -1\n"
 
 
@@ -49,18 +45,22 @@ class Stage:
 
 @d.dataclass
 class Cast:
-    """The servers by operation, and the migrations of those that move."""
+    """The servers by operation, and the migrations of those that move.
 
+    others: the consumers of the cloud before, among them orphans of other modules.
+    """
+
+    others: list[str]
     servers: dict[str, str] = d.field(default_factory=dict)
     migrations: dict[str, str] = d.field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
-def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
+def cast(minicloud: Minicloud, placement: Placement, world: World) -> Iterator[Cast]:
     minicloud.scenario("healthy")
     with world.nova_setting(SETTINGS):
         world.own_host(HELD, driver="minicloud.HeldLiveMigration")
-        yield Cast()
+        yield Cast(list(placement.everything()))
 
 
 def reverts(cast: Cast, world: World) -> None:
@@ -151,9 +151,9 @@ def stages(
     def play(name: str) -> Stage:
         ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
         before = placement.everything()
-        return Stage(
-            ansible.playbook("cleanup_orphans", variables=CHOSEN), before, placement.everything()
-        )
+        variables = {**CHOSEN, "orphan_cleanup_exclude_consumers": cast.others}
+        run = ansible.playbook("cleanup_orphans", variables=variables)
+        return Stage(run, before, placement.everything())
 
     reverts(cast, world)
     hold = world.paths.compute(HELD) / "hold-live-migrations"
