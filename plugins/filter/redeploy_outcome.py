@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: redeploy_outcome
-short_description: Say whether a host that was deployed again is whole
+short_description: Say whether a host that was deployed again is complete
 version_added: 2.0.0
 description:
   - Puts the results of the tasks together that verified a host, and decides whether the allocations
@@ -42,12 +42,12 @@ seealso:
 
 EXAMPLES = r"""
 ---
-- name: Require that the host is whole
+- name: Require that the host is complete
   vars:
     outcome: >-
       {{ restored | osops.placement.redeploy_outcome(found, {'skipped': true}, false) }}
   ansible.builtin.assert:
-    that: outcome.whole
+    that: outcome.complete
     fail_msg: "{{ outcome.results }}"
 """
 
@@ -66,7 +66,7 @@ _value:
         - subject: host mapping
           outcome: ok
           reason: assigned to a cell
-    whole:
+    complete:
       description: Whether nothing is missing, and nothing failed.
       returned: always
       type: bool
@@ -87,7 +87,7 @@ _value:
       - subject: host mapping
         outcome: ok
         reason: assigned to a cell
-    whole: true
+    complete: true
     rewriting: false
     former_roots: []
 """

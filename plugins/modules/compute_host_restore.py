@@ -10,11 +10,11 @@ module: compute_host_restore
 short_description: Verify a compute host that was deployed again, and restore what it had
 version_added: 2.0.0
 description:
-  - Checks whether a host that was deployed again is whole. Its compute service is up, it is
+  - Checks whether a host that was deployed again is complete. Its compute service is up, it is
     assigned to a cell, it has a compute node, the compute node has a resource provider with its
     UUID and its name, and the provider has inventory, traits and the aggregates of the host.
   - With O(record), it also names what the host had before it was decommissioned and lacks now.
-  - With O(restore), it puts back what belongs to the API. Everything else is nova-compute's or
+  - With O(restore), it restores what belongs to the API. Everything else is nova-compute's or
     the operator's, and is only named.
 author:
   - osops.placement contributors (@osops)
@@ -31,7 +31,7 @@ attributes:
   diff_mode:
     support: none
     details:
-      - The checks in RV(checks) say what would be put back.
+      - The checks in RV(checks) say what would be restored.
   idempotent:
     support: full
 options:
@@ -48,7 +48,7 @@ options:
     type: path
   restore:
     description:
-      - What to put back of O(record). Without it, everything is only named.
+      - What to restore of O(record). Without it, everything is only named.
       - V(aggregates) adds the host to the host aggregates of Nova in which it was, and its
         provider to the aggregates that only Placement has.
       - V(traits) adds the traits that an operator had set, such as V(CUSTOM_SSD). Nova itself
@@ -81,7 +81,7 @@ EXAMPLES = r"""
       - traits
   register: restored
 
-- name: Require that the host is whole
+- name: Require that the host is complete
   ansible.builtin.assert:
     that: restored.whole
 """
@@ -105,7 +105,7 @@ checks:
       sample: host mapping
     outcome:
       description: V(ok); V(missing) if the host is not complete; V(differs) if it is not what it
-        was; V(put back), also in check mode for what would be put back; or V(failed).
+        was; V(restored), also in check mode for what would be restored; or V(failed).
       returned: success
       type: str
       sample: ok
@@ -169,7 +169,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
     BAD_OUTCOMES,
-    PUT_BACK,
+    RESTORED,
     list_checks,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
@@ -186,7 +186,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Check the host, and put back what the options say."""
+    """Check the host, and restore what the options say."""
     options = module.params
     if not options["host"].strip():
         raise InvalidInput("host must not be empty.")
@@ -204,7 +204,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             module.check_mode,
         )
         restored = restoration.restore(host, record)
-    changed = any(check.outcome == PUT_BACK for check in restored)
+    changed = any(check.outcome == RESTORED for check in restored)
     # What Nova mirrors to Placement has changed with it.
     if changed and not module.check_mode:
         host = reader.read(options["host"])

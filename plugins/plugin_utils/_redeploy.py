@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether a host that was deployed again is whole, and whether its allocations are to be moved."""
+"""Whether a host that was deployed again is complete, and whether its allocations must be moved."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _MAX_OUTPUT = 500
 class RedeployOutcome:
     """The lines about one host.
 
-    whole: whether nothing is missing, once the allocations are moved that are `rewriting`.
+    complete: whether nothing is missing, once the allocations are moved that are `rewriting`.
     rewriting: whether the allocations of the servers on the former provider are to be moved.
     former_roots: the former providers that are to be removed afterwards.
     """
 
     results: list[Line]
-    whole: bool
+    complete: bool
     rewriting: bool
     former_roots: list[str]
 
@@ -60,7 +60,7 @@ def determine_redeploy_outcome(
     lines = []
     for check in restored["checks"]:
         lines.append(_build_line(check["name"], check["outcome"], check["detail"]))
-    # Without it, a host that lost everything looks whole.
+    # Without it, a host that lost everything looks complete.
     if not restored["recorded"]:
         reason = "No record says what the host had before: only what it has now was checked."
         lines.append(_build_line("record", SKIPPED, reason))

@@ -173,7 +173,7 @@ def test_host_goes_its_whole_way_and_is_filled_again(
     assert provider != former
     way.is_killed(wires, "redeploy_host", "POST", "/os-aggregates/.*/action$", **RETIRED)
     whole = way.done(playbook="redeploy_host", cloud="minicloud", **RETIRED)
-    assert f"{HOST} is whole." in whole.told
+    assert f"{HOST} is complete." in whole.told
     assert way.aggregates() == [rack]
     assert TRAIT in placement.get(f"/resource_providers/{provider}/traits")["traits"]
 

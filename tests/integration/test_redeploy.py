@@ -165,12 +165,12 @@ def test_host_gets_back_what_it_had(
 
     for run in (foretold, done):
         assert run.changed == 1
-        assert f"put back host aggregate ssd-{host}" in run.told
-        assert "put back operator's traits The provider had CUSTOM_SSD." in run.told
-        assert f"put back Placement aggregates The provider was in {shared}." in run.told
+        assert f"restored host aggregate ssd-{host}" in run.told
+        assert "restored operator's traits The provider had CUSTOM_SSD." in run.told
+        assert f"restored Placement aggregates The provider was in {shared}." in run.told
         assert f"differs allocation ratio of VCPU It was {RATIO}" in run.told
-    assert f"{host} is whole." in done.told
-    assert again.changed == 0 and "put back host" not in again.told
+    assert f"{host} is complete." in done.told
+    assert again.changed == 0 and "restored host" not in again.told
     assert "CUSTOM_SSD" in _read_traits(world, new)
     aggregates = world.cloud.placement("GET", f"/resource_providers/{new}/aggregates")["aggregates"]
     assert set(aggregates) == {shared, aggregate["uuid"]}
@@ -214,7 +214,7 @@ def test_host_without_mapping_is_named_and_discovered(
     assert "run nova-manage cell_v2 discover_hosts." in lacking.told
     assert "missing compute node" in lacking.told
     assert "missing host mapping" in foretold.told
-    assert "ok host mapping" in done.told and f"{host} is whole." in done.told
+    assert "ok host mapping" in done.told and f"{host} is complete." in done.told
 
 
 class Changed:
@@ -304,7 +304,7 @@ def test_changed_uuid_is_recognised_and_its_allocations_move_when_chosen(
     for server in changed.servers:
         assert placement.held(server) == {changed.new: CLAIM}
     assert changed.old not in placement.providers().values()
-    assert f"{changed.host} is whole." in done.told
+    assert f"{changed.host} is complete." in done.told
     assert again.changed == 0
     untouched = {
         provider: held

@@ -156,5 +156,5 @@ def _check_record(record: t.Any) -> HostRecord | None:
 def _refuse() -> InvalidInput:
     return InvalidInput(
         "earlier is not a file that compute_host_info wrote, or it was changed since: restore it, "
-        "or move it away if nothing of the host has to be put back."
+        "or move it away if nothing of the host has to be restored."
     )

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Whether a host that was deployed again is whole: one check for each of its parts. Pure."""
+"""Whether a host that was deployed again is complete: one check for each of its parts. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         RedeployedHost,
     )
 
-OK, MISSING, DIFFERS, PUT_BACK, FAILED = "ok", "missing", "differs", "put back", "failed"
+OK, MISSING, DIFFERS, RESTORED, FAILED = "ok", "missing", "differs", "restored", "failed"
 
-# A host without one of these is not whole, or not as it was asked for.
+# A host without one of these is not complete, or not as it was asked for.
 BAD_OUTCOMES = frozenset({MISSING, FAILED})
 
 DISCOVER_HOSTS = "nova-manage cell_v2 discover_hosts"
@@ -38,8 +38,8 @@ _SYNC_AGGREGATES = "nova-manage placement sync_aggregates"
 class Check:
     """One part of a host.
 
-    outcome: `ok`, `missing` (the host is not whole), `differs` (it is not what it was), `put back`
-        or `failed` (it could not be put back).
+    outcome: `ok`, `missing` (the host is not complete), `differs` (it is not what it was),
+        `restored` or `failed` (it could not be restored).
     """
 
     name: str

@@ -8,7 +8,7 @@
 
 """Gives a host that was deployed again what it had before it was decommissioned.
 
-Only what the API owns is put back: the host aggregates of Nova, the traits that operators set, the
+Only what the API owns is restored: the host aggregates of Nova, the traits that operators set, the
 aggregates that only Placement has, and allocation ratios. Everything else is nova-compute's.
 """
 
@@ -25,7 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_ch
     FAILED,
     MISSING,
     OK,
-    PUT_BACK,
+    RESTORED,
     Check,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
@@ -114,7 +114,7 @@ def _find_lost_ratios(then: ProviderState, now: ProviderState) -> tuple[tuple[st
 
 
 class HostRestoration:
-    """Compares one host with its record, and puts back what the user wants.
+    """Compares one host with its record, and restores what the user wants.
 
     In check mode it writes nothing, and returns the checks as they would be.
     """
@@ -152,7 +152,7 @@ class HostRestoration:
                 checks.append(Check(f"host aggregate {former.name}", DIFFERS, detail))
         for aggregate in losses.host_aggregates:
             checks.append(
-                self._put_back(
+                self._restore_part(
                     f"host aggregate {aggregate.name}",
                     AGGREGATES,
                     f"Host {host.name} was in it.",
@@ -169,7 +169,7 @@ class HostRestoration:
         checks = []
         if losses.traits:
             checks.append(
-                self._put_back(
+                self._restore_part(
                     "operator's traits",
                     TRAITS,
                     f"The provider had {summarize_names(losses.traits)}.",
@@ -178,7 +178,7 @@ class HostRestoration:
             )
         if losses.aggregates:
             checks.append(
-                self._put_back(
+                self._restore_part(
                     "Placement aggregates",
                     AGGREGATES,
                     f"The provider was in {summarize_names(losses.aggregates)}.",
@@ -205,7 +205,7 @@ class HostRestoration:
         for cls, ratio in losses.ratios:
             now = host.state.inventories[cls].allocation_ratio if host.state else None
             checks.append(
-                self._put_back(
+                self._restore_part(
                     f"allocation ratio of {cls}",
                     RATIOS,
                     f"It was {ratio} and is {now}.",
@@ -219,7 +219,7 @@ class HostRestoration:
             raise CloudError("The host has no provider.")
         self._providers.set_allocation_ratio(host.provider, cls, ratio)
 
-    def _put_back(
+    def _restore_part(
         self,
         name: str,
         part: str,
@@ -234,12 +234,12 @@ class HostRestoration:
             return Check(name, MISSING, f"{detail} {obstacle}")
         # Check mode comes last, so that it predicts what the real run would refuse.
         if self._check_mode:
-            return Check(name, PUT_BACK, detail)
+            return Check(name, RESTORED, detail)
         try:
             write()
         except CloudError as error:
             return Check(name, FAILED, f"{detail} {error}")
-        return Check(name, PUT_BACK, detail)
+        return Check(name, RESTORED, detail)
 
 
 def _describe_opt_out(part: str) -> str:

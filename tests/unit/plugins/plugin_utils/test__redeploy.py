@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a host is whole, and when allocations of its servers are to be moved."""
+"""Whether a host is complete, and when allocations of its servers are to be moved."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _outcome_of(outcome: RedeployOutcome, subject: str) -> str:
 def test_host_without_stranded_servers_is_whole(rewrite: bool) -> None:
     outcome = _determine(_found([OTHER]), rewrite)
 
-    assert (outcome.whole, outcome.rewriting, outcome.former_roots) == (True, False, [])
+    assert (outcome.complete, outcome.rewriting, outcome.former_roots) == (True, False, [])
     assert _outcome_of(outcome, "allocations") == "ok"
 
 
@@ -62,8 +62,8 @@ def test_proven_allocations_move_only_when_wanted() -> None:
     wanted = _determine(_found([PROVEN, OTHER]))
     unwanted = _determine(_found([PROVEN, OTHER]), rewrite=False)
 
-    assert (wanted.whole, wanted.rewriting, wanted.former_roots) == (True, True, [OLD])
-    assert (unwanted.whole, unwanted.rewriting, unwanted.former_roots) == (False, False, [])
+    assert (wanted.complete, wanted.rewriting, wanted.former_roots) == (True, True, [OLD])
+    assert (unwanted.complete, unwanted.rewriting, unwanted.former_roots) == (False, False, [])
     assert "host_decommission_rewrite_allocations" in unwanted.results[-1]["reason"]
 
 
@@ -80,23 +80,23 @@ def test_proven_allocations_move_only_when_wanted() -> None:
 def test_one_doubt_keeps_all_allocations(found: dict[str, t.Any]) -> None:
     outcome = _determine(found)
 
-    assert (outcome.whole, outcome.rewriting, outcome.former_roots) == (False, False, [])
+    assert (outcome.complete, outcome.rewriting, outcome.former_roots) == (False, False, [])
 
 
 @pytest.mark.parametrize("outcome", ["missing", "failed"])
 def test_bad_check_makes_the_host_not_whole(outcome: str) -> None:
-    assert not _determine(_found(), outcome=outcome).whole
+    assert not _determine(_found(), outcome=outcome).complete
 
 
-@pytest.mark.parametrize("outcome", ["ok", "put back", "differs"])
+@pytest.mark.parametrize("outcome", ["ok", "restored", "differs"])
 def test_other_checks_do_not(outcome: str) -> None:
-    assert _determine(_found(), outcome=outcome).whole
+    assert _determine(_found(), outcome=outcome).complete
 
 
 def test_failed_detection_is_a_line() -> None:
     outcome = _determine({"failed": True, "msg": "Nova does not answer."})
 
-    assert not outcome.whole and not outcome.rewriting
+    assert not outcome.complete and not outcome.rewriting
     assert outcome.results[-1]["reason"] == "Nova does not answer."
 
 
@@ -118,7 +118,7 @@ def test_host_without_a_provider_has_no_line_about_allocations() -> None:
 def test_failed_nova_manage_is_a_line(discovered: dict[str, t.Any], reason: str) -> None:
     outcome = _determine(_found(), discovered=discovered)
 
-    assert _outcome_of(outcome, "nova-manage") == "failed" and not outcome.whole
+    assert _outcome_of(outcome, "nova-manage") == "failed" and not outcome.complete
     assert reason in [line["reason"] for line in outcome.results]
 
 
@@ -131,4 +131,4 @@ def test_missing_record_is_a_line_and_no_fault() -> None:
     restored: dict[str, t.Any] = {"checks": [], "recorded": False}
     outcome = determine_redeploy_outcome(restored, _found(), SKIPPED, False)
 
-    assert outcome.whole and _outcome_of(outcome, "record") == "skipped"
+    assert outcome.complete and _outcome_of(outcome, "record") == "skipped"

@@ -128,13 +128,13 @@ def _predict(host: t.Any, *parts: str) -> dict[str, str]:
     return {name: check.outcome for name, check in checks.items()}
 
 
-def test_check_mode_predicts_what_is_put_back() -> None:
+def test_check_mode_predicts_what_is_restored() -> None:
     assert _predict(BARE, *RESTORABLE) == {
         "host aggregate gone": "differs",
-        "host aggregate ssd": "put back",
-        "operator's traits": "put back",
-        "Placement aggregates": "put back",
-        "allocation ratio of VCPU": "put back",
+        "host aggregate ssd": "restored",
+        "operator's traits": "restored",
+        "Placement aggregates": "restored",
+        "allocation ratio of VCPU": "restored",
     }
 
 
@@ -173,10 +173,10 @@ def test_service_that_was_disabled_before_is_named() -> None:
     assert "memory errors" in checks["disabled reason"].detail
 
 
-def test_everything_wanted_is_put_back_once() -> None:
+def test_everything_wanted_is_restored_once() -> None:
     checks, calls = _restore(BARE, *RESTORABLE)
 
-    assert {name for name, check in checks.items() if check.outcome == "put back"} == {
+    assert {name for name, check in checks.items() if check.outcome == "restored"} == {
         "host aggregate ssd",
         "operator's traits",
         "Placement aggregates",
