@@ -120,8 +120,7 @@ class Life:
     def _confirmed_migration(self) -> None:
         source = self._host()
         servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
-        if self._is_unconfirmed():
-            servers.confirm(self.cloud, self.server)
+        if self._is_unconfirmed() and self._confirm():
             self._keeps_allocation_of_migration(source)
 
     def _reverted_migration(self) -> None:
@@ -134,7 +133,17 @@ class Life:
             self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())}
         )
         if self._is_unconfirmed():
-            servers.confirm(self.cloud, self.server)
+            self._confirm()
+
+    def _confirm(self) -> bool:
+        """Confirm a move, and return whether Nova did all of it.
+
+        Placement gives up after ten conflicts with other writes, and Nova then sets the server to
+        ERROR and leaves the allocation of the migration.
+        """
+        servers.act(self.cloud, self.server, "confirmResize")
+        servers.await_migration(self.cloud, self.server, "confirmed")
+        return bool(self._rests()["status"] == "ACTIVE")
 
     def _reverted_resize(self) -> None:
         servers.act(
