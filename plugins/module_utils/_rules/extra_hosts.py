@@ -225,12 +225,12 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str
 def _explain_possible_use_without_migration(view: ConsumerView, others: str) -> str | None:
     """Return why hosts that no migration names may have or get the guest of the server, or None.
 
-    An evacuation is missing if Nova's database was restored from before it. An unshelve never makes
-    a migration, and can wait in the queue of a host after it seems to have failed (nova/conductor/
-    manager.py, unshelve_instance).
+    An evacuation, which is always to another host, is missing if Nova's database was restored from
+    before it. An unshelve never makes a migration, and can wait in the queue of a host after it
+    seems to have failed (nova/conductor/manager.py, unshelve_instance).
     """
-    unnamed = [root for root in view.other_trees if not _is_named_by_migration(view, root)]
-    if not unnamed or view.server is None:
+    hosts = _list_hosts_without_migration(view)
+    if not hosts or view.server is None:
         return None
     if view.index.list_compute_states(view.server.host) != {"up"}:
         return (
@@ -240,14 +240,25 @@ def _explain_possible_use_without_migration(view: ConsumerView, others: str) -> 
         )
     actions = view.subject.actions.value or ()
     unshelves = [action for action in actions if action.action == UNSHELVE_ACTION]
-    hosts = {view.index.nodes[root].host for root in unnamed if root in view.index.nodes}
-    down = sorted(host for host in hosts if view.index.list_compute_states(host) != {"up"})
+    down = [host for host in hosts if view.index.list_compute_states(host) != {"up"}]
     if len(unshelves) > 1 and down:
         return (
             f"an allocation on {others}, and was unshelved more than once: an unshelve may wait "
             f"for nova-compute on {down[0]}, which is not up."
         )
     return None
+
+
+def _list_hosts_without_migration(view: ConsumerView) -> list[str]:
+    """Return the other hosts with an allocation of the server that none of its migrations names."""
+    hosts = set()
+    for root in view.other_trees:
+        node = view.index.nodes.get(root)
+        if node is not None and not _is_named_by_migration(view, root):
+            hosts.add(node.host)
+    if view.server is not None:
+        hosts.discard(str(view.server.host))
+    return sorted(hosts)
 
 
 def _is_named_by_migration(view: ConsumerView, root: str) -> bool:

@@ -478,6 +478,16 @@ def test_server_of_a_database_from_before_its_evacuation_keeps_both_hosts(
     assert "restored from before an evacuation" in finding.reason
 
 
+def test_other_node_of_the_same_dead_host_is_not_where_it_was_evacuated_to(
+    world: World,
+) -> None:
+    first, second = world.host("first", "ironic"), world.host("second", "ironic")
+    server = world.server(first, first, second)
+    world.set_service(first, "down")
+
+    assert (_find(world, server).kind, _find(world, server).verdict) == ("extra_host", "orphaned")
+
+
 @pytest.mark.parametrize(("unshelves", "verdict"), [(1, "orphaned"), (2, "undecided")])
 def test_server_keeps_the_host_where_an_earlier_unshelve_may_wait(
     world: World, here: str, there: str, unshelves: int, verdict: str
