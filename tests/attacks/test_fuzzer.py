@@ -26,6 +26,8 @@ from ansible_collections.osops.placement.tests.attacks.fuzzer.scenery import FEW
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
 
+# The runs of other modules would remove the orphans of its scenarios.
+OWN_CLOUD = True
 SEED = 2026
 # No whole playbook is among them.
 RUNS = 25
