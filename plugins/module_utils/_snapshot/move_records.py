@@ -54,14 +54,14 @@ def find_move_without_migration(
         listed += 1
     requested = []
     for action in actions:
-        if action.action in MOVING_ACTIONS and not _is_by(action, arrived_at):
+        if action.action in MOVING_ACTIONS and not _was_requested_by(action, arrived_at):
             requested.append(action)
     if len(requested) <= listed:
         return None
     return max(requested, key=lambda action: action.start_time or "")
 
 
-def _is_by(action: Action, moment: str | None) -> bool:
+def _was_requested_by(action: Action, moment: str | None) -> bool:
     """Return whether the action is known to have been requested by that time."""
     seconds = seconds_between(moment, action.start_time)
     return seconds is not None and seconds <= _CLOCKS_APART
