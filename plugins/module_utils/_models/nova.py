@@ -78,6 +78,9 @@ CREATE_ACTION = "create"
 # The instance action that gives a host to a shelved server, and leaves no migration behind.
 UNSHELVE_ACTION = "unshelve"
 
+# The instance action that makes the guest again. A server without a host gets one by it.
+REBUILD_ACTION = "rebuild"
+
 # The instance action that sets the state of a server by hand, and hides the task of an action that
 # may still wait for its host.
 RESET_ACTION = "resetState"
@@ -199,6 +202,12 @@ class Migration:
         """
         conclusive = CONCLUSIVE_STATUSES.get(self.type, frozenset())
         return self.ended and self.status not in conclusive
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether its type and status say that it took the server to the destination."""
+        conclusive = CONCLUSIVE_STATUSES.get(self.type, frozenset())
+        return self.status in conclusive - {"reverted"}
 
 
 @d.dataclass(frozen=True)

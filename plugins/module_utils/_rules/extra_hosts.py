@@ -15,7 +15,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import UNSHELVE_ACTION
+from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    REBUILD_ACTION,
+    UNSHELVE_ACTION,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     list_compute_classes,
 )
@@ -42,7 +46,8 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     left is not up: if it were, it would not have started since, and the guest may still run there.
     If the compute node of that host has another name now, nova-compute has started since. No
     evacuation or live migration to such a host has failed since the server last left it, and no
-    revert to such a host can have failed halfway.
+    revert to such a host can have failed halfway. nova-compute on the server's own host is up, and
+    no earlier unshelve can wait for nova-compute on a host that it left.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The instance actions of the server, which are read from its own cell, show
@@ -58,11 +63,13 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     if view.find_possible_revert_to(evacuations):
         return None
-    remaining_guest = view.explain_possible_guest_of_evacuation(evacuations)
-    if remaining_guest:
+    doubt = view.explain_possible_guest_of_evacuation(
+        evacuations
+    ) or _explain_possible_move_without_migration(view)
+    if doubt:
         return undecided(
             f"Server {view.consumer} is settled on {view.node_name} and also has an allocation on "
-            f"a host that it left by evacuation, but {remaining_guest}",
+            f"a host that it left by evacuation, but {doubt}",
             *view.server_answers,
         )
     left_hosts = "; ".join(
@@ -86,11 +93,11 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     classes that it also has on its own host, not counting disk. No evacuation or live migration to
     the other host has failed since the server last left it, so its guest cannot be running there.
     No revert to the other host can have failed halfway, so its disk cannot be there. If the server
-    was evacuated from there, nova-compute there is not up or has started since. If no migration
-    names the other host, nova-compute on the server's own host is up, and no earlier unshelve can
-    wait for nova-compute on the other host. The other host may be gone: then its provider has the
-    trait `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or compute service is behind the provider,
-    and the server has every resource class that it has there also on its own host or on a sharing
+    was evacuated from there, nova-compute there is not up or has started since. nova-compute on the
+    server's own host is up, unless both are nodes of one host. No earlier unshelve can wait for
+    nova-compute on the other host. The other host may be gone: then its provider has the trait
+    `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or compute service is behind the provider, and
+    the server has every resource class that it has there also on its own host or on a sharing
     provider.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
@@ -162,8 +169,8 @@ def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
     for migration in view.server_migrations:
         # When nova-compute starts on the source again, it saves `completed` even if it failed to
         # remove the allocation there (nova/compute/manager.py, _destroy_evacuated_instances).
-        took_place = migration.type == "evacuation" and migration.status in ("done", "completed")
-        if took_place and view.is_source(root, migration):
+        is_evacuation = migration.type == "evacuation" and migration.has_arrived
+        if is_evacuation and view.is_source(root, migration):
             return migration
     return None
 
@@ -219,56 +226,62 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str
             f"an allocation on {others}, the source of {reverted.type} {reverted.uuid}, which "
             "failed and may have been reverted halfway: its only disk may be there."
         )
-    return _explain_possible_use_without_migration(view, others)
-
-
-def _explain_possible_use_without_migration(view: ConsumerView, others: str) -> str | None:
-    """Return why hosts that no migration names may have or get the guest of the server, or None.
-
-    An evacuation, which is always to another host, is missing if Nova's database was restored from
-    before it. An unshelve never makes a migration, and can wait in the queue of a host after it
-    seems to have failed (nova/conductor/manager.py, unshelve_instance).
-    """
-    hosts = _list_hosts_without_migration(view)
-    if not hosts or view.server is None:
-        return None
-    if view.index.list_compute_states(view.server.host) != {"up"}:
-        return (
-            f"an allocation on {others}, to which no migration leads that Nova lists, and "
-            "nova-compute on its own host is not up: if Nova's database was restored from before "
-            "an evacuation, its guest may run there."
-        )
-    actions = view.subject.actions.value or ()
-    unshelves = [action for action in actions if action.action == UNSHELVE_ACTION]
-    down = [host for host in hosts if view.index.list_compute_states(host) != {"up"}]
-    if len(unshelves) > 1 and down:
-        return (
-            f"an allocation on {others}, and was unshelved more than once: an unshelve may wait "
-            f"for nova-compute on {down[0]}, which is not up."
-        )
+    unrecorded = _explain_possible_move_without_migration(view)
+    if unrecorded:
+        return f"an allocation on {others}, but {unrecorded}"
     return None
 
 
-def _list_hosts_without_migration(view: ConsumerView) -> list[str]:
-    """Return the other hosts with an allocation of the server that none of its migrations names."""
-    hosts = set()
+def _explain_possible_move_without_migration(view: ConsumerView) -> str | None:
+    """Return why the guest may be on another host, or get there, without a migration; or None.
+
+    Nova has none of an evacuation if its database was restored from before it, and makes none for
+    an unshelve.
+    """
+    own_host = view.server.host if view.server else None
+    other_hosts = {_get_host(view, root) for root in view.other_trees}
+    # An evacuation is always to another host, not to another node of the same one.
+    if other_hosts != {own_host} and view.index.list_compute_states(own_host) != {"up"}:
+        return (
+            f"nova-compute on {own_host} is not up: if Nova's database was restored from before "
+            "an evacuation, its guest may run on another host."
+        )
     for root in view.other_trees:
-        node = view.index.nodes.get(root)
-        if node is not None and not _is_named_by_migration(view, root):
-            hosts.add(node.host)
-    if view.server is not None:
-        hosts.discard(str(view.server.host))
-    return sorted(hosts)
+        host = _get_host(view, root)
+        is_down = host is not None and view.index.list_compute_states(host) != {"up"}
+        if is_down and _may_wait_for_unshelve(view, root):
+            return (
+                "it was placed again after an unshelve: that one may still wait for nova-compute "
+                f"on {host}, which is not up."
+            )
+    return None
 
 
-def _is_named_by_migration(view: ConsumerView, root: str) -> bool:
-    """Return whether a migration of the server leads to the tree `root`, or away from it."""
+def _get_host(view: ConsumerView, root: str) -> str | None:
+    """Return the host of the compute node behind the tree `root`, or None if Nova lists none."""
+    node = view.index.nodes.get(root)
+    return node.host if node else None
+
+
+def _may_wait_for_unshelve(view: ConsumerView, root: str) -> bool:
+    """Return whether an unshelve may wait in the queue of a host that is down.
+
+    It can after it seems to have failed (nova/conductor/manager.py, unshelve_instance), and another
+    unshelve or a rebuild places the server elsewhere. A host on which the server was since, and
+    which it left by a migration, had emptied its queue.
+    """
+    left_at = None
     for move in view.server_migrations:
-        if view.index.may_be_at(root, move.source_compute, move.source_node):
-            return True
-        if view.index.may_be_at(root, move.dest_compute, move.dest_node):
-            return True
-    return False
+        if move.has_arrived and view.is_source(root, move):
+            left_at = move.created_at
+            break
+    placing = []
+    for action in view.subject.actions.value or ():
+        is_placing = action.action in (UNSHELVE_ACTION, REBUILD_ACTION)
+        if is_placing and not is_earlier(action.start_time, left_at):
+            placing.append(action)
+    placing.sort(key=lambda action: action.start_time or "")
+    return any(action.action == UNSHELVE_ACTION for action in placing[:-1])
 
 
 def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:

@@ -18,10 +18,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    ARRIVED_MIGRATION_STATUSES,
-    MOVING_ACTIONS,
-)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import MOVING_ACTIONS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Sequence
@@ -32,33 +29,36 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 # An action has the time of nova-api, a migration that of conductor. No server begins its next move
-# so soon after the one before.
+# so soon after the migration of the one before was created.
 _CLOCKS_APART = 5
 
 
 def find_move_without_migration(
     actions: Iterable[Action], migrations: Sequence[Migration]
 ) -> Action | None:
-    """Return the newest requested move if Nova lists too few migrations, None otherwise.
+    """Return the newest move that was requested and of which Nova lists no migration, or None.
 
-    Only moves since the newest one that took place count: that one shows where the server was.
+    Each migration belongs to the newest action before it that no newer one belongs to. Older moves
+    do not matter once a migration has taken the server to its destination, where Nova then knew the
+    server to be. A revert gives the server back all allocations that it had before.
 
     migrations: those of the server, newest first.
     """
-    listed = 0
-    arrived_at = None
+    moves = [action for action in actions if action.action in MOVING_ACTIONS]
+    moves.sort(key=_get_request_time)
     for migration in migrations:
-        if migration.status in ARRIVED_MIGRATION_STATUSES:
-            arrived_at = migration.created_at
-            break
-        listed += 1
-    requested = []
-    for action in actions:
-        if action.action in MOVING_ACTIONS and not _was_requested_by(action, arrived_at):
-            requested.append(action)
-    if len(requested) <= listed:
-        return None
-    return max(requested, key=lambda action: action.start_time or "")
+        if moves and not _was_requested_by(moves[-1], migration.created_at):
+            return moves[-1]
+        if migration.has_arrived:
+            return None
+        if moves:
+            moves.pop()
+    return moves[-1] if moves else None
+
+
+def _get_request_time(action: Action) -> tuple[bool, str]:
+    """Return a key that sorts an action without a time behind all others, as it may be newer."""
+    return (action.start_time is None, action.start_time or "")
 
 
 def _was_requested_by(action: Action, moment: str | None) -> bool:

@@ -24,7 +24,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     GUEST_LEAVING_MIGRATION_TYPES,
     REVERT_ACTION,
     SETTLED_STATUSES,
-    SUCCESSFUL_MIGRATION_STATUSES,
     UNSHELVE_ACTION,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
@@ -279,8 +278,7 @@ class ServerView:
     def _has_left_source_of(self, failed: Migration) -> bool:
         """Return whether a later move took the server from the source of a `failed` one."""
         for move in self.server_migrations:
-            took_place = move.status in CONCLUSIVE_STATUSES.get(move.type, ())
-            if not took_place or move.status == "reverted":
+            if not move.has_arrived:
                 continue
             is_from_source = move.source_compute == failed.source_compute != move.dest_compute
             if is_from_source and is_earlier(failed.updated_at, move.created_at):
@@ -343,7 +341,7 @@ class ServerView:
         to_there = self.index.is_at(root, move.dest_compute, move.dest_node)
         if move.status == "reverted":
             return to_there and not from_there
-        return move.status in SUCCESSFUL_MIGRATION_STATUSES and from_there and not to_there
+        return move.has_arrived and from_there and not to_there
 
     @property
     def state_evidence(self) -> tuple[Answer[t.Any], ...]:

@@ -30,6 +30,15 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
 
+# The instance action that begins a migration of each type.
+ACTIONS = {
+    "evacuation": "evacuate",
+    "live-migration": "live-migration",
+    "migration": "migrate",
+    "resize": "resize",
+}
+
+
 def _find(world: World, consumer: str, policy: Policy = NO_MINIMUM_AGE) -> Finding:
     found = judge(world.snapshot(), policy)
     return next(finding for finding in found if finding.consumer == consumer)
@@ -465,12 +474,79 @@ def test_server_evacuated_again_without_a_row_keeps_both_hosts(
     assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
 
 
-def test_server_of_a_database_from_before_its_evacuation_keeps_both_hosts(
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("evacuation", "reverted"),
+        ("live-migration", "reverted"),
+        ("live-migration", "done"),
+        ("migration", "reverted"),
+        ("migration", "completed"),
+        ("resize", "reverted"),
+        ("resize", "completed"),
+    ],
+)
+def test_row_that_took_the_server_nowhere_does_not_hide_a_deleted_one(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """Its guest may run where the deleted row took it.
+
+    Nova does not give the later row this status, or the revert gave back both allocations.
+    """
+    server = world.server(here, here, there)
+    world.did(server, "evacuate", NOW)
+    world.pass_time()
+    world.did(server, ACTIONS[kind], NOW)
+    world.migration(server, here, world.host("third"), status, type=kind)
+    world.set_service(here, "up")
+
+    assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
+
+
+def test_row_that_was_made_late_does_not_stand_for_a_deleted_one(
     world: World, here: str, there: str
 ) -> None:
-    """The cell was restored from a backup: neither migration nor action says where it is."""
+    """A live migration waited in conductor's queue while the server was evacuated."""
+    server, third = world.server(here, here, there), world.host("third")
+    world.did(server, "live-migration", NOW)
+    world.pass_time()
+    world.did(server, "evacuate", NOW)
+    world.migration(server, third, here, "done", type="evacuation")
+    world.pass_time()
+    world.migration(server, here, third, "error", type="live-migration")
+    world.pass_time()
+    world.did(server, "evacuate", NOW)
+
+    assert (_find(world, server).verdict, _find(world, server).change) == ("undecided", None)
+
+
+BEFORE_THE_BACKUP = [
+    None,
+    ("live-migration", "completed"),
+    ("migration", "confirmed"),
+    ("resize", "confirmed"),
+    ("evacuation", "completed"),
+]
+
+
+@pytest.mark.parametrize("before", BEFORE_THE_BACKUP)
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_server_of_a_database_from_before_its_evacuation_keeps_both_hosts(
+    world: World, here: str, there: str, before: tuple[str, str] | None, is_newer: bool
+) -> None:
+    """The cell was restored from a backup: neither migration nor action says where it is.
+
+    is_newer: whether the backup lacks also the host that runs the guest.
+    """
     server = world.server(here, here, there)
+    if before:
+        kind, status = before
+        world.did(server, ACTIONS[kind], NOW)
+        world.migration(server, there, here, status, type=kind)
+        world.set_service(there, "up")
     world.set_service(here, "down")
+    if is_newer:
+        world.remove_host(there)
 
     finding = _find(world, server)
 
@@ -488,17 +564,53 @@ def test_other_node_of_the_same_dead_host_is_not_where_it_was_evacuated_to(
     assert (_find(world, server).kind, _find(world, server).verdict) == ("extra_host", "orphaned")
 
 
-@pytest.mark.parametrize(("unshelves", "verdict"), [(1, "orphaned"), (2, "undecided")])
+@pytest.mark.parametrize("before", BEFORE_THE_BACKUP)
+@pytest.mark.parametrize(
+    ("did", "verdict"),
+    [
+        (("unshelve",), "orphaned"),
+        (("rebuild",), "orphaned"),
+        (("rebuild", "unshelve"), "orphaned"),
+        (("unshelve", "unshelve"), "undecided"),
+        (("unshelve", "rebuild"), "undecided"),
+    ],
+)
 def test_server_keeps_the_host_where_an_earlier_unshelve_may_wait(
-    world: World, here: str, there: str, unshelves: int, verdict: str
+    world: World,
+    here: str,
+    there: str,
+    before: tuple[str, str] | None,
+    did: tuple[str, ...],
+    verdict: str,
 ) -> None:
     """The broker took the first one, conductor recorded an error, and the host is down."""
     server = world.server(here, here, there)
+    if before:
+        kind, status = before
+        world.did(server, ACTIONS[kind], NOW)
+        world.migration(server, there, here, status, type=kind)
+        world.pass_time()
+    for action in did:
+        world.did(server, action, NOW)
     world.set_service(there, "down")
-    for _count in range(unshelves):
-        world.did(server, "unshelve", NOW)
 
     assert _find(world, server).verdict == verdict
+
+
+@pytest.mark.parametrize("before", BEFORE_THE_BACKUP[1:])
+def test_unshelves_from_before_the_server_left_the_other_host_do_not_wait_there(
+    world: World, here: str, there: str, before: tuple[str, str]
+) -> None:
+    kind, status = before
+    server = world.server(here, here, there)
+    world.did(server, "unshelve", NOW)
+    world.did(server, "unshelve", NOW)
+    world.pass_time()
+    world.did(server, ACTIONS[kind], NOW)
+    world.migration(server, there, here, status, type=kind)
+    world.set_service(there, "down")
+
+    assert _find(world, server).verdict == "orphaned"
 
 
 def test_old_migrations_that_were_purged_leave_the_orphan_of_a_later_one(

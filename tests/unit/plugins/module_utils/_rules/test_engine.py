@@ -289,6 +289,7 @@ def moved_in_vain_and_later_confirmed_away(world: World, here: str, there: str) 
 
 def moved_in_vain_and_later_live_migrated_away(world: World, here: str, there: str) -> str:
     server = _moved_in_vain_to(world, here, there, "evacuation")
+    world.set_service(there, "up")
     world.migration(server, there, here, "completed", type="live-migration")
     world.migration(server, here, there, "completed", type="live-migration")
     return server
