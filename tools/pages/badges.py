@@ -13,7 +13,12 @@ import json
 import pathlib
 import typing as t
 
-from ansible_collections.osops.placement.tools.pages.contents import ROOT, read_galaxy
+from ansible_collections.osops.placement.tools.pages.contents import (
+    ROOT,
+    link_image,
+    link_page,
+    read_galaxy,
+)
 
 FOLDER = ROOT / "docs" / "images"
 # The average width of a character, and the space around a text.
@@ -81,7 +86,8 @@ def format_badges() -> str:
     badges = []
     for name, (title, text) in list_badges().items():
         page = pages.get(name, {"licence": "LICENSE"}.get(name, "docs/support.md"))
-        badges.append(f"[![{title}: {text}](docs/images/badge-{name}.svg)]({page})")
+        image = link_image(f"docs/images/badge-{name}.svg")
+        badges.append(f"[![{title}: {text}]({image})]({link_page(page)})")
     return "\n".join(badges) + "\n"
 
 

@@ -49,9 +49,21 @@ def format_modules() -> str:
 
 
 def _format_row(name: str, path: pathlib.Path, summary: str) -> str:
-    """Return a row with a link that works on Galaxy and on the site too."""
-    link = f"{read_galaxy()['repository']}/blob/main/{path.relative_to(ROOT)}"
-    return f"| [`{name}`]({link}) | {format_markup(summary)} |\n"
+    return f"| [`{name}`]({link_page(str(path.relative_to(ROOT)))}) | {format_markup(summary)} |\n"
+
+
+def link_page(name: str) -> str:
+    """Return the address of a file that also works where the README is shown alone, as on Galaxy.
+
+    name: its path in the repository.
+    """
+    return f"{read_galaxy()['repository']}/blob/main/{name}"
+
+
+def link_image(name: str) -> str:
+    """Return the address of an image itself, not of the page that shows it in the repository."""
+    repository = read_galaxy()["repository"].replace("github.com", "raw.githubusercontent.com")
+    return f"{repository}/main/{name}"
 
 
 def _format_table(title: str, rows: list[str]) -> str:

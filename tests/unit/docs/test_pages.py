@@ -18,6 +18,7 @@ import yaml
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import OTHER_VARIABLES
 from ansible_collections.osops.placement.tests.unit.docs import porting
+from ansible_collections.osops.placement.tools.pages.contents import link_image, link_page
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -34,7 +35,7 @@ MARKDOWN = sorted(
     path for pattern in PLACES for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
 )
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+TARGET = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
@@ -74,21 +75,44 @@ def test_kinds_page_lists_all_kinds_in_order() -> None:
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_of_a_page_resolve(page: pathlib.Path) -> None:
     broken = []
-    for target in LINK.findall(_prose(page)):
-        name, _hash, anchor = target.partition("#")
-        if "://" in target or target == "CHANGELOG.md":
+    for target in _list_targets(page):
+        address, _hash, anchor = target.partition("#")
+        path = _find_file(page, address)
+        if path is None or path.name == "CHANGELOG.md":
             continue
-        path = (page.parent / name) if name else page
         if not path.exists() or (anchor and anchor not in _anchors(path)):
             broken.append(target)
 
     assert broken == []
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    linked = set(LINK.findall(_prose(ROOT / "README.md")))
+def _list_targets(page: pathlib.Path) -> list[str]:
+    """Return the targets of the links and images of a page, also of an image that is a link."""
+    return TARGET.findall(_prose(page))
 
-    assert {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - linked == set()
+
+def _find_file(page: pathlib.Path, address: str) -> pathlib.Path | None:
+    """Return the file of this repository to which a page links, or None for any other site."""
+    for site in (link_page(""), link_image("")):
+        if address.startswith(site):
+            return ROOT / address.removeprefix(site)
+    if "://" in address:
+        return None
+    return page.parent / address if address else page
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    readme = ROOT / "README.md"
+    linked = {_find_file(readme, target.partition("#")[0]) for target in _list_targets(readme)}
+
+    assert set((ROOT / "docs").glob("*.md")) - linked == set()
+
+
+def test_readme_has_only_full_addresses() -> None:
+    """Galaxy and Automation Hub show it without the repository."""
+    relative = [target for target in _list_targets(ROOT / "README.md") if "://" not in target]
+
+    assert relative == []
 
 
 def test_page_has_no_duplicate_heading() -> None:
