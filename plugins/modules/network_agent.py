@@ -117,6 +117,22 @@ agent:
       type: list
       elements: dict
       sample: []
+      contains:
+        kind:
+          description: V(network) or V(router).
+          returned: success
+          type: str
+          sample: router
+        uuid:
+          description: UUID of the network or router.
+          returned: success
+          type: str
+          sample: 9d0a0a0e-3b2f-4a3a-8d4a-0f6a3b7d5c11
+        name:
+          description: Name of the network or router.
+          returned: success
+          type: str
+          sample: edge
 blockers:
   description: Why the agent was not deleted.
   returned: when the agent must not be deleted
