@@ -171,14 +171,11 @@ class SnapshotIndex(ListingsIndex):
 
         An API worker that does not know one of the cells hides a service in one of them.
         """
-        return [
-            [
-                service
-                for service in answer.value or ()
-                if service.binary == COMPUTE and service.host == host
-            ]
-            for answer in (self.snapshot.services, self.snapshot.services_after)
-        ]
+        found = []
+        for answer in (self.snapshot.services, self.snapshot.services_after):
+            services = answer.value or ()
+            found.append([one for one in services if one.binary == COMPUTE and one.host == host])
+        return found
 
     def find_doubtful_lookup(self, root: str) -> str:
         """Return which direct lookup of the host behind a provider did not say that there is none.
