@@ -83,7 +83,7 @@ EXAMPLES = r"""
 
 - name: Require that the host is complete
   ansible.builtin.assert:
-    that: restored.whole
+    that: restored.complete
 """
 
 RETURN = r"""
@@ -114,7 +114,7 @@ checks:
       returned: success
       type: str
       sample: assigned to a cell
-whole:
+complete:
   description: Whether nothing is missing, and nothing failed.
   returned: success
   type: bool
@@ -213,7 +213,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         "changed": changed,
         "host": host.name,
         "checks": [check.as_dict() for check in checks],
-        "whole": not any(check.outcome in BAD_OUTCOMES for check in checks),
+        "complete": not any(check.outcome in BAD_OUTCOMES for check in checks),
         "mapped": host.mapped,
         "node": host.node.uuid if host.node else None,
         "former_node": record.node if record else None,
