@@ -29,6 +29,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
     list_relevant_request_ids,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
+    find_placement_after_unshelve,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
     MAX_PORT_ACTIONS,
     list_port_actions,
@@ -76,13 +79,19 @@ class ActionLookups:
     def add_move_actions(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
         """Look up what was done to a server that has an allocation on another host than its own.
 
-        Only its actions show a move whose migration was deleted, and whether a failed move may have
-        been reverted.
+        Only its actions show a move whose migration was deleted, whether a failed move may have
+        been reverted, and which host made the guest after more than one unshelve.
         """
         view = build_server_view(evidence, index)
         if view is None or not view.seems_settled or not view.other_roots:
             return evidence
-        return self.add_all_actions(evidence)
+        evidence = self.add_all_actions(evidence)
+        view = d.replace(view, subject=evidence)
+        for root in view.other_roots:
+            placement = find_placement_after_unshelve(view, root)
+            if placement is not None:
+                return self._add_last_action(evidence, placement)
+        return evidence
 
     def add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
         """Look up whether a server that is not where its newest move ended was unshelved since.
@@ -95,9 +104,16 @@ class ActionLookups:
         evidence = self.add_all_actions(evidence)
         for action in evidence.actions.value or ():
             if action.action == UNSHELVE_ACTION:
-                newest = self._nova.get_instance_action(evidence.uuid, action.request_id)
-                return d.replace(evidence, last_actions=(newest,))
+                return self._add_last_action(evidence, action)
         return evidence
+
+    def _add_last_action(self, evidence: Evidence, action: Action) -> Evidence:
+        """Add the events of an action, unless they were read already."""
+        for answer in evidence.last_actions:
+            if answer.value is not None and answer.value.request_id == action.request_id:
+                return evidence
+        found = self._nova.get_instance_action(evidence.uuid, action.request_id)
+        return d.replace(evidence, last_actions=(*evidence.last_actions, found))
 
     def add_all_actions(self, evidence: Evidence) -> Evidence:
         """Add the actions of a server, unless they were read already."""

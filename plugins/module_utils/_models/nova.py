@@ -45,7 +45,8 @@ ARRIVED_MIGRATION_STATUSES = SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}
 # By type of migration, of all types that are known, the final statuses that say at which end the
 # guest is. Nova gives them only to migrations of that type (nova/compute/manager.py and
 # nova/compute/resource_tracker.py). It also sets a live migration `cancelled`, and so do operators
-# who end one that is stuck.
+# who end one that is stuck. The source of an evacuation saves `completed` also for one that its
+# destination did not finish: what came next shows it (ServerView.find_failed_move_to).
 CONCLUSIVE_STATUSES: t.Mapping[str, frozenset[str]] = {
     "migration": frozenset({"confirmed", "reverted"}),
     "resize": frozenset({"confirmed", "reverted"}),
@@ -78,7 +79,7 @@ CREATE_ACTION = "create"
 # The instance action that gives a host to a shelved server, and leaves no migration behind.
 UNSHELVE_ACTION = "unshelve"
 
-# The instance action that makes the guest again. A server without a host gets one by it.
+# The instance action that makes the guest again. A server in ERROR without a host gets one by it.
 REBUILD_ACTION = "rebuild"
 
 # The instance action that sets the state of a server by hand, and hides the task of an action that
@@ -351,7 +352,14 @@ class Action:
         """The hosts that created the guest of a server that was unshelved."""
         if self.action != UNSHELVE_ACTION:
             return frozenset()
-        return self._get_successful_hosts({PLACING_ACTIONS[UNSHELVE_ACTION]})
+        return self.successful_placing_hosts
+
+    @property
+    def successful_placing_hosts(self) -> frozenset[str | None]:
+        """The hosts that ended their part of an action that can give a host, and did not fail."""
+        if self.action not in PLACING_ACTIONS:
+            return frozenset()
+        return self._get_successful_hosts({PLACING_ACTIONS[self.action]})
 
     def _has_failed(self) -> bool:
         return any(event.result == "Error" for event in self.events)

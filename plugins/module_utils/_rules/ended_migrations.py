@@ -45,11 +45,11 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: Nova lists the migration with a final status. Either its server is deleted, as for
     `deleted_server`. Or all of this holds: The server is settled where its newest move took it. No
-    revert of this migration can have left the server's disk on the source. No evacuation can have
-    left its guest on a host on which the migration has an allocation. The server's own allocation
-    covers the migration's: the server has an allocation on its own host, and on every provider
-    except those of other hosts at least the same amounts as the migration. After a confirmed move
-    any amount is enough.
+    revert of this migration can have left the server's disk on the source. No evacuation or live
+    migration can have left its guest on a host on which the migration has an allocation. The
+    server's own allocation covers the migration's: the server has an allocation on its own host,
+    and on every provider except those of other hosts at least the same amounts as the migration.
+    After a confirmed move any amount is enough.
 
     Needs: The cells of the hosts on which the migration and its server have allocations, and of
     the hosts that the server's migrations name. The cell that has the server also has its
@@ -119,6 +119,16 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
     if remaining_guest:
         return (
             f"Its server {migration.server} is settled on {view.node_name}, but {remaining_guest}"
+        )
+    # A cold migration takes over all that its server has, also what a failed move left.
+    failed = view.find_failed_move_to(
+        [root for root in view.trees if root and root != view.own_tree]
+    )
+    if failed:
+        return (
+            f"Its server {migration.server} is settled on {view.node_name}, but {failed.type} "
+            f"{failed.uuid} to a host on which the migration has an allocation ended as "
+            f"{failed.status}: its guest may run there."
         )
     reverted = view.explain_possible_revert(migration)
     if reverted:

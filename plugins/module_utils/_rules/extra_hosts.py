@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    REBUILD_ACTION,
-    UNSHELVE_ACTION,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     list_compute_classes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     orphaned,
     undecided,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
+    find_placement_after_unshelve,
+    is_where_placed,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -46,8 +45,9 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     left is not up: if it were, it would not have started since, and the guest may still run there.
     If the compute node of that host has another name now, nova-compute has started since. No
     evacuation or live migration to such a host has failed since the server last left it, and no
-    revert to such a host can have failed halfway. nova-compute on the server's own host is up, and
-    no earlier unshelve can wait for nova-compute on a host that it left.
+    revert to such a host can have failed halfway. nova-compute on the server's own host is up. No
+    earlier unshelve can wait for nova-compute on a host that it left, or have taken it to its own
+    host after a later one.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The instance actions of the server, which are read from its own cell, show
@@ -95,10 +95,10 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     No revert to the other host can have failed halfway, so its disk cannot be there. If the server
     was evacuated from there, nova-compute there is not up or has started since. nova-compute on the
     server's own host is up, unless both are nodes of one host. No earlier unshelve can wait for
-    nova-compute on the other host. The other host may be gone: then its provider has the trait
-    `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or compute service is behind the provider, and
-    the server has every resource class that it has there also on its own host or on a sharing
-    provider.
+    nova-compute on the other host, or have taken the server to its own host after a later one. The
+    other host may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no
+    compute node or compute service is behind the provider, and the server has every resource class
+    that it has there also on its own host or on a sharing provider.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The instance actions of the server, which are read from its own cell, show
@@ -247,13 +247,9 @@ def _explain_possible_move_without_migration(view: ConsumerView) -> str | None:
             "an evacuation, its guest may run on another host."
         )
     for root in view.other_trees:
-        host = _get_host(view, root)
-        is_down = host is not None and view.index.list_compute_states(host) != {"up"}
-        if is_down and _may_wait_for_unshelve(view, root):
-            return (
-                "it was placed again after an unshelve: that one may still wait for nova-compute "
-                f"on {host}, which is not up."
-            )
+        doubt = _explain_possible_unshelve(view, root)
+        if doubt:
+            return doubt
     return None
 
 
@@ -263,25 +259,27 @@ def _get_host(view: ConsumerView, root: str) -> str | None:
     return node.host if node else None
 
 
-def _may_wait_for_unshelve(view: ConsumerView, root: str) -> bool:
-    """Return whether an unshelve may wait in the queue of a host that is down.
+def _explain_possible_unshelve(view: ConsumerView, root: str) -> str | None:
+    """Return how an unshelve may still place, or have placed, the server on a host twice; or None.
 
-    It can after it seems to have failed (nova/conductor/manager.py, unshelve_instance), and another
-    unshelve or a rebuild places the server elsewhere. A host on which the server was since, and
-    which it left by a migration, had emptied its queue.
+    root: another tree on which it has an allocation. A host that is up has emptied its queue.
     """
-    left_at = None
-    for move in view.server_migrations:
-        if move.has_arrived and view.is_source(root, move):
-            left_at = move.created_at
-            break
-    placing = []
-    for action in view.subject.actions.value or ():
-        is_placing = action.action in (UNSHELVE_ACTION, REBUILD_ACTION)
-        if is_placing and not is_earlier(action.start_time, left_at):
-            placing.append(action)
-    placing.sort(key=lambda action: action.start_time or "")
-    return any(action.action == UNSHELVE_ACTION for action in placing[:-1])
+    host = _get_host(view, root)
+    placement = find_placement_after_unshelve(view, root)
+    if host is None or placement is None:
+        return None
+    if view.index.list_compute_states(host) != {"up"}:
+        return (
+            "it was placed again after an unshelve: that one may still wait for nova-compute "
+            f"on {host}, which is not up."
+        )
+    if not is_where_placed(view, placement):
+        return (
+            f"its newest action {placement.action} is not known to have placed it on "
+            f"{view.node_name}: an earlier unshelve may have waited and done that, and its guest "
+            "may run on another host."
+        )
+    return None
 
 
 def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:

@@ -58,8 +58,8 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     Needs: The cells of the hosts on which the server has allocations, and of the hosts that its
     migrations name. The server and its actions are read from its own cell.
 
-    Change: All its allocations are removed. Nova allocates again when the server is rebuilt or
-    unshelved.
+    Change: All its allocations are removed. Nova allocates again when the server is
+    unshelved, or is rebuilt after it once ran.
     """
     server, subject = view.server, view.subject
     if view.migration or server is None or server.host:

@@ -5,20 +5,36 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
 # time. Do not use this from other collections or standalone plugins/modules!
 
-"""Whether Nova still lists a migration for each move of a server that was requested. Pure.
+"""Moves of a server that no migration shows: what its instance actions say about them. Pure.
 
-Nova records an instance action for each move, and then creates its migration before it chooses a
-host (nova/compute/api.py, evacuate; nova/conductor/manager.py, _live_migrate; and
-nova/conductor/tasks/migrate.py, _preallocate_migration). An operator can delete a migration that is
-stuck, or hide it; the action remains.
+A move has a migration. Nova records an instance action for each, and then creates its migration
+before it chooses a host (nova/compute/api.py, evacuate; nova/conductor/manager.py, _live_migrate;
+and nova/conductor/tasks/migrate.py, _preallocate_migration). An operator can delete a migration
+that is stuck, or hide it; the action remains. A cold migration that conductor gives up before that
+has no migration either, and nothing tells the two apart.
+
+An unshelve has none, and can wait in the queue of a host after it seems to have failed: conductor
+records an error when the message broker took the request and conductor never learned it
+(nova/conductor/manager.py, unshelve_instance), or an operator resets the state of the server. Then
+another unshelve, or after a reset a rebuild, places the server elsewhere. No host asks whether the
+first one is still wanted when it takes it from its queue (nova/compute/manager.py,
+_unshelve_instance).
 """
 
 from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import MOVING_ACTIONS
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    is_earlier,
+    seconds_between,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    ARRIVED_MIGRATION_STATUSES,
+    MOVING_ACTIONS,
+    REBUILD_ACTION,
+    UNSHELVE_ACTION,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Sequence
@@ -27,6 +43,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Action,
         Migration,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import ServerView
 
 # An action has the time of nova-api, a migration that of conductor. No server begins its next move
 # so soon after the migration of the one before was created.
@@ -65,3 +82,43 @@ def _was_requested_by(action: Action, moment: str | None) -> bool:
     """Return whether the action is known to have been requested by that time."""
     seconds = seconds_between(moment, action.start_time)
     return seconds is not None and seconds <= _CLOCKS_APART
+
+
+def find_placement_after_unshelve(view: ServerView, root: str) -> Action | None:
+    """Return the newest action that gave the server a host, if an unshelve is older; None if not.
+
+    Actions from before the server left the tree `root` by a migration do not count: while the
+    server was there, its host had emptied its queue.
+    """
+    left_at = None
+    for move in view.server_migrations:
+        if move.has_arrived and view.is_source(root, move):
+            left_at = move.created_at
+            break
+    placements = []
+    for action in view.subject.actions.value or ():
+        can_place = action.action in (UNSHELVE_ACTION, REBUILD_ACTION)
+        if can_place and not is_earlier(action.start_time, left_at):
+            placements.append(action)
+    placements.sort(key=lambda action: action.start_time or "")
+    if any(action.action == UNSHELVE_ACTION for action in placements[:-1]):
+        return placements[-1]
+    return None
+
+
+def is_where_placed(view: ServerView, placement: Action) -> bool:
+    """Return whether the server is where its newest `placement` or a later move took it."""
+    if view.server is None:
+        return False
+    for answer in view.subject.last_actions:
+        action = answer.value
+        if action is None or action.request_id != placement.request_id:
+            continue
+        if view.server.host in action.successful_placing_hosts:
+            return True
+    # Where a later move ended is compared with the host of the server in any case.
+    for move in view.server_migrations:
+        has_ended = move.status in ARRIVED_MIGRATION_STATUSES
+        if has_ended and is_earlier(placement.start_time, move.created_at):
+            return True
+    return False

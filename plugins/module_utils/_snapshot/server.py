@@ -300,8 +300,11 @@ class ServerView:
         _do_rebuild_instance), and the hypervisors go on with a live migration of which a restarted
         nova-compute has no record (_reset_live_migration).
         """
+        newer = None
         for move in self.server_migrations:
-            if move.type not in GUEST_LEAVING_MIGRATION_TYPES or not move.is_inconclusive:
+            has_failed = move.is_inconclusive or _was_not_finished(move, newer)
+            newer = move
+            if move.type not in GUEST_LEAVING_MIGRATION_TYPES or not has_failed:
                 continue
             if any(self._may_have_left_guest_in(root, move) for root in roots):
                 return move
@@ -366,6 +369,19 @@ class ServerView:
         if self.server is None:
             return "?"
         return str(self.server.node)
+
+
+def _was_not_finished(move: Migration, newer: Migration | None) -> bool:
+    """Return whether the server was still on the source after an evacuation became `completed`.
+
+    The source saves that status when it starts, also for an evacuation whose destination died
+    before it saved the server's new host (nova/compute/manager.py, _destroy_evacuated_instances).
+
+    newer: the next migration of the server.
+    """
+    if move.type != "evacuation" or move.status != "completed" or newer is None:
+        return False
+    return newer.source_compute != move.dest_compute
 
 
 def _get_creation_time(migration: Migration) -> str:

@@ -18,6 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     COLD_MIGRATION_TYPES,
     MOVING_STATUSES,
     PLACING_ACTIONS,
+    REBUILD_ACTION,
     UNSHELVE_ACTION,
     Action,
     ActionEvent,
@@ -525,7 +526,8 @@ class World:
             )
         elif server:
             did = self.actions.get(uuid, ())
-            wanted = {action.request_id for action in did if action.action == UNSHELVE_ACTION}
+            placing = (UNSHELVE_ACTION, REBUILD_ACTION)
+            wanted = {action.request_id for action in did if action.action in placing}
             failed = next((move for move in moves if self._holds_host_of(move, server)), None)
             if failed:
                 wanted.update(list_relevant_request_ids(did, failed.created_at))

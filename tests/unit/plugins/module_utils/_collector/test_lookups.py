@@ -243,6 +243,27 @@ def test_actions_are_read_without_a_migration_or_with_another_host(
 
 
 @pytest.mark.parametrize(
+    ("did", "asked"),
+    [
+        (("unshelve", "shelve", "unshelve", "reboot"), ["unshelve req-2"]),
+        (("unshelve", "rebuild"), ["rebuild req-1"]),
+        (("rebuild", "unshelve"), []),
+    ],
+)
+def test_newest_placement_is_read_after_an_unshelve_of_a_server_with_another_host(
+    site: Site, did: tuple[str, ...], asked: list[str]
+) -> None:
+    """The host of an earlier unshelve may have done it late."""
+    server = site.server(site.there, site.there, site.here)
+    for action in did:
+        site.did(server, action, NOW)
+
+    site.about(server)
+
+    assert site.asked == asked
+
+
+@pytest.mark.parametrize(
     ("looked_for", "status"), [([404, 404], 404), ([404, 200], 200), ([404, 500], 500)]
 )
 def test_server_known_only_by_its_actions_is_looked_up_again(

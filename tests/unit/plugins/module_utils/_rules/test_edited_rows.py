@@ -597,6 +597,78 @@ def test_server_keeps_the_host_where_an_earlier_unshelve_may_wait(
     assert _find(world, server).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("newest", "verdict"),
+    [("own", "orphaned"), ("other", "undecided"), ("moved since", "orphaned")],
+)
+@pytest.mark.parametrize("action", ["unshelve", "rebuild"])
+def test_server_keeps_both_hosts_where_an_earlier_unshelve_may_have_been_done_late(
+    world: World, here: str, there: str, newest: str, verdict: str, action: str
+) -> None:
+    """The guest of the newest one runs on the other host."""
+    server, third = world.server(here, here, there), world.host("third")
+    placed_on = {"own": here, "other": there, "moved since": third}[newest]
+    world.did(server, "unshelve", NOW)
+    world.pass_time()
+    world.did(server, action, NOW, host=world.nodes[placed_on].host)
+    if newest == "moved since":
+        world.pass_time()
+        world.did(server, "migrate", NOW)
+        world.migration(server, third, here, "confirmed")
+
+    assert _find(world, server).verdict == verdict
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+@pytest.mark.parametrize("later", ["evacuation", "live-migration"])
+def test_server_keeps_the_host_of_an_evacuation_that_only_its_source_called_completed(
+    world: World, here: str, there: str, status: str, later: str
+) -> None:
+    """The destination died when the guest ran, the source came back, and was left again."""
+    third = world.host("third")
+    server = world.server(here, here, third)
+    world.did(server, "evacuate", NOW)
+    world.migration(server, there, third, status, type="evacuation")
+    world.pass_time()
+    world.did(server, ACTIONS[later], NOW)
+    world.migration(server, there, here, "completed", type=later)
+
+    assert _find(world, server).verdict == "undecided"
+
+
+@pytest.mark.parametrize("later", ["evacuation", "live-migration"])
+def test_completed_evacuation_from_whose_end_the_server_was_moved_leaves_no_guest_there(
+    world: World, here: str, there: str, later: str
+) -> None:
+    third = world.host("third")
+    server = world.server(here, here, third)
+    world.did(server, "evacuate", NOW)
+    world.migration(server, there, third, "completed", type="evacuation")
+    world.pass_time()
+    world.did(server, ACTIONS[later], NOW)
+    world.migration(server, third, here, "completed", type=later)
+
+    assert _find(world, server).verdict == "orphaned"
+
+
+@pytest.mark.parametrize("kind", ["evacuation", "live-migration"])
+@pytest.mark.parametrize("status", ["confirmed", "error"])
+def test_migration_keeps_the_host_where_an_earlier_move_failed(
+    world: World, here: str, there: str, kind: str, status: str
+) -> None:
+    """It took over all that its server had, with what the failed move left on a third host."""
+    third = world.host("third")
+    server = world.server(here, here)
+    world.did(server, ACTIONS[kind], NOW)
+    world.migration(server, there, third, "failed", type=kind)
+    world.set_service(there, "up")
+    world.pass_time()
+    world.did(server, "migrate", NOW)
+    migration = world.migration(server, there, here, status, there, third)
+
+    assert _find(world, migration).verdict == "undecided"
+
+
 @pytest.mark.parametrize("before", BEFORE_THE_BACKUP[1:])
 def test_unshelves_from_before_the_server_left_the_other_host_do_not_wait_there(
     world: World, here: str, there: str, before: tuple[str, str]

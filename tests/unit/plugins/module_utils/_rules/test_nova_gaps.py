@@ -15,9 +15,13 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils import 
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
     Life,
     booted,
+    do,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_operations import boot
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_operations import (
+    boot,
+    unshelve,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
     changing,
     lost,
@@ -110,3 +114,58 @@ def test_evacuation_that_failed_at_its_end_keeps_the_allocation_where_the_guest_
 
     assert nova.has_guest(life.server, second) and nova.host(life.server) == first
     assert _lost(life) == []
+
+
+@pytest.mark.parametrize("end", ["reset", "confirm"])
+def test_cold_migration_with_the_host_of_a_failed_evacuation_keeps_its_allocation(
+    nova: Nova, end: str
+) -> None:
+    """The evacuation failed when the guest ran, and Placement kept its allocation there.
+
+    The server is reset where it was, and a cold migration takes over all its allocations. Its
+    confirmation fails, or a reset ends it, so the migration keeps them.
+    """
+    first, second, third = nova.hosts
+    life = booted(nova)
+    life.kill(first)
+    evacuation = life.start("evacuate", moves.evacuate(nova, life.server, second), life.server)
+    life.go(evacuation, until="active")
+    nova.placement = "refuses"
+    life.fail(evacuation)
+    life.go(evacuation)
+    nova.placement = "answers"
+    do(life, "start", 0)
+    life.reset("active")
+    resize = moves.resize(nova, life.server, (third,), larger=False)
+    life.go(life.start("migrate", resize, life.server))
+    if end == "reset":
+        life.reset("active")
+        life.poll_all()
+    else:
+        nova.placement = "refuses"
+        life.go(life.start("confirm", life.possible()["confirm"]("", True), life.server))
+        life.reset("active")
+
+    assert nova.has_guest(life.server, second) and nova.host(life.server) == third
+    assert _lost(life) == []
+
+
+def test_unshelve_that_a_host_does_late_keeps_the_allocation_of_the_later_one(nova: Nova) -> None:
+    """The broker took the first one, conductor recorded an error, and the host was down."""
+    first, second, _third = nova.hosts
+    life = booted(nova)
+    do(life, "shelve", 0)
+    do(life, "finish", 0)
+    life.kill(second)
+    nova.world.set_service(second, "down")
+    late = life.start("unshelve", unshelve(nova, life.server, second), life.server)
+    life.go(late)
+    nova.save(life.server, task=None)
+    life.go(life.start("unshelve", unshelve(nova, life.server, first), life.server))
+    lost_meanwhile = _lost(life)
+    do(life, "start", 0)
+    nova.world.set_service(second, "up")
+    life.go(late)
+
+    assert nova.has_guest(life.server, first) and nova.host(life.server) == second
+    assert (lost_meanwhile, _lost(life)) == ([], [])
