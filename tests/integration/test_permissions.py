@@ -226,7 +226,8 @@ def test_hidden_hosts_of_migrations_forbid_every_change(
     world.sql(
         CELL1,
         (
-            "UPDATE migrations SET status = 'error', updated_at = CURRENT_TIMESTAMP "
+            # CURRENT_TIMESTAMP has whole seconds, and could be earlier than the next migration.
+            "UPDATE migrations SET status = 'error', updated_at = strftime('%Y-%m-%d %H:%M:%f') "
             "WHERE instance_uuid = ? AND dest_compute = 'compute-2'"
         ),
         server,

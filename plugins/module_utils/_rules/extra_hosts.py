@@ -92,8 +92,9 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     an allocation there, and has no move under way. On the other host it has one of the resource
     classes that it also has on its own host, not counting disk. No evacuation or live migration to
     the other host has failed since the server last left it, so its guest cannot be running there.
-    No revert to the other host can have failed halfway, so its disk cannot be there. If the server
-    was evacuated from there, nova-compute there is not up or has started since. nova-compute on the
+    An evacuation has also failed if it is `completed` and the next migration began elsewhere. No
+    revert to the other host can have failed halfway, so its disk cannot be there. If the server was
+    evacuated from there, nova-compute there is not up or has started since. nova-compute on the
     server's own host is up, unless both are nodes of one host. No earlier unshelve can wait for
     nova-compute on the other host, or have taken the server to its own host after a later one. The
     other host may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no
