@@ -98,6 +98,13 @@ def _check_duration(value: str, _run: Run) -> str:
     return ""
 
 
+def _check_duration_with_unit(value: str, run: Run) -> str:
+    """Return why a duration is refused; a number alone is, where days taken for seconds delete."""
+    if value.strip().isdigit():
+        return f"is {show_value(value)}, which has no unit: write {value.strip()}d for days."
+    return _check_duration(value, run)
+
+
 def _require_text(value: str, _run: Run) -> str:
     return "" if value.strip() else "is empty: leave it out for its default."
 
@@ -264,7 +271,7 @@ BOUNDS: Mapping[str, Check] = {
     "log_since": _check_duration,
     "min_age": _check_duration,
     "move_timeout": _check_duration,
-    "purge_age": _check_duration,
+    "purge_age": _check_duration_with_unit,
     "quiet": _check_duration,
     "stale_min_age": _check_duration,
     "stuck_min_age": _check_duration,

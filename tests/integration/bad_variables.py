@@ -649,6 +649,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "cleanup_purge_age is 'old'",
         ),
         Bad(
+            "hypervisor_cleanup purge",
+            "hypervisor_cleanup_purge_age=30",
+            "has no unit: write 30d for days",
+        ),
+        Bad(
             "hypervisor_cleanup main",
             "hypervisor_cleanup_log_since=ever",
             "cleanup_log_since is 'ever'",

@@ -13,6 +13,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     format_duration,
     seconds_between,
@@ -102,10 +103,11 @@ def find_host(
 
     remembered: uuids of root providers from an earlier run; one that is still there belongs to the
         host, whatever its name.
-    Raises InvalidInput for the name of one of several compute nodes: they can only be
-    decommissioned together.
+    Raises InvalidInput for the name of one of several compute nodes, which can only be
+    decommissioned together, and for a host that has compute services in several cells.
     """
-    computes = {service.host: service for service in services if service.binary == COMPUTE}
+    services = list(services)
+    computes = {service.host for service in services if service.binary == COMPUTE}
     host = _find_service_host(name, computes, nodes)
     own = tuple(node for node in nodes if node.host == host)
     # Nova deletes all compute nodes of a service together with it.
@@ -119,7 +121,23 @@ def find_host(
     uuids = {node.uuid for node in own if node.uuid in providers}
     uuids.update(_find_leftover_roots(names, nodes, providers.values(), remembered))
     roots = sorted((providers[uuid] for uuid in uuids), key=lambda provider: provider.name)
-    return Host(host, computes.get(host), own, tuple(roots))
+    return Host(host, _find_compute_service(host, services), own, tuple(roots))
+
+
+def _find_compute_service(host: str, services: Iterable[Service]) -> Service | None:
+    """Return the service nova-compute of a host, also one in a cell that does not answer."""
+    found = {}
+    for service in services:
+        if service.binary == COMPUTE and service.host == host:
+            found[service.id] = service
+    if len(found) > 1:
+        ids = summarize_names(id or "one in a cell that does not answer" for id in found)
+        raise InvalidInput(
+            f"{host} has {len(found)} services {COMPUTE}, in different cells ({ids}), and its "
+            "compute nodes and aggregates do not say whose they are: delete the service that is "
+            "not in use, with compute_service and its id."
+        )
+    return next(iter(found.values()), None)
 
 
 def _find_service_host(name: str, computes: Collection[str], nodes: Collection[Hypervisor]) -> str:

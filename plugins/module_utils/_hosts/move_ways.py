@@ -132,12 +132,15 @@ def _find_obstacle(
 def _decide_for_dead_host(
     server: DrainServer, host: str, settings: DrainSettings, warnings: list[str]
 ) -> Way:
+    # Shown before somebody confirms that the host is fenced, which starts the evacuation.
+    warnings += _list_losses(server)
     if not settings.fenced:
         return Way(
             STAYS,
             f"the compute service of {host} is down, and nobody has confirmed that no guest can "
             "still run there",
             "fence the host, and set fenced=true",
+            warnings=tuple(warnings),
         )
     if server.server.status == "PAUSED":
         return Way(
@@ -145,12 +148,19 @@ def _decide_for_dead_host(
             "it is PAUSED, and Nova evacuates only servers that are ACTIVE or SHUTOFF",
             "reset its state to active, which loses nothing: its guest is gone",
         )
+    return Way(EVACUATION, f"{host} is down and fenced", warnings=tuple(warnings))
+
+
+def _list_losses(server: DrainServer) -> t.Iterator[str]:
+    """Yield what an evacuation loses of a server, unless other hosts can reach it."""
+    flavor = server.server.flavor
     if not server.is_volume_backed:
-        warnings.append(
+        yield (
             "its disk is lost unless it is on storage that other hosts can reach: Nova then makes "
             "a new one from its image"
         )
-    return Way(EVACUATION, f"{host} is down and fenced", warnings=tuple(warnings))
+    elif flavor is not None and flavor.ephemeral:
+        yield "its ephemeral disk is lost unless it is on storage that other hosts can reach"
 
 
 def _decide_for_running_server(

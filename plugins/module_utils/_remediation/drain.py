@@ -120,6 +120,18 @@ def require_fencing(service: Service, settings: DrainSettings) -> None:
         )
 
 
+def require_not_excluded(reader: DrainReader, options: DrainOptions) -> None:
+    """Raise InvalidInput for a host that is excluded by one of its names."""
+    excluded = options.excluded_hosts
+    if not excluded:
+        return
+    for label in sorted(reader.list_labels(options.host) & excluded.keys()):
+        raise InvalidInput(
+            f"{options.host} is excluded by name ({label}{excluded[label]}), and must not be "
+            "changed: nothing was changed. Remove it from exclude_providers to drain or return it."
+        )
+
+
 class HostDrain:
     """Drains one host."""
 
@@ -130,7 +142,7 @@ class HostDrain:
 
     def predict(self) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
-        self._require_not_excluded()
+        require_not_excluded(self._reader, self._options)
         reading = self._reader.read(self._options.host)
         if self._options.settings.fenced:
             require_fencing(reading.service, self._options.settings)
@@ -159,7 +171,7 @@ class HostDrain:
         """Drain the host, and return what became of each server."""
         host = self._options.host
         # Refused before anything is changed.
-        self._require_not_excluded()
+        require_not_excluded(self._reader, self._options)
         require_fencing(self._reader.read_service(host), self._options.settings)
         service, service_changed = self._disable_service(journal)
         mover = Mover(self._session, journal, self._options.settings, DRAIN)
@@ -191,17 +203,6 @@ class HostDrain:
             "service": describe_services([service])[0],
             **_conclude(host, outcomes, result, stopped()),
         }
-
-    def _require_not_excluded(self) -> None:
-        """Raise InvalidInput for a host that is excluded by one of its names."""
-        excluded = self._options.excluded_hosts
-        if not excluded:
-            return
-        for label in sorted(self._reader.list_labels(self._options.host) & excluded.keys()):
-            raise InvalidInput(
-                f"{self._options.host} is excluded by name ({label}{excluded[label]}), and must "
-                "not be changed: nothing was changed. Remove it from exclude_providers to drain it."
-            )
 
     def _build_service_update(self, service: Service) -> dict[str, t.Any]:
         forced_down = None

@@ -35,6 +35,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.drain
     DrainOptions,
     collect_trouble,
     count_outcomes,
+    require_not_excluded,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
     RETURN,
@@ -71,8 +72,9 @@ class HostReturn:
 
     def predict(self, history: MoveHistory) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
+        require_not_excluded(self._reader, self._options)
         service = self._reader.read_service(self._options.host)
-        body = self._build_service_update(service, history)
+        body = build_return(service, history, self._options.reason)
         departures = self._list_departures(history)
         expected = apply_update(service, body)
         text = _describe_service(expected)
@@ -90,8 +92,9 @@ class HostReturn:
         """Enable the service again, move the servers back, and return what became of each."""
         if self._move_back:
             ServerMover(self._session.compute).check_hosts_can_be_named()
+        require_not_excluded(self._reader, self._options)
         service = self._reader.read_service(self._options.host)
-        body = self._build_service_update(service, history)
+        body = build_return(service, history, self._options.reason)
         if body:
             service = ServiceWriter(self._session.compute).update_service(service, body)
         if history.service is not None:
@@ -113,28 +116,35 @@ class HostReturn:
             **_conclude(service, outcomes, stopped()),
         }
 
-    def _build_service_update(self, service: Service, history: MoveHistory) -> dict[str, t.Any]:
-        """Return the request that takes back what drains have changed.
-
-        A service that somebody else has disabled stays so. Without a journal, only the reason shows
-        who has disabled it.
-        """
-        before, changes = history.service, history.changes_of_service
-        params: dict[str, t.Any] = {"enabled": None, "disabled_reason": None, "forced_down": None}
-        if before is None:
-            if service.disabled_reason == self._options.reason:
-                params["enabled"] = True
-            return build_update(service, params)
-        if changes.get("status") and before["status"] == "enabled":
-            params["enabled"] = True
-        if changes.get("forced_down") and not before["forced_down"]:
-            params["forced_down"] = False
-        return build_update(service, params)
-
     def _list_departures(self, history: MoveHistory) -> list[Departure]:
         if not self._move_back:
             return []
         return history.list_departures()
+
+
+def build_return(service: Service, history: MoveHistory, reason: str) -> dict[str, t.Any]:
+    """Return the body of the request that takes back what drains have changed; {} without any.
+
+    A service that somebody else has disabled or forced down stays so. Of one that a drain has
+    disabled, the reason shows whether somebody has changed it since. A host that was deployed again
+    has a service with another id.
+
+    reason: why drains disable a service; without a journal, only that shows who has disabled it.
+    """
+    before, changes = history.service, history.changes_of_service
+    params: dict[str, t.Any] = {"enabled": None, "disabled_reason": None, "forced_down": None}
+    if before is None:
+        if service.disabled_reason == reason:
+            params["enabled"] = True
+        return build_update(service, params)
+    recorded_reason = changes.get("disabled_reason", service.disabled_reason)
+    if service.id != before["id"] or service.disabled_reason != recorded_reason:
+        return {}
+    if changes.get("status") and before["status"] == "enabled":
+        params["enabled"] = True
+    if changes.get("forced_down") and not before["forced_down"]:
+        params["forced_down"] = False
+    return build_update(service, params)
 
 
 def _describe(
@@ -149,12 +159,14 @@ def _describe(
 
 
 def _describe_service(service: Service) -> str:
-    if service.status == "enabled":
-        return f"{service.host} is in service."
-    return (
-        f"{service.host} stays disabled, because no drain has disabled it "
-        f"({make_printable(service.disabled_reason or 'without a reason')})."
-    )
+    if service.status != "enabled":
+        return (
+            f"{service.host} stays disabled, because somebody else has disabled it "
+            f"({make_printable(service.disabled_reason or 'without a reason')})."
+        )
+    if service.forced_down:
+        return f"{service.host} stays forced down, because somebody else may have forced it down."
+    return f"{service.host} is in service."
 
 
 def _conclude(

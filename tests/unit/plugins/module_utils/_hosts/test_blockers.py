@@ -283,6 +283,19 @@ def test_nodes_of_one_service_are_decommissioned_together() -> None:
         find_host("node-2", world.services, nodes, world.providers, ())
 
 
+@pytest.mark.parametrize("ids", [("one", "other"), ("one", None), (None, "other")])
+def test_host_with_services_in_two_cells_is_refused(ids: tuple[str | None, ...]) -> None:
+    """The host of one may live while the other is what is left of it in another cell."""
+    world = World()
+    world.host("compute-17")
+    (service,) = [one for one in world.services if one.host == "compute-17"]
+    services = [d.replace(service, id=one) for one in ids]
+    nodes = tuple(world.nodes.values())
+
+    with pytest.raises(InvalidInput, match="compute-17 has 2 services nova-compute"):
+        find_host("compute-17", services, nodes, world.providers, ())
+
+
 def test_leftovers_of_a_deleted_service_are_found_by_name_and_by_nova_records() -> None:
     site = Site()
     child = site.provider("old_gpu", site.old)

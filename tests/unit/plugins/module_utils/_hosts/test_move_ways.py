@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     STAYS,
     DrainSettings,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     ServerPort,
 )
@@ -129,6 +130,26 @@ def test_warnings_about_a_server(fields: dict[str, t.Any], words: str) -> None:
     warnings = decide_way(build_server(**fields), SOURCE, True, PLAIN).warnings
 
     assert [warning for warning in warnings if words in warning]
+
+
+FLAVOR = Flavor(vcpus=1, ram=512, disk=1, ephemeral=20, swap=0, extra_specs=None)
+
+
+@pytest.mark.parametrize("settings", [PLAIN, FENCED])
+@pytest.mark.parametrize(
+    ("fields", "lost"),
+    [
+        ({}, ["its disk is lost"]),
+        ({"image": None, "volumes": ("v1",)}, []),
+        ({"image": None, "volumes": ("v1",), "flavor": FLAVOR}, ["its ephemeral disk is lost"]),
+    ],
+)
+def test_what_an_evacuation_loses_is_shown_before_the_host_is_called_fenced(
+    settings: DrainSettings, fields: dict[str, t.Any], lost: list[str]
+) -> None:
+    warnings = decide_way(build_server(**fields), SOURCE, False, settings).warnings
+
+    assert [warning.split(" unless")[0] for warning in warnings if " lost " in warning] == lost
 
 
 def test_a_port_that_is_a_device_is_a_warning() -> None:

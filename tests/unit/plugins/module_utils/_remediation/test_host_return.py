@@ -1,0 +1,79 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which changes of its service the return of a host takes back."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._remediation.host_return import (
+    build_return,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+    MoveHistory,
+    MoveJournal,
+    find_move_journals,
+    read_history,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
+    SOURCE,
+    build_service,
+)
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+NOVA = "http://nova/"
+REASON = "drained with osops.placement"
+DISABLED = {"status": "disabled", "disabled_reason": REASON}
+
+
+def _record(tmp_path: Path, *changes: tuple[dict[str, t.Any], dict[str, t.Any]]) -> MoveHistory:
+    """Return the history of drains that found the service like this and changed that."""
+    journal = MoveJournal(str(tmp_path), NOVA, SOURCE)
+    for before, body in changes:
+        journal.record_service(build_service(SOURCE, **before), body)
+    return read_history(find_move_journals(str(tmp_path)), NOVA, SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("now", "body"),
+    [
+        (DISABLED, {"status": "enabled"}),
+        ({**DISABLED, "forced_down": True}, {"status": "enabled", "forced_down": False}),
+        ({**DISABLED, "disabled_reason": "bad RAM"}, {}),
+        ({**DISABLED, "disabled_reason": "bad RAM", "forced_down": True}, {}),
+        ({**DISABLED, "id": "the one of the host that was deployed again"}, {}),
+        ({}, {}),
+        ({"forced_down": True}, {}),
+    ],
+)
+def test_only_what_drains_changed_and_nobody_since_is_taken_back(
+    tmp_path: Path, now: dict[str, t.Any], body: dict[str, t.Any]
+) -> None:
+    history = _record(tmp_path, ({}, DISABLED), (DISABLED, {"forced_down": True}))
+
+    assert build_return(build_service(SOURCE, **now), history, REASON) == body
+
+
+def test_service_that_was_disabled_before_the_drain_stays_disabled(tmp_path: Path) -> None:
+    before = {**DISABLED, "disabled_reason": "bad RAM"}
+    history = _record(tmp_path, (before, {"forced_down": True}))
+    now = build_service(SOURCE, **before, forced_down=True)
+
+    assert build_return(now, history, REASON) == {"forced_down": False}
+
+
+@pytest.mark.parametrize(
+    ("reason", "body"), [(REASON, {"status": "enabled"}), ("bad RAM", {}), (None, {})]
+)
+def test_reason_alone_counts_without_a_journal(
+    tmp_path: Path, reason: str | None, body: dict[str, t.Any]
+) -> None:
+    now = build_service(SOURCE, status="disabled", disabled_reason=reason)
+
+    assert build_return(now, _record(tmp_path), REASON) == body
