@@ -269,7 +269,11 @@ def test_names_that_are_code_change_nothing(siege: Siege) -> None:
     siege.wires.nova.middlebox = edit(
         f"/servers(/detail|/{UUID}$)",
         lambda body: json.loads(
-            re.sub(r'"name": "[^"]*"', lambda _m: f'"name": {json.dumps(RED)}', json.dumps(body))
+            re.sub(
+                r'"name": "(?:[^"\\]|\\.)*"',
+                lambda _m: f'"name": {json.dumps(RED)}',
+                json.dumps(body),
+            )
         ),
     )
 
