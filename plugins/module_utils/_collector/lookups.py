@@ -34,6 +34,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     group_by_tree,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
+    list_taken_over_roots,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import (
     build_server_view,
     find_deletion,
@@ -197,9 +200,14 @@ class Lookups:
         migration = context.index.migrations[consumer]
         subject = self._collect_server_evidence(migration.server, context)
         view = build_server_view(subject, context.index)
-        # The actions of a server where a failed move ended say whether it was to be reverted.
-        if view is not None and view.is_at_failed_destination(migration):
-            subject = self._actions.add_all_actions(subject)
+        allocation = context.allocations[consumer].value
+        if view is not None and allocation is not None:
+            trees = group_by_tree(allocation.resources, context.index)
+            # The actions of a server where a failed move ended say whether it was to be reverted,
+            # and which hosts its unshelves may have given to it.
+            is_failed = view.is_at_failed_destination(migration)
+            if is_failed or list_taken_over_roots(view, migration, trees):
+                subject = self._actions.add_all_actions(subject)
         return [Evidence(consumer, context.allocations[consumer]), subject]
 
     def _collect_server_evidence(self, uuid: str, context: LookupContext) -> Evidence:

@@ -24,6 +24,10 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.deletions i
     find_deleted_server,
     is_deleted,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
+    find_placement_after_unshelve,
+    list_taken_over_roots,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection
@@ -46,10 +50,10 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: Nova lists the migration with a final status. Either its server is deleted, as for
     `deleted_server`. Or all of this holds: The server is settled where its newest move took it. No
     revert of this migration can have left the server's disk on the source. No evacuation or live
-    migration can have left its guest on a host on which the migration has an allocation. The
-    server's own allocation covers the migration's: the server has an allocation on its own host,
-    and on every provider except those of other hosts at least the same amounts as the migration.
-    After a confirmed move any amount is enough.
+    migration, and no unshelve that a host did late, can have left its guest on a host on which the
+    migration has an allocation. The server's own allocation covers the migration's: the server has
+    an allocation on its own host, and on every provider except those of other hosts at least the
+    same amounts as the migration. After a confirmed move any amount is enough.
 
     Needs: The cells of the hosts on which the migration and its server have allocations, and of
     the hosts that the server's migrations name. The cell that has the server also has its
@@ -130,6 +134,9 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
             f"{failed.uuid} to a host on which the migration has an allocation ended as "
             f"{failed.status}: its guest may run there."
         )
+    waiting = _explain_possible_unshelve(view, migration)
+    if waiting:
+        return f"Its server {migration.server} is settled on {view.node_name}, but {waiting}"
     reverted = view.explain_possible_revert(migration)
     if reverted:
         return reverted
@@ -139,6 +146,23 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
             f"Its server {migration.server} does not itself have {missing}, "
             "so it may need this allocation."
         )
+    return None
+
+
+def _explain_possible_unshelve(view: ConsumerView, migration: Migration) -> str | None:
+    """Return why the guest may be where an unshelve placed it, on a host that was taken over; None.
+
+    A move since then says nothing: it began where Nova had the server.
+    """
+    taken_over = list_taken_over_roots(view, migration, view.trees)
+    if taken_over and view.subject.actions.value is None:
+        return "its instance actions, which would show an unshelve, could not be read."
+    for root in taken_over:
+        if find_placement_after_unshelve(view, root) is not None:
+            return (
+                f"was placed again after an unshelve: its guest may run on "
+                f"{view.index.get_name(root)}, on which the migration has an allocation."
+            )
     return None
 
 

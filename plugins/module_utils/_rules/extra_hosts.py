@@ -23,8 +23,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     undecided,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
+    explain_possible_late_unshelve,
     find_placement_after_unshelve,
-    is_where_placed,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -274,13 +274,8 @@ def _explain_possible_unshelve(view: ConsumerView, root: str) -> str | None:
             "it was placed again after an unshelve: that one may still wait for nova-compute "
             f"on {host}, which is not up."
         )
-    if not is_where_placed(view, placement):
-        return (
-            f"its newest action {placement.action} is not known to have placed it on "
-            f"{view.node_name}: an earlier unshelve may have waited and done that, and its guest "
-            "may run on another host."
-        )
-    return None
+    late = explain_possible_late_unshelve(view, [root])
+    return f"{late}." if late else None
 
 
 def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:

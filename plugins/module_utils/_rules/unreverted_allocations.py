@@ -47,6 +47,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_lo
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     group_by_tree,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
+    explain_possible_late_unshelve,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
@@ -206,4 +209,7 @@ def _explain_uncertain_guest_location(
     failed = view.find_failed_move_to(view.other_trees)
     if failed:
         return describe_failed_move(failed)
+    late = explain_possible_late_unshelve(view, view.other_trees)
+    if late:
+        return late
     return find_source_doubt(view, migration)

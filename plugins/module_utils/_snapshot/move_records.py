@@ -122,3 +122,36 @@ def is_where_placed(view: ServerView, placement: Action) -> bool:
         if has_ended and is_earlier(placement.start_time, move.created_at):
             return True
     return False
+
+
+def explain_possible_late_unshelve(view: ServerView, roots: Iterable[str | None]) -> str | None:
+    """Return why the guest may be in one of the trees `roots`, not where Nova has it; or None.
+
+    A host that does an unshelve late becomes the server's host, while the guest runs where a later
+    one placed it.
+    """
+    for root in roots:
+        if not root:
+            continue
+        placement = find_placement_after_unshelve(view, root)
+        if placement is not None and not is_where_placed(view, placement):
+            return (
+                f"its newest action {placement.action} is not known to have placed it on "
+                f"{view.node_name}: an earlier unshelve may have waited and done that, and its "
+                "guest may run on another host"
+            )
+    return None
+
+
+def list_taken_over_roots(
+    view: ServerView, migration: Migration, roots: Iterable[str | None]
+) -> list[str]:
+    """Return which `roots` of a migration's allocation it did not leave itself.
+
+    A cold migration takes over all that its server has, also on other hosts than its source.
+    """
+    found = []
+    for root in roots:
+        if root and root != view.own_tree and not view.is_source(root, migration):
+            found.append(root)
+    return found

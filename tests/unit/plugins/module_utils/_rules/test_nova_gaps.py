@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_moves as moves
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
     Life,
+    Operation,
     booted,
     do,
 )
@@ -138,34 +139,113 @@ def test_cold_migration_with_the_host_of_a_failed_evacuation_keeps_its_allocatio
     life.reset("active")
     resize = moves.resize(nova, life.server, (third,), larger=False)
     life.go(life.start("migrate", resize, life.server))
-    if end == "reset":
-        life.reset("active")
-        life.poll_all()
-    else:
-        nova.placement = "refuses"
-        life.go(life.start("confirm", life.possible()["confirm"]("", True), life.server))
-        life.reset("active")
+    _end_in_vain(life, end)
 
     assert nova.has_guest(life.server, second) and nova.host(life.server) == third
     assert _lost(life) == []
 
 
-def test_unshelve_that_a_host_does_late_keeps_the_allocation_of_the_later_one(nova: Nova) -> None:
-    """The broker took the first one, conductor recorded an error, and the host was down."""
+def _unshelve_while_one_waits(nova: Nova) -> tuple[Life, Operation]:
+    """Shelve a server, and unshelve it to the second host, which is down, and to the first.
+
+    The broker took the first unshelve, and conductor recorded an error.
+    """
     first, second, _third = nova.hosts
     life = booted(nova)
     do(life, "shelve", 0)
     do(life, "finish", 0)
     life.kill(second)
     nova.world.set_service(second, "down")
-    late = life.start("unshelve", unshelve(nova, life.server, second), life.server)
-    life.go(late)
+    waiting = life.start("unshelve", unshelve(nova, life.server, second), life.server)
+    life.go(waiting)
     nova.save(life.server, task=None)
     life.go(life.start("unshelve", unshelve(nova, life.server, first), life.server))
-    lost_meanwhile = _lost(life)
+    return life, waiting
+
+
+def _do_late(life: Life, waiting: Operation, host: str) -> None:
+    """Start nova-compute on the host again, which then does what waits in its queue."""
     do(life, "start", 0)
-    nova.world.set_service(second, "up")
-    life.go(late)
+    life.nova.world.set_service(host, "up")
+    life.go(waiting)
+
+
+def test_unshelve_that_a_host_does_late_keeps_the_allocation_of_the_later_one(nova: Nova) -> None:
+    first, second, _third = nova.hosts
+    life, waiting = _unshelve_while_one_waits(nova)
+    lost_meanwhile = _lost(life)
+    _do_late(life, waiting, second)
 
     assert nova.has_guest(life.server, first) and nova.host(life.server) == second
     assert (lost_meanwhile, _lost(life)) == ([], [])
+
+
+def test_unshelve_that_a_host_does_late_moves_no_allocation_to_it(nova: Nova) -> None:
+    """The server was shelved once more, so it has an allocation only where its guest runs."""
+    first, second, _third = nova.hosts
+    life, waiting = _unshelve_while_one_waits(nova)
+    life.go(life.start("shelve", life.possible()["shelve"]("", True), life.server))
+    life.go(life.start("unshelve", unshelve(nova, life.server, first), life.server))
+    allocated = set(nova.held(life.server))
+    _do_late(life, waiting, second)
+
+    assert allocated == {first}
+    assert nova.has_guest(life.server, first) and nova.host(life.server) == second
+    assert _lost(life) == []
+
+
+@pytest.mark.parametrize("end", ["reset", "confirm"])
+def test_cold_migration_after_a_late_unshelve_keeps_the_allocation_of_the_guest(
+    nova: Nova, end: str
+) -> None:
+    """It takes over the allocations on both hosts, and does not end as it should."""
+    first, second, third = nova.hosts
+    life, waiting = _unshelve_while_one_waits(nova)
+    _do_late(life, waiting, second)
+    resize = moves.resize(nova, life.server, (third,), larger=False)
+    life.go(life.start("migrate", resize, life.server))
+    _end_in_vain(life, end)
+
+    assert nova.has_guest(life.server, first) and nova.host(life.server) == third
+    assert _lost(life) == []
+
+
+def test_failed_cold_migration_before_a_late_unshelve_gives_its_allocation_to_nobody(
+    nova: Nova,
+) -> None:
+    """It failed in conductor, and kept the allocation because Placement refused the rollback."""
+    first, second, third = nova.hosts
+    life = booted(nova)
+    resize = moves.resize(nova, life.server, (second,), larger=False)
+    migrate = life.start("migrate", resize, life.server)
+    life.go(migrate, until="claim moved")
+    nova.placement = "refuses"
+    life.go(migrate)
+    nova.placement = "answers"
+    do(life, "shelve", 0)
+    do(life, "finish", 0)
+    life.kill(first)
+    nova.world.set_service(first, "down")
+    waiting = life.start("unshelve", unshelve(nova, life.server, first), life.server)
+    life.go(waiting)
+    nova.save(life.server, task=None)
+    life.go(life.start("unshelve", unshelve(nova, life.server, third), life.server))
+    life.go(life.start("shelve", life.possible()["shelve"]("", True), life.server))
+    life.go(life.start("unshelve", unshelve(nova, life.server, third), life.server))
+    allocated = set(nova.held(life.server))
+    _do_late(life, waiting, first)
+
+    assert allocated == {third}
+    assert nova.has_guest(life.server, third) and nova.host(life.server) == first
+    assert _lost(life) == []
+
+
+def _end_in_vain(life: Life, end: str) -> None:
+    """Let a cold migration end with its allocation."""
+    if end == "reset":
+        life.reset("active")
+        life.poll_all()
+    else:
+        life.nova.placement = "refuses"
+        life.go(life.start("confirm", life.possible()["confirm"]("", True), life.server))
+        life.reset("active")
