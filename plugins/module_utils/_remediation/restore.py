@@ -349,7 +349,8 @@ def invert_change(
 
     What a server got is not taken from it, for it may need it by now. A pair is restored as a
     whole: what the server then loses its migration has again, as before, and both are in one
-    request.
+    request. That needs the generation that the change left: a server that was moved away and back
+    has the same allocation for another reason.
 
     current: the documents that the consumers have now, by uuid.
     """
@@ -364,6 +365,10 @@ def invert_change(
         if not is_same_allocation(now, part.after):
             providers = ", ".join(sorted(now["allocations"])) or "no provider"
             return None, f"{part.consumer} now has other allocations, on {providers}."
+        # Placement increments the generation with each write, and begins with 0.
+        was_rewritten = now["consumer_generation"] != (part.generation or 0) + 1
+        if change.partner is not None and now["allocations"] and was_rewritten:
+            return None, f"The allocations of {part.consumer} were written again since."
         inverses.append(_invert_part(part, now))
     # The first change was inverted last; its partner goes into the same request.
     inverse = inverses.pop()

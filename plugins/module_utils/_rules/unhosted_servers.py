@@ -102,8 +102,9 @@ def _decide_lost_host(server: Server, view: ConsumerView) -> Decision | None:
         return None
     return undecided(
         f"Server {server.uuid} is {server.status} with neither a task nor a host, and has an "
-        f"allocation on {format_providers(view)}. Nova can neither start nor move it: delete it, "
-        "or set it to ERROR, and its allocation can be proven to be an orphan.",
+        f"allocation on {format_providers(view)}. Nova can neither start nor move it. If no "
+        "host runs its guest any more, delete it, or set it to ERROR, and its allocation can be "
+        "proven to be an orphan.",
         *view.server_answers,
     )
 
