@@ -160,8 +160,9 @@ class ConsumerView(ServerView):
             if is_source and "up" in self.index.list_compute_states(move.source_compute):
                 return (
                     f"nova-compute on {move.source_compute} is up, and has not recorded that it "
-                    f"cleaned up after evacuation {move.uuid} of the server, so the guest may still run "
-                    "there. Restart nova-compute there: it destroys that guest and removes the allocation."
+                    f"cleaned up after evacuation {move.uuid} of the server, so the guest may "
+                    "still run there. Restart nova-compute there: it destroys that guest and "
+                    "removes the allocation."
                 )
         return None
 
