@@ -94,14 +94,11 @@ def test_halfway_revert_keeps_the_allocation_where_the_last_disk_is(nova: Nova, 
     assert _lost(life) == []
 
 
-def test_evacuation_that_failed_at_its_end_keeps_the_allocation_where_the_guest_runs(
-    nova: Nova,
-) -> None:
-    """An exception comes when the guest exists and the server is ACTIVE.
+def _evacuate_and_fail_late(nova: Nova) -> Life:
+    """Evacuate a server to the second host, and fail when its guest runs there.
 
-    That is at the end of _do_rebuild_instance; `failed` is saved, and Placement's refusal is only
-    logged (delete_allocation_for_evacuated_instance). The operator then resets the server to
-    ACTIVE.
+    An exception comes when the server is ACTIVE, at the end of _do_rebuild_instance; `failed` is
+    saved, and Placement's refusal is only logged (delete_allocation_for_evacuated_instance).
     """
     first, second, _third = nova.hosts
     life = booted(nova)
@@ -111,6 +108,15 @@ def test_evacuation_that_failed_at_its_end_keeps_the_allocation_where_the_guest_
     nova.placement = "refuses"
     life.fail(evacuation)
     life.go(evacuation)
+    return life
+
+
+def test_evacuation_that_failed_at_its_end_keeps_the_allocation_where_the_guest_runs(
+    nova: Nova,
+) -> None:
+    """The operator then resets the server to ACTIVE."""
+    first, second, _third = nova.hosts
+    life = _evacuate_and_fail_late(nova)
     life.reset("active")
 
     assert nova.has_guest(life.server, second) and nova.host(life.server) == first
@@ -126,14 +132,8 @@ def test_cold_migration_with_the_host_of_a_failed_evacuation_keeps_its_allocatio
     The server is reset where it was, and a cold migration takes over all its allocations. Its
     confirmation fails, or a reset ends it, so the migration keeps them.
     """
-    first, second, third = nova.hosts
-    life = booted(nova)
-    life.kill(first)
-    evacuation = life.start("evacuate", moves.evacuate(nova, life.server, second), life.server)
-    life.go(evacuation, until="active")
-    nova.placement = "refuses"
-    life.fail(evacuation)
-    life.go(evacuation)
+    _first, second, third = nova.hosts
+    life = _evacuate_and_fail_late(nova)
     nova.placement = "answers"
     do(life, "start", 0)
     life.reset("active")
