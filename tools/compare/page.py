@@ -26,9 +26,9 @@ _NAMES = {
     AUDIT: "`nova-manage placement audit --verbose`",
     HEAL: "`nova-manage placement heal_allocations --dry-run`",
     NRPE: "Canonical's check for Nagios",
-    NAMES: "Canonical's check for Nagios, stated anew",
+    NAMES: "Canonical's check for Nagios, reimplemented",
     SCRIPT: "a script: `orphan_allocations.py`",
-    SERVERS: "a script: `orphan_allocations.py`, stated anew",
+    SERVERS: "a script: `orphan_allocations.py`, reimplemented",
     DETECT: "this collection, `detect_orphans`",
     CLEANUP: "this collection, `cleanup_orphans --check`",
 }
