@@ -118,8 +118,8 @@ def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: The server is settled on its host and has an allocation there and on no other host. It
     differs from everything that Nova would have allocated for its flavor, image, ports and devices
-    on the providers of its host, and exactly one such allocation is nearest to it. No resize to
-    this host failed.
+    on the providers of its host, and exactly one such allocation is nearest to it. No resize failed
+    on this host, or on one from which live migrations took the server to this host.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.
@@ -144,11 +144,11 @@ def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
         reason += f", but needs {format_rules(expectation.rules)}."
     else:
         reason += ", which Nova would not allocate for it."
-    failed = _find_failed_resize_to_host(view)
+    failed = _find_failed_resize_of_guest(view)
     if failed:
         why = (
-            f"resize {failed.uuid} failed after the server had reached this host, "
-            "and its guest may have the new size"
+            f"resize {failed.uuid} to {failed.dest_compute} failed after the server had reached "
+            "that host, and its guest may have the new size"
         )
         return _decide_without_change(reason, view, why)
     if expectation.allocations is None:
@@ -209,11 +209,19 @@ def _decide_unknown_amounts(
     )
 
 
-def _find_failed_resize_to_host(view: ConsumerView) -> Migration | None:
-    """Return the newest resize that failed after the server had reached the host where it is."""
+def _find_failed_resize_of_guest(view: ConsumerView) -> Migration | None:
+    """Return the newest resize that failed after the guest had reached its destination.
+
+    A later live migration takes the guest along as it is; it is still found.
+    """
+    hosts = {view.server.host} if view.server else set()
     for migration in view.server_migrations:
-        if migration.type == "resize" and view.is_at_failed_destination(migration):
+        if migration.dest_compute not in hosts:
+            continue
+        if migration.type == "resize" and migration.is_inconclusive:
             return migration
+        if migration.type == "live-migration" and migration.has_arrived:
+            hosts.add(migration.source_compute)
     return None
 
 

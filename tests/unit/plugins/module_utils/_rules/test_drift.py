@@ -288,6 +288,20 @@ def test_allocation_is_not_reduced_after_a_late_resize_failure(status: str, writ
     assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
 
 
+@pytest.mark.parametrize(("status", "writes"), [("completed", False), ("error", True)])
+def test_live_migration_takes_the_guest_of_a_late_resize_failure_along(
+    status: str, writes: bool
+) -> None:
+    """A live migration does not change the size of a guest (nova/compute/manager.py)."""
+    cloud = Cloud()
+    server = too_much(cloud)
+    cloud.migration(server, cloud.here, cloud.there, "error", type="resize")
+    cloud.migration(server, cloud.there, cloud.here, status, type="live-migration")
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
+
+
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
 def test_allocation_is_kept_where_a_failed_move_may_have_left_the_guest(move: str) -> None:
     cloud = Cloud()
