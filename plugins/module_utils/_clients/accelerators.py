@@ -18,6 +18,7 @@ import threading
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.optional import OptionalApi
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     AcceleratorRequest,
     DeviceProfile,
@@ -69,7 +70,8 @@ class DeviceProfiles:
                 answer = self._cyborg.get_device_profile(name)
                 if answer.request:
                     # The name says which of several profiles could not be read.
-                    answer = d.replace(answer, request=f"GET /v2/device_profiles?name={name}")
+                    request = make_printable(f"GET /v2/device_profiles?name={name}")
+                    answer = d.replace(answer, request=request)
                 self._answers[name] = answer
             return self._answers[name]
 

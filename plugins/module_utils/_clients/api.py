@@ -307,13 +307,14 @@ class Api:
     ) -> Answer[t.Any]:
         """Return `reply` as evidence, with the time by the clock of the service.
 
-        Times in the answers of the service are compared with that clock.
+        Times in the answers of the service are compared with that clock. The request may have the
+        name of a host or of a device profile, so it is made printable.
         """
         request = f"GET {path}"
         if params:
             request += "?" + "&".join(f"{key}={text}" for key, text in params.items())
         at = parse_http_date(reply.headers.get("Date")) or get_utc_now()
-        return Answer(request, microversion or "", reply.status, at, value)
+        return Answer(make_printable(request), microversion or "", reply.status, at, value)
 
     def _shorten(self, path: str) -> str:
         """Return a path as a sentence has it, which names the endpoint already."""
@@ -329,7 +330,8 @@ class Api:
         """
         if reply.status in (statuses or (200,)):
             return reply
-        message = f"{self.name} at {self.endpoint} answered {reply.status} when asked {what}"
+        asked = make_printable(what)
+        message = f"{self.name} at {self.endpoint} answered {reply.status} when asked {asked}"
         if reply.detail:
             message += f": {reply.detail}"
         else:

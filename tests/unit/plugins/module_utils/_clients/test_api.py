@@ -246,3 +246,15 @@ def test_advice_is_left_out_where_a_service_says_much(length: int, advises: bool
         _open(RIGHT).expect(reply, "to change the allocation of " + "c" * 36)
     assert str(raised.value).endswith("(admin by default).") is advises
     assert "x" * (length - 1) in str(raised.value) and len(str(raised.value)) <= 400
+
+
+def test_strange_name_in_a_request_is_shown_on_one_printable_line() -> None:
+    """A terminal must not act on the name of a host that a sentence quotes."""
+    name = "a\n\x1b[31mb"
+    api = _open("{}")
+    answer = api.ask("/x", "1.28", lambda reply: reply.body, host=name)
+    with pytest.raises(CloudError) as raised:
+        api.expect(Reply(403, {}, {}, frozenset()), f"for the ports of {name}")
+
+    assert answer.request == r"GET /x?host=a\n\x1b[31mb"
+    assert r"for the ports of a\n\x1b[31mb" in str(raised.value)
