@@ -247,8 +247,13 @@ class AllocationWriter:
             )
         if is_made:
             return None
-        if refusal is not None:
+        if refusal is not None and self._is_unchanged([change]):
             return CloudError(f"{refusal} The change may still take effect.")
+        if refusal is not None:
+            return CloudError(
+                f"It is unknown whether {change.consumer} was changed, because it then had neither "
+                f"its former allocations nor those that were to be written. {refusal}"
+            )
         return CloudError(
             f"Placement accepted the change of {change.consumer}, but then returned other "
             "allocations: read the consumer and check what else changes it."

@@ -50,7 +50,7 @@ def parse_service(row: Mapping[str, t.Any]) -> Service:
     """Return the service in a row; one of an unreachable cell has few of the fields."""
     return Service(
         binary=row["binary"],
-        host=row["host"],
+        host=_require_name(row["host"]),
         status=row["status"],
         state=row.get("state"),
         forced_down=bool(row.get("forced_down")),
@@ -59,6 +59,13 @@ def parse_service(row: Mapping[str, t.Any]) -> Service:
         id=row.get("id"),
         zone=row.get("zone"),
     )
+
+
+def _require_name(value: t.Any) -> str:
+    """Return the name of a host, which Nova always gives to a service."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{value!r} is not the name of a host")
+    return value
 
 
 def parse_aggregate(row: Mapping[str, t.Any]) -> Aggregate:
@@ -85,7 +92,7 @@ def parse_hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor
     return Hypervisor(
         uuid=row["id"],
         name=row["hypervisor_hostname"],
-        host=row["service"]["host"],
+        host=_require_name(row["service"]["host"]),
         state=row["state"],
         status=row["status"],
         servers=servers,

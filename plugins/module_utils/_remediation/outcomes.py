@@ -21,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
     FORMAT,
     MAX_RETURNED,
@@ -67,6 +68,9 @@ class AnyOutcome(t.Protocol):
 
     def as_dict(self) -> OutcomeDocument | RestoredOutcomeDocument: ...
 
+
+# A longer message takes several lines of a terminal.
+_MAX_MESSAGE = 400
 
 _Step = t.TypeVar("_Step")
 _Outcome = t.TypeVar("_Outcome", bound=AnyOutcome)
@@ -204,10 +208,11 @@ def _list_errors(
     if failures:
         untried = sum(outcome.reason.startswith(NOT_TRIED) for outcome in outcomes)
         left = f", and {untried} were not tried" if untried else ""
-        errors.append(
-            f"{len(failures)} of {len(outcomes)} changes could not be {verb}{left}. "
-            f"The first: {failures[0]}"
+        summary = (
+            f"{len(failures)} of {len(outcomes)} changes could not be {verb}{left}. The first: "
         )
+        # The outcome of that change has all of its reason.
+        errors.append(make_printable(f"{summary}{failures[0]}", _MAX_MESSAGE))
     if journal and journal.broken:
         errors.append(f"The journal {journal.path} is not complete.")
     return errors

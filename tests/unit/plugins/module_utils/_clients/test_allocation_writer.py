@@ -440,6 +440,7 @@ def test_lost_write_is_not_sent_again_after_a_change_by_others(
         False,
     ]
     assert len(placement.posts) == 1 and len(placement.held) == 3
+    assert ["It is unknown whether" in str(error) for error in errors] == [False, True, False]
 
 
 @pytest.mark.parametrize("count", [1, 3])

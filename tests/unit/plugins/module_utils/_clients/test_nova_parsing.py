@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The meaning of tracebacks in instance actions.
+"""The meaning of tracebacks in instance actions, and rows that Nova never sends.
 
-These are from a real Nova, without some lines in between.
+The tracebacks are from a real Nova, without some lines in between.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import (
     parse_action,
+    parse_service,
 )
 
 RESIZE = """\
@@ -96,3 +97,9 @@ def _row(more: dict[str, t.Any]) -> dict[str, t.Any]:
         "message": "Error",
         "events": [event],
     }
+
+
+@pytest.mark.parametrize("host", [None, "", 7])
+def test_service_without_the_name_of_a_host_is_refused(host: t.Any) -> None:
+    with pytest.raises(ValueError, match="not the name of a host"):
+        parse_service({"binary": "nova-compute", "host": host, "status": "enabled"})

@@ -117,6 +117,14 @@ def test_changes_that_were_not_tried_are_counted(tmp_path: pathlib.Path) -> None
     )
 
 
+def test_a_long_reason_is_shown_in_part_and_kept_in_the_outcome(tmp_path: pathlib.Path) -> None:
+    reason = "x" * 400
+    result, document = conclude(tmp_path, Done("a", "failed", reason), of=journal())
+
+    assert len(result["msg"]) == 400 and result["msg"].endswith("x…")
+    assert document["outcomes"][0]["reason"] == reason
+
+
 def test_a_run_that_was_stopped_fails_and_says_how_far_it_came(tmp_path: pathlib.Path) -> None:
     result, _document = conclude(
         tmp_path, Done("a", "made"), Done("b", "skipped", "Stopped."), of=journal(), why="Stopped."
