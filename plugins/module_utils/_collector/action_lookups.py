@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_lo
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
     find_placement_after_unshelve,
+    list_repeated_unshelves,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.port_leaks import (
     MAX_PORT_ACTIONS,
@@ -89,8 +90,10 @@ class ActionLookups:
         view = d.replace(view, subject=evidence)
         for root in view.other_roots:
             placement = find_placement_after_unshelve(view, root)
-            if placement is not None:
-                return self._add_last_action(evidence, placement)
+            if placement is None:
+                continue
+            for action in (placement, *list_repeated_unshelves(view, root)):
+                evidence = self._add_last_action(evidence, action)
         return evidence
 
     def add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:

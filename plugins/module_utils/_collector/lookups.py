@@ -203,10 +203,10 @@ class Lookups:
         allocation = context.allocations[consumer].value
         if view is not None and allocation is not None:
             trees = group_by_tree(allocation.resources, context.index)
-            # The actions of a server where a failed move ended say whether it was to be reverted,
-            # and which hosts its unshelves may have given to it.
-            is_failed = view.is_at_failed_destination(migration)
-            if is_failed or list_taken_over_roots(view, migration, trees):
+            # The actions of a server say whether a failed move of it was to be reverted, and which
+            # hosts its unshelves may have given to it.
+            is_doubtful = view.may_be_reverted_halfway(migration)
+            if is_doubtful or list_taken_over_roots(view, migration, trees):
                 subject = self._actions.add_all_actions(subject)
         return [Evidence(consumer, context.allocations[consumer]), subject]
 

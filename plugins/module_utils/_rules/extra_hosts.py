@@ -25,6 +25,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
     explain_possible_late_unshelve,
     find_placement_after_unshelve,
+    list_repeated_unshelves,
+    may_have_begun,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -92,14 +94,15 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     an allocation there, and has no move under way. On the other host it has one of the resource
     classes that it also has on its own host, not counting disk. No evacuation or live migration to
     the other host has failed since the server last left it, so its guest cannot be running there.
-    An evacuation has also failed if it is `completed` and the next migration began elsewhere. No
-    revert to the other host can have failed halfway, so its disk cannot be there. If the server was
-    evacuated from there, nova-compute there is not up or has started since. nova-compute on the
-    server's own host is up, unless both are nodes of one host. No earlier unshelve can wait for
-    nova-compute on the other host, or have taken the server to its own host after a later one. The
-    other host may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no
-    compute node or compute service is behind the provider, and the server has every resource class
-    that it has there also on its own host or on a sharing provider.
+    An evacuation has also failed if it is `completed` and the next migration began elsewhere, or
+    the server is elsewhere without one. No revert to the other host can have failed halfway, so its
+    disk cannot be there. If the server was evacuated from there, nova-compute there is not up or
+    has started since. nova-compute on the server's own host is up, unless both are nodes of one
+    host. No earlier unshelve can wait for nova-compute on the other host, have begun there without
+    a shelve since, or have taken the server to its own host after a later one. The other host may
+    be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or
+    compute service is behind the provider, and the server has every resource class that it has
+    there also on its own host or on a sharing provider.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The instance actions of the server, which are read from its own cell, show
@@ -274,6 +277,12 @@ def _explain_possible_unshelve(view: ConsumerView, root: str) -> str | None:
             "it was placed again after an unshelve: that one may still wait for nova-compute "
             f"on {host}, which is not up."
         )
+    for unshelve in list_repeated_unshelves(view, root):
+        if may_have_begun(view, unshelve, host):
+            return (
+                f"{host} also began an unshelve of it ({unshelve.request_id}), and its guest may "
+                "run there."
+            )
     late = explain_possible_late_unshelve(view, [root])
     return f"{late}." if late else None
 

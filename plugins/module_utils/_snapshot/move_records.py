@@ -33,6 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     ARRIVED_MIGRATION_STATUSES,
     MOVING_ACTIONS,
     REBUILD_ACTION,
+    SHELVING_ACTIONS,
     UNSHELVE_ACTION,
 )
 
@@ -90,6 +91,14 @@ def find_placement_after_unshelve(view: ServerView, root: str) -> Action | None:
     Actions from before the server left the tree `root` by a migration do not count: while the
     server was there, its host had emptied its queue.
     """
+    placements = _list_placements(view, root)
+    if any(action.action == UNSHELVE_ACTION for action in placements[:-1]):
+        return placements[-1]
+    return None
+
+
+def _list_placements(view: ServerView, root: str) -> list[Action]:
+    """Return what gave the server a host since it left the tree `root`, oldest first."""
     left_at = None
     for move in view.server_migrations:
         if move.has_arrived and view.is_source(root, move):
@@ -101,27 +110,60 @@ def find_placement_after_unshelve(view: ServerView, root: str) -> Action | None:
         if can_place and not is_earlier(action.start_time, left_at):
             placements.append(action)
     placements.sort(key=lambda action: action.start_time or "")
-    if any(action.action == UNSHELVE_ACTION for action in placements[:-1]):
-        return placements[-1]
-    return None
+    return placements
+
+
+def list_repeated_unshelves(view: ServerView, root: str) -> list[Action]:
+    """Return the unshelves that the newest placement repeats, newest first.
+
+    No shelve came between them. Each may have left a guest on the host that began it: the last
+    write of an unshelve is outside of what Nova cleans up after (nova/compute/manager.py,
+    _unshelve_instance).
+    """
+    placements = _list_placements(view, root)
+    if not placements:
+        return []
+    shelved_at = None
+    for action in view.subject.actions.value or ():
+        is_shelve = action.action in SHELVING_ACTIONS
+        if is_shelve and is_earlier(action.start_time, placements[-1].start_time):
+            shelved_at = max(shelved_at or "", action.start_time or "")
+    repeated = []
+    for action in reversed(placements[:-1]):
+        if action.action == UNSHELVE_ACTION and not is_earlier(action.start_time, shelved_at):
+            repeated.append(action)
+    return repeated
+
+
+def may_have_begun(view: ServerView, action: Action, host: str) -> bool:
+    """Return whether the host may have begun the action, by those of its events that were read."""
+    for answer in view.subject.last_actions:
+        read = answer.value
+        if read is not None and read.request_id == action.request_id:
+            # A None hides which host it was.
+            return not read.placing_hosts.isdisjoint({host, None})
+    return True
 
 
 def is_where_placed(view: ServerView, placement: Action) -> bool:
     """Return whether the server is where its newest `placement` or a later move took it."""
     if view.server is None:
         return False
+    placed_on: frozenset[str | None] = frozenset()
     for answer in view.subject.last_actions:
         action = answer.value
-        if action is None or action.request_id != placement.request_id:
-            continue
-        if view.server.host in action.successful_placing_hosts:
-            return True
-    # Where a later move ended is compared with the host of the server in any case.
+        if action is not None and action.request_id == placement.request_id:
+            placed_on = action.successful_placing_hosts
+    if view.server.host in placed_on:
+        return True
+    # The first move since then began where Nova had the server, which a late unshelve may have
+    # changed. Where a later move ended is compared with the host of the server in any case.
+    first_move = None
     for move in view.server_migrations:
         has_ended = move.status in ARRIVED_MIGRATION_STATUSES
         if has_ended and is_earlier(placement.start_time, move.created_at):
-            return True
-    return False
+            first_move = move
+    return first_move is not None and first_move.source_compute in placed_on
 
 
 def explain_possible_late_unshelve(view: ServerView, roots: Iterable[str | None]) -> str | None:

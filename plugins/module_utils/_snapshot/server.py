@@ -252,28 +252,58 @@ class ServerView:
             and self.server.host == migration.dest_compute
         )
 
-    def explain_possible_revert(self, migration: Migration) -> str | None:
-        """Return why the only disk of the server may be on the source of a failed move, or None.
+    def may_be_reverted_halfway(self, migration: Migration) -> bool:
+        """Return whether nothing but instance actions can exclude a revert that failed halfway.
 
-        A revert that fails halfway has destroyed the guest on the destination
-        (nova/compute/manager.py, revert_resize, finish_revert_resize), and leaves the migration in
-        error and the server where it was. If the server was moved from the source since, the disk
-        was moved with it.
+        Such a revert has destroyed the guest on the destination (nova/compute/manager.py,
+        revert_resize, finish_revert_resize), and leaves the server there, with the migration in
+        error or already `reverted`. An evacuation from there makes a new guest, and needs no disk.
+        If the server was moved from the source since, the disk was moved with it.
         """
-        if not self.is_at_failed_destination(migration) or self._has_left_source_of(migration):
+        is_there = self.is_at_failed_destination(migration)
+        if not is_there and not self._was_evacuated_after(migration):
+            return False
+        return not self._has_left_source_of(migration)
+
+    def _was_evacuated_after(self, migration: Migration) -> bool:
+        """Return whether the next move of the server was an evacuation from the destination."""
+        if migration.type not in ("migration", "resize"):
+            return False
+        if not migration.is_inconclusive and migration.status != "reverted":
+            return False
+        following = None
+        for move in self.server_migrations:
+            if move.uuid == migration.uuid:
+                break
+            if move.has_arrived:
+                following = move
+        if following is None or following.type != "evacuation":
+            return False
+        return following.source_compute == migration.dest_compute != migration.source_compute
+
+    def explain_possible_revert(self, migration: Migration) -> str | None:
+        """Return why the only disk of the server may be on the source of a failed move, or None."""
+        if not self.may_be_reverted_halfway(migration):
             return None
+        is_there = self.is_at_failed_destination(migration)
         actions = self.subject.actions.value
         if actions is None:
             return (
-                f"Its server {migration.server} is on the destination, but its instance actions, "
-                "which would show a revert, could not be read."
+                f"Its server {migration.server} {'is on' if is_there else 'was evacuated from'} "
+                "the destination, but its instance actions, which would show a revert, could not "
+                "be read."
             )
-        if any(action.action == REVERT_ACTION for action in actions):
+        if not any(action.action == REVERT_ACTION for action in actions):
+            return None
+        if is_there:
             return (
                 f"Nova has its server {migration.server} on the destination, but a revert was "
                 "requested: its disk may be on the source."
             )
-        return None
+        return (
+            f"Its server {migration.server} was evacuated from the destination after a revert was "
+            "requested: its last disk may be on the source."
+        )
 
     def _has_left_source_of(self, failed: Migration) -> bool:
         """Return whether a later move took the server from the source of a `failed` one."""
@@ -300,10 +330,10 @@ class ServerView:
         _do_rebuild_instance), and the hypervisors go on with a live migration of which a restarted
         nova-compute has no record (_reset_live_migration).
         """
-        newer = None
+        next_host = self.server.host if self.server else None
         for move in self.server_migrations:
-            has_failed = move.is_inconclusive or _was_not_finished(move, newer)
-            newer = move
+            has_failed = move.is_inconclusive or _was_not_finished(move, next_host)
+            next_host = move.source_compute
             if move.type not in GUEST_LEAVING_MIGRATION_TYPES or not has_failed:
                 continue
             if any(self._may_have_left_guest_in(root, move) for root in roots):
@@ -371,17 +401,18 @@ class ServerView:
         return str(self.server.node)
 
 
-def _was_not_finished(move: Migration, newer: Migration | None) -> bool:
+def _was_not_finished(move: Migration, next_host: str | None) -> bool:
     """Return whether the server was still on the source after an evacuation became `completed`.
 
     The source saves that status when it starts, also for an evacuation whose destination died
     before it saved the server's new host (nova/compute/manager.py, _destroy_evacuated_instances).
 
-    newer: the next migration of the server.
+    next_host: where the next migration of the server began, or the server is without one; None if
+    it has no host.
     """
-    if move.type != "evacuation" or move.status != "completed" or newer is None:
+    if move.type != "evacuation" or move.status != "completed" or next_host is None:
         return False
-    return newer.source_compute != move.dest_compute
+    return next_host != move.dest_compute
 
 
 def _get_creation_time(migration: Migration) -> str:

@@ -246,14 +246,15 @@ def test_actions_are_read_without_a_migration_or_with_another_host(
     ("did", "asked"),
     [
         (("unshelve", "shelve", "unshelve", "reboot"), ["unshelve req-2"]),
-        (("unshelve", "rebuild"), ["rebuild req-1"]),
+        (("unshelve", "rebuild"), ["rebuild req-1", "unshelve req-0"]),
+        (("unshelve", "unshelve"), ["unshelve req-1", "unshelve req-0"]),
         (("rebuild", "unshelve"), []),
     ],
 )
-def test_newest_placement_is_read_after_an_unshelve_of_a_server_with_another_host(
+def test_newest_placement_is_read_with_the_unshelves_that_it_repeats_of_a_server_with_another_host(
     site: Site, did: tuple[str, ...], asked: list[str]
 ) -> None:
-    """The host of an earlier unshelve may have done it late."""
+    """The host of an earlier unshelve may have done it late, or may have left a guest."""
     server = site.server(site.there, site.there, site.here)
     for action in did:
         site.did(server, action, NOW)
