@@ -50,10 +50,11 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: Nova lists the migration with a final status. Either its server is deleted, as for
     `deleted_server`. Or all of this holds: The server is settled where its newest move took it. No
     revert of this migration can have left the server's disk on the source, also not before the
-    server was evacuated from the destination. No evacuation or live migration, and no unshelve that a host did late, can have left its guest on a host on which the
-    migration has an allocation. The server's own allocation covers the migration's: the server has
-    an allocation on its own host, and on every provider except those of other hosts at least the
-    same amounts as the migration. After a confirmed move any amount is enough.
+    server was evacuated from the destination. No evacuation or live migration, and no unshelve that
+    a host did late, can have left its guest on a host on which the migration has an allocation. The
+    server's own allocation covers the migration's: the server has an allocation on its own host,
+    and on every provider except those of other hosts at least the same amounts as the migration.
+    After a confirmed move any amount is enough.
 
     Needs: The cells of the hosts on which the migration and its server have allocations, and of
     the hosts that the server's migrations name. The cell that has the server also has its
