@@ -41,7 +41,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer
     format_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
-    explain_possible_late_unshelve,
+    explain_possible_guest_of_unshelve,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -69,9 +69,9 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: The server is settled on its host and has no allocation there, but has allocations on
     other hosts. No evacuation or live migration to one of these hosts failed, and no evacuation can
-    have left its guest there. No earlier unshelve can have taken it to its host after a later one.
-    Its flavor, image, ports and devices, and the providers of its host, leave exactly one
-    allocation that Nova would have made.
+    have left its guest there. No earlier unshelve can have begun on one of these hosts without a
+    shelve since, or have taken it to its host after a later one. Its flavor, image, ports and
+    devices, and the providers of its host, leave exactly one allocation that Nova would have made.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.
@@ -87,9 +87,9 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     failed = view.find_failed_move_to([root for root in view.trees if root])
     if failed:
         return _decide_without_change(reason, view, describe_failed_move(failed))
-    late = explain_possible_late_unshelve(view, view.trees)
-    if late:
-        return _decide_without_change(reason, view, late)
+    unshelved = explain_possible_guest_of_unshelve(view, view.trees)
+    if unshelved:
+        return _decide_without_change(reason, view, unshelved)
     remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
     if remaining_guest:
         return drifted(f"{reason} But {remaining_guest}", *list_amount_evidence(view))

@@ -23,10 +23,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     undecided,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
-    explain_possible_late_unshelve,
+    explain_possible_guest_of_unshelve,
     find_placement_after_unshelve,
-    list_repeated_unshelves,
-    may_have_begun,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -48,8 +46,8 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     If the compute node of that host has another name now, nova-compute has started since. No
     evacuation or live migration to such a host has failed since the server last left it, and no
     revert to such a host can have failed halfway. nova-compute on the server's own host is up. No
-    earlier unshelve can wait for nova-compute on a host that it left, or have taken it to its own
-    host after a later one.
+    earlier unshelve can wait for nova-compute on a host that it left, have begun there without a
+    shelve since, or have taken it to its own host after a later one.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The instance actions of the server, which are read from its own cell, show
@@ -277,14 +275,8 @@ def _explain_possible_unshelve(view: ConsumerView, root: str) -> str | None:
             "it was placed again after an unshelve: that one may still wait for nova-compute "
             f"on {host}, which is not up."
         )
-    for unshelve in list_repeated_unshelves(view, root):
-        if may_have_begun(view, unshelve, host):
-            return (
-                f"{host} also began an unshelve of it ({unshelve.request_id}), and its guest may "
-                "run there."
-            )
-    late = explain_possible_late_unshelve(view, [root])
-    return f"{late}." if late else None
+    remaining_guest = explain_possible_guest_of_unshelve(view, [root])
+    return f"{remaining_guest}." if remaining_guest else None
 
 
 def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:

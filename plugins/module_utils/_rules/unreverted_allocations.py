@@ -48,7 +48,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings
     group_by_tree,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_records import (
-    explain_possible_late_unshelve,
+    explain_possible_guest_of_unshelve,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -209,7 +209,7 @@ def _explain_uncertain_guest_location(
     failed = view.find_failed_move_to(view.other_trees)
     if failed:
         return describe_failed_move(failed)
-    late = explain_possible_late_unshelve(view, view.other_trees)
-    if late:
-        return late
+    unshelved = explain_possible_guest_of_unshelve(view, view.other_trees)
+    if unshelved:
+        return unshelved
     return find_source_doubt(view, migration)

@@ -135,16 +135,6 @@ def list_repeated_unshelves(view: ServerView, root: str) -> list[Action]:
     return repeated
 
 
-def may_have_begun(view: ServerView, action: Action, host: str) -> bool:
-    """Return whether the host may have begun the action, by those of its events that were read."""
-    for answer in view.subject.last_actions:
-        read = answer.value
-        if read is not None and read.request_id == action.request_id:
-            # A None hides which host it was.
-            return not read.placing_hosts.isdisjoint({host, None})
-    return True
-
-
 def is_where_placed(view: ServerView, placement: Action) -> bool:
     """Return whether the server is where its newest `placement` or a later move took it."""
     if view.server is None:
@@ -166,9 +156,10 @@ def is_where_placed(view: ServerView, placement: Action) -> bool:
     return first_move is not None and first_move.source_compute in placed_on
 
 
-def explain_possible_late_unshelve(view: ServerView, roots: Iterable[str | None]) -> str | None:
+def explain_possible_guest_of_unshelve(view: ServerView, roots: Iterable[str | None]) -> str | None:
     """Return why the guest may be in one of the trees `roots`, not where Nova has it; or None.
 
+    A host that began an unshelve may have made the guest, whether the unshelve ended well or not.
     A host that does an unshelve late becomes the server's host, while the guest runs where a later
     one placed it.
     """
@@ -176,13 +167,32 @@ def explain_possible_late_unshelve(view: ServerView, roots: Iterable[str | None]
         if not root:
             continue
         placement = find_placement_after_unshelve(view, root)
-        if placement is not None and not is_where_placed(view, placement):
+        if placement is None:
+            continue
+        node = view.index.nodes.get(root)
+        for unshelve in list_repeated_unshelves(view, root):
+            if node is not None and _may_have_begun(view, unshelve, node.host):
+                return (
+                    f"{node.host} also began an unshelve of it ({unshelve.request_id}), and its "
+                    "guest may run there"
+                )
+        if not is_where_placed(view, placement):
             return (
                 f"its newest action {placement.action} is not known to have placed it on "
                 f"{view.node_name}: an earlier unshelve may have waited and done that, and its "
                 "guest may run on another host"
             )
     return None
+
+
+def _may_have_begun(view: ServerView, action: Action, host: str) -> bool:
+    """Return whether the host may have begun the action, by those of its events that were read."""
+    for answer in view.subject.last_actions:
+        read = answer.value
+        if read is not None and read.request_id == action.request_id:
+            # A None hides which host it was.
+            return not read.placing_hosts.isdisjoint({host, None})
+    return True
 
 
 def list_taken_over_roots(

@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
     FLAVOR,
+    NOW,
     PLENTY,
     World,
 )
@@ -311,6 +312,22 @@ def test_allocation_is_kept_where_a_failed_move_may_have_left_the_guest(move: st
 
     assert finding and (finding.kind, finding.change) == ("misplaced_allocation", None)
     assert "its guest may run there" in finding.reason
+
+
+@pytest.mark.parametrize(("began", "writes"), [("there", False), ("here", True)])
+def test_allocation_is_kept_where_an_earlier_unshelve_may_have_left_the_guest(
+    began: str, writes: bool
+) -> None:
+    """It failed at its last write, which is outside of what Nova cleans up after."""
+    cloud = Cloud()
+    server = misplaced_allocation(cloud)
+    cloud.did(server, "unshelve", NOW, host=cloud.nodes[getattr(cloud, began)].host)
+    cloud.fail_newest_action(server)
+    cloud.pass_time()
+    cloud.did(server, "unshelve", NOW, host=cloud.nodes[cloud.here].host)
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, bool(finding.change)) == ("misplaced_allocation", writes)
 
 
 def test_allocation_is_kept_where_an_evacuation_may_have_left_the_guest() -> None:
