@@ -53,25 +53,28 @@ class ActionModule(ActionBase):
         _result, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         role, variables = options["role"], task_vars or {}
         extra = load_extra_vars(self._loader)
-        # The names of the variables that are validated.
-        defined = {name for name in variables if name in extra or not options["extra_only"]}
-        values, faults = self._evaluate(role, list_options(role, defined), variables)
+        values, faults = self._evaluate(role, list_options(role, variables), variables)
         if options["extra_only"]:
             # A template may need a variable that another host has.
             faults = []
-        run = self._describe_run(options["entry_point"], variables)
-        faults += find_faults(
-            role, defined, extra, values, run, find_missing=not options["extra_only"]
-        )
+        run = self._describe_run(options["entry_point"], variables, options["extra_only"])
+        faults += find_faults(role, variables, extra, values, run, options["extra_only"])
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
         return {"changed": False}
 
-    def _describe_run(self, entry_point: str, variables: Mapping[str, t.Any]) -> Run:
+    def _describe_run(
+        self, entry_point: str, variables: Mapping[str, t.Any], is_for_many: bool
+    ) -> Run:
+        host = variables["inventory_hostname"]
+        # The playbooks for several clouds set it. Elsewhere it is a template of the role.
+        is_for_many = is_for_many or variables.get("_orphan_cleanup_one_of_many") is True
         return Run(
             entry_point=entry_point,
-            host=variables["inventory_hostname"],
+            host=host,
             has_files=is_on_controller(self),
+            is_check=bool(self._task.check_mode),
+            is_one_cloud=host == "localhost" and not is_for_many,
         )
 
     def _evaluate(

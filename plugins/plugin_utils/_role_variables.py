@@ -20,6 +20,10 @@ from pathlib import Path
 
 import yaml
 
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits import (
+    find_ineffective_limits,
+    find_narrowed_plan,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
     find_unknown_variables,
 )
@@ -28,7 +32,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_values i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import Option
@@ -53,19 +57,6 @@ OTHER_VARIABLES: Mapping[str, frozenset[str]] = {
     # The hosts of the playbook cleanup_hypervisor.
     "hypervisor_cleanup": frozenset({"hypervisor_cleanup_hosts"}),
 }
-
-# The entry points that apply a plan, and the variables that say what a detection is about.
-_APPLIES_PLANS = ("main", "remediate")
-_NARROWING = (
-    "orphan_cleanup_hosts",
-    "orphan_cleanup_consumers",
-    "orphan_cleanup_projects",
-    "orphan_cleanup_aggregates",
-    "orphan_cleanup_availability_zones",
-    "orphan_cleanup_cells",
-    "orphan_cleanup_kinds",
-    "orphan_cleanup_shard",
-)
 
 # With its links: in a clone, only the link that Ansible uses has the roles beside the plugins.
 _COLLECTION = Path(__file__).parents[2]
@@ -101,39 +92,37 @@ def list_options(role: str, defined: Collection[t.Any]) -> list[str]:
 
 def find_faults(
     role: str,
-    defined: Iterable[t.Any],
-    extra: Collection[t.Any],
+    defined: Collection[t.Any],
+    extra: Mapping[t.Any, t.Any],
     values: Mapping[str, t.Any],
     run: Run,
-    find_missing: bool = True,
+    extra_only: bool = False,
 ) -> list[str]:
     """Return a sentence for everything that is wrong with the variables of a run.
 
     defined: the names of all variables.
-    extra: the names of those that were given on the command line or by AWX.
+    extra: those that were given on the command line or by AWX.
     values: the variables of the role that are defined, without templates.
-    find_missing: whether a variable that is required and is missing is wrong.
+    extra_only: whether only extra variables may be wrong.
     """
     options = read_options(role)
-    if not find_missing:
-        options = {name: option for name, option in options.items() if name in values}
+    others = {name: name in defined or None for name in OTHER_VARIABLES[role]}
+    judged = {name: value for name, value in values.items() if name in extra or not extra_only}
+    if extra_only:
+        options = {name: option for name, option in options.items() if name in judged}
+    unknown = find_unknown_variables(extra if extra_only else defined, extra, ROLES, read_names)
+    known = {name: value for name, value in extra.items() if not _is_unknown(name)}
     return [
-        *find_unknown_variables(defined, extra, ROLES, read_names),
-        *find_wrong_values(options, values, role, run),
-        *_find_narrowed_plan(values, run),
+        *unknown,
+        *find_wrong_values(options, judged, role, run),
+        *find_narrowed_plan(judged, run),
+        *find_ineffective_limits(role, known, read_options(role), {**others, **values}, run),
     ]
 
 
-def _find_narrowed_plan(values: Mapping[str, t.Any], run: Run) -> list[str]:
-    """Return a sentence for each variable that was meant to leave out a part of a reviewed plan."""
-    if "orphan_cleanup_plan" not in values or run.entry_point not in _APPLIES_PLANS:
-        return []
-    return [
-        f"{name} and orphan_cleanup_plan are both set, and a reviewed plan is applied as a whole: "
-        f"leave out {name}, or detect and plan again with it."
-        for name in _NARROWING
-        if values.get(name)
-    ]
+def _is_unknown(name: t.Any) -> bool:
+    """Return whether the name of an extra variable is refused, whatever its value."""
+    return bool(find_unknown_variables([name], [name], ROLES, read_names))
 
 
 def format_faults(faults: Sequence[str]) -> str:

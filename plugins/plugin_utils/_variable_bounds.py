@@ -58,11 +58,15 @@ class Run:
     entry_point: the entry point of the role.
     host: the inventory host.
     has_files: whether the files of the host are those of this machine.
+    is_check: whether it changes nothing, as in check mode.
+    is_one_cloud: whether no other cloud is a host of the same play.
     """
 
     entry_point: str = "main"
     host: str = "localhost"
     has_files: bool = False
+    is_check: bool = False
+    is_one_cloud: bool = False
 
 
 Check = t.Callable[[t.Any, Run], str]

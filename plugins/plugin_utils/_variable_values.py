@@ -23,7 +23,11 @@ from collections.abc import Mapping
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import rename_kind
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    KINDS,
+    REPORT,
+    rename_kind,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._role_options import is_answered
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import BOUNDS
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
@@ -65,6 +69,9 @@ _JSON_LISTS = ("exclude_consumers", "exclude_providers")
 # The categories of characters that no name has: control characters, and marks for the direction of
 # text and the like.
 _INVISIBLE = ("Cc", "Cf")
+
+# The kinds of findings without a change.
+_REPORTED_KINDS = frozenset(kind.name for kind in KINDS if kind.by_default == REPORT)
 
 # How similar a value must be to one of the choices that was probably meant.
 _SIMILAR = 0.6
@@ -204,6 +211,8 @@ def _name_choices(value: t.Any, choices: Sequence[str]) -> str:
     renamed = rename_kind(text.strip())
     if renamed in choices:
         return f"a known value: it was renamed in version 2.0.0, write {renamed}."
+    if renamed in _REPORTED_KINDS:
+        return f"a kind that can be changed: {renamed} is only reported. Leave it out."
     similar = difflib.get_close_matches(text.strip().lower(), choices, 1, _SIMILAR)
     if similar:
         return f"a known value; did you mean {similar[0]}?"

@@ -350,6 +350,101 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup_cells and orphan_cleanup_plan are both set",
         ),
     ),
+    "a kind that is only reported": (
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_remediate_kinds=extra_host,stale_service",
+            "orphan_cleanup_remediate_kinds has 'stale_service', which is not a kind that can be "
+            "changed: stale_service is only reported. Leave it out.",
+        ),
+    ),
+    "a limit that has no effect": (
+        Bad(
+            "cleanup_orphans",
+            "hosts=compute-1",
+            "hosts has no effect: write orphan_cleanup_hosts. If it is a variable of your own, "
+            "rename it. Nothing was changed.",
+        ),
+        Bad(
+            "restore_allocations",
+            f"{{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_consumers: [{UUID}]}}",
+            "orphan_cleanup_consumers does not limit a restore: write "
+            "orphan_cleanup_restore_consumers.",
+        ),
+        Bad(
+            "restore_allocations",
+            "{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_hosts: compute-1}",
+            "orphan_cleanup_hosts does not limit a restore: write "
+            "orphan_cleanup_restore_providers.",
+        ),
+        Bad(
+            "restore_allocations",
+            "{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_shard: 1/2}",
+            "write orphan_cleanup_restore_consumers or orphan_cleanup_restore_providers.",
+        ),
+        Bad(
+            "restore_allocations",
+            f"{{orphan_cleanup_journal: /etc/hostname, consumers: {UUID}}}",
+            "consumers has no effect: write orphan_cleanup_restore_consumers.",
+        ),
+        Bad(
+            "cleanup_orphans",
+            f"orphan_cleanup_restore_consumers={UUID}",
+            "orphan_cleanup_restore_consumers limits only a restore: write "
+            "orphan_cleanup_consumers.",
+        ),
+        Bad(
+            "detect_orphans",
+            "orphan_cleanup_restore_providers=compute-1",
+            "write orphan_cleanup_hosts.",
+        ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_clouds=north",
+            "orphan_cleanup_clouds chooses the hosts of the playbooks cleanup_clouds and "
+            "detect_clouds, and does not limit this one: write orphan_cleanup_cloud.",
+        ),
+        Bad(
+            "heal_allocations",
+            "orphan_cleanup_kinds=missing_allocation",
+            "orphan_cleanup_kinds does not limit heal, which is about missing_allocation only: "
+            "leave it out.",
+        ),
+        Bad("cleanup_orphans", "host=compute-1", "host has no effect: write orphan_cleanup_hosts."),
+        Bad(
+            "cleanup_orphans",
+            f"consumers={UUID}",
+            "consumers has no effect: write orphan_cleanup_consumers.",
+        ),
+        Bad("cleanup_orphans", "plan=plan.json", "plan has no effect: write orphan_cleanup_plan."),
+        Bad("cleanup_orphans", "max_changes=0", "write orphan_cleanup_max_changes."),
+        Bad("cleanup_orphans", "cloud=north", "cloud has no effect: write orphan_cleanup_cloud."),
+        Bad(
+            "cleanup_orphans",
+            "clouds=north",
+            "write orphan_cleanup_clouds or orphan_cleanup_cloud.",
+        ),
+        Bad("cleanup_orphans", "cleanup_hosts=compute-1", "write orphan_cleanup_hosts."),
+        Bad("cleanup_orphans", "orphan-hosts=compute-1", "write orphan_cleanup_hosts."),
+        Bad("cleanup_orphans", "placement_hosts=compute-1", "write orphan_cleanup_hosts."),
+        Bad(
+            "cleanup_clouds", "hosts=compute-1", "hosts has no effect: write orphan_cleanup_hosts."
+        ),
+        Bad(
+            "decommission_host",
+            "orphan_cleanup_remediate_kinds=extra_host",
+            "orphan_cleanup_remediate_kinds has no effect: write "
+            "host_decommission_remediate_kinds.",
+        ),
+        Bad("decommission_host", "stages=check", "write host_decommission_stages."),
+        Bad("hypervisor_cleanup purge", "purge_age=90d", "write hypervisor_cleanup_purge_age."),
+        Bad(
+            "cleanup_orphans",
+            "dry_run=true",
+            "dry_run has no effect: for check mode, give --check to ansible-playbook, or choose "
+            "the type Check for the job.",
+        ),
+    ),
     "a value of another type": (
         Bad(
             "cleanup_orphans",

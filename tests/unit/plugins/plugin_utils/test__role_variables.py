@@ -67,8 +67,8 @@ def validate(
         defaults["hypervisor_cleanup_host"] = "localhost"
     defined = {**defaults, **variables}
     values = {name: defined[name] for name in read_options(role) if name in defined}
-    run = Run(entry_point, "localhost", has_files=True)
-    return find_faults(role, defined, variables if extra else (), values, run)
+    run = Run(entry_point, "localhost", has_files=True, is_one_cloud=True)
+    return find_faults(role, defined, variables if extra else {}, values, run)
 
 
 def find_row_faults(row: Bad) -> list[str]:
@@ -129,15 +129,21 @@ def test_the_defaults_are_accepted(role: str) -> None:
         {"orphan_cleanup_exclude_consumers": '["a"]'},
         {"orphan_cleanup_exclude_providers": [{"name": "x", "until": "2026-12-31"}, "y"]},
         {"orphan_cleanup_notify_url": "https://hooks.example/x", "orphan_cleanup_plan": ""},
-        {
-            "orphan_cleanup_clouds": "north",
-            "hypervisor_cleanup_hosts": "c",
-            "orphan_cleanup_run": {},
-        },
+        {"hypervisor_cleanup_hosts": "c", "orphan_cleanup_run": {}},
         {"_orphan_cleanup_one_of_many": True, "awx_job_id": 1, "tower_job_id": 1},
         # Of the user, and not of a role.
         {"host_decommissioned": True, "host_decommissioned_at": "2026"},
-        {"orphaned_cleanup": 1, "cleanup_hosts": 1, "hypervisor": 1, "orphan_cleaner_hosts": 1},
+        {"orphaned_cleanup": 1, "hypervisor": 1, "orphan_cleaner_hosts": 1, "network_hosts": "a"},
+        {"awx_inventory_id": 1, "state": "x", "timeout": 5, "output_dir": "x", "targets": "a"},
+        # They limit a run of another role.
+        {"stages": ["check"], "host_decommission_max_changes": 1, "purge_age": "1d"},
+        # A playbook of a user with variables of its own.
+        {"hosts": "compute-1", "orphan_cleanup_hosts": "compute-1"},
+        {"host": "compute-1", "orphan_cleanup_hosts": ["compute-1"]},
+        {"max_changes": "100", "cloud": "north", "orphan_cleanup_cloud": "north"},
+        # Empty answers of a survey.
+        {"hosts": "", "consumers": [], "plan": None},
+        {"dry_run": "false"},
         {"host_decommission_target": "a", "hypervisor_cleanup_remove": ["nvram"]},
         {"host_decommission_target": "a", "host_decommission_fenced": "compute-1, compute-2"},
         {"host_decommission_fenced": None, "host_decommission_drained": [{"host": "a"}]},
@@ -173,13 +179,41 @@ def test_a_variable_of_the_users_own_is_to_be_renamed() -> None:
     assert fault.endswith("If it is a variable of your own, rename it.")
 
 
+def test_limits_are_judged_only_among_extra_variables() -> None:
+    """An inventory has variables for several playbooks."""
+    variables = {"consumers": "x", "orphan_cleanup_restore_providers": ["compute-1"]}
+
+    assert validate("orphan_cleanup", variables, extra=False) == []
+    assert len(validate("orphan_cleanup", variables)) == 2
+
+
+def test_a_dry_run_is_accepted_in_check_mode() -> None:
+    values = {"dry_run": True}
+
+    assert find_faults("orphan_cleanup", values, values, NO_OPTIONS, Run(is_check=True)) == []
+
+
+def test_the_clouds_of_a_playbook_for_several_limit_it() -> None:
+    values = {"orphan_cleanup_clouds": "north"}
+
+    assert find_faults("orphan_cleanup", values, values, NO_OPTIONS, Run()) == []
+
+
+def test_a_limit_of_the_inventory_counts_before_all_hosts_are_validated() -> None:
+    extra = {"hosts": "compute-1"}
+    defined = {**extra, "orphan_cleanup_hosts": ["compute-1"], "orphan_cleanup_min_age": "x"}
+    values = {name: defined[name] for name in defined if name != "hosts"}
+
+    assert find_faults("orphan_cleanup", defined, extra, values, Run(), extra_only=True) == []
+
+
 def test_internal_variables_are_refused_only_where_they_would_win() -> None:
     for name in ("_orphan_cleanup_run", "orphan_cleanup"):
         assert validate("orphan_cleanup", {name: 1}, extra=False) == []
 
 
 def test_what_is_no_text_is_no_name_of_a_variable() -> None:
-    assert find_faults("orphan_cleanup", [1, None, "x"], (), NO_OPTIONS, Run()) == []
+    assert find_faults("orphan_cleanup", [1, None, "x"], {}, NO_OPTIONS, Run()) == []
 
 
 def test_the_other_variables_are_those_of_playbooks_and_artifacts() -> None:
