@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: allocation_candidate_info
-short_description: Show which hosts have room for an allocation, and why a host has not
+short_description: Show which hosts have room for an allocation, and why another host has none
 version_added: 1.0.0
 description:
   - Returns where Placement would make an allocation of the given amounts, as Placement answers

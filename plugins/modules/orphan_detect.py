@@ -92,7 +92,7 @@ options:
         written at the end of a sound reading, whole or not at all, with mode 0600, in check mode
         too. A reading with O(mode=full) writes it if it exists.
       - It contains UUIDs of providers and consumers, the amounts of their allocations, and names
-        of hosts. About 70 bytes are needed for each consumer.
+        of hosts. The file has about 55 bytes for each consumer.
       - What the file says decides only what is looked up, and nothing is proven by it. If it is
         missing, not complete, or of another cloud, region or scope, everything is read.
       - Required with O(mode=incremental).
@@ -189,10 +189,10 @@ EXAMPLES = r"""
     memory: /var/lib/placement/findings.memory.json
     dest: /var/lib/placement/findings.json
 
-- name: Show the number of orphans and what they hold
+- name: Show the number of orphans and what is stranded
   ansible.builtin.debug:
     msg: >-
-      {{ orphans.summary.verdicts.orphaned }} orphans hold
+      {{ orphans.summary.verdicts.orphaned }} orphans strand
       {{ orphans.summary.stranded.resource_classes }}
 """
 
@@ -635,7 +635,7 @@ findings:
         host that it left: compute-17, by evacuation 0b0c… (done at 2026-11-02T03:04:05.000000).'
     commands:
       description:
-        - What you can paste into a shell to mend it, in this order; names from the cloud are
+        - What you can paste into a shell to fix it, in this order; names from the cloud are
           quoted.
         - Empty if the plan of this collection does it, and where no command is certain to be right.
       returned: success

@@ -61,9 +61,10 @@ def find_cell_hosts(listing: CommandResult, cells: Sequence[str]) -> dict[str, l
     """
     if listing.get("rc") != 0:
         said = " ".join(str(listing.get("stderr") or listing.get("msg") or "nothing").split())
+        shown = make_printable(said, 500).rstrip(".")
         raise InvalidInput(
             "orphan_cleanup_cells: `nova-manage cell_v2 list_hosts` did not list the hosts of the "
-            f"cells, and said: {make_printable(said, 500)} {_ADVICE}"
+            f"cells, and said: {shown}. {_ADVICE}"
         )
     rows = parse_host_table(str(listing.get("stdout") or ""))
     hosts_by_cell: dict[str, list[str]] = {}

@@ -22,6 +22,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
     is_journal_text,
@@ -245,7 +246,10 @@ def _check_journal(value: t.Any, run: Run) -> str:
             return f"has no journal for the host {run.host}."
         return "is empty: set it to the path of the journal to restore from, or to its records."
     if run.has_files and _is_path(value) and not os.path.exists(journal):
-        return f"is {show_value(value)}, and there is no such file."
+        return (
+            f"is {show_value(value)}, and there is no file {make_printable(journal)}: name the "
+            "journal of the run that you want to undo."
+        )
     return ""
 
 

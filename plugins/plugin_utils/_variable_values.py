@@ -17,6 +17,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import json
+import re
 import typing as t
 import unicodedata
 from collections.abc import Mapping
@@ -73,6 +74,8 @@ _INVISIBLE = ("Cc", "Cf")
 # The kinds of findings without a change.
 _REPORTED_KINDS = frozenset(kind.name for kind in KINDS if kind.by_default == REPORT)
 
+_PERCENT = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%\s*")
+
 # How similar a value must be to one of the choices that was probably meant.
 _SIMILAR = 0.6
 
@@ -91,7 +94,7 @@ def find_wrong_values(
         if name in values:
             fault = _find_fault(short, name, option, values[name], run)
         else:
-            fault = "is required, and is not defined." if option.get("required") else ""
+            fault = "is required, and is not defined: set it." if option.get("required") else ""
         if fault:
             sentences.append(f"{name} {fault}")
     return sentences
@@ -141,7 +144,12 @@ def _judge_type(short: str, name: str, option: Option, value: t.Any) -> str:
         return ""
     if "choices" in option:
         return f"is {show_value(value)}, which is not {_name_choices(value, option['choices'])}"
-    return f"is {shown}{_TYPES[kind]}."
+    return f"is {shown}{_TYPES[kind]}{_advise_fraction(kind, value)}."
+
+
+def _advise_fraction(kind: str, value: t.Any) -> str:
+    percent = _PERCENT.fullmatch(str(value))
+    return f": write {float(percent[1]) / 100:g}" if kind == "float" and percent else ""
 
 
 def _advise_quotes(kind: str, value: t.Any) -> str:

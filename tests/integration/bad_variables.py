@@ -482,6 +482,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "…' (10000 characters), which is not",
         ),
         Bad("cleanup_orphans", "orphan_cleanup_max_share=few", "is 'few', which is not a number"),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_max_share=10%",
+            "orphan_cleanup_max_share is '10%', which is not a number: write 0.1.",
+        ),
         Bad("cleanup_orphans", "{orphan_cleanup_max_share: on}", "is true, which is not a number"),
         Bad(
             "cleanup_orphans",
@@ -820,7 +825,8 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "restore_allocations",
             "orphan_cleanup_journal=/nowhere/journal.jsonl",
-            "orphan_cleanup_journal is '/nowhere/journal.jsonl', and there is no such file.",
+            "orphan_cleanup_journal is '/nowhere/journal.jsonl', and there is no file "
+            "/nowhere/journal.jsonl: name the journal of the run that you want to undo.",
         ),
         Bad(
             "restore_allocations",

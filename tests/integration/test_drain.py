@@ -176,7 +176,7 @@ def test_a_dead_host_is_evacuated_only_with_the_word_that_it_is_fenced(
 
     refused = doomed.run()
 
-    assert refused["failed"] and "set fenced=true" in refused["msg"]
+    assert refused["failed"] and "set fenced (host_decommission_fenced) to true" in refused["msg"]
     service = doomed.world.cloud.compute_services()[doomed.host]
     assert service["status"] == "enabled" and not service["forced_down"]
     assert {entry["how"] for entry in doomed.check().values()} == {"stays"}

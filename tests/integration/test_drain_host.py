@@ -254,7 +254,10 @@ def test_a_dead_host_is_evacuated_with_the_word_and_decommissioned(
     refused = doomed.refused(playbook="decommission_host", fenced=["drain-40"], **variables)
     said = doomed.done("--check")
 
-    assert "set fenced=true" in refused.told and world.picture() == before
+    assert (
+        "set fenced (host_decommission_fenced) to true" in refused.told
+        and world.picture() == before
+    )
     assert {how for how, _to in read_plan(said).values()} == {"stays"}
     assert said.told.count("nobody has confirmed that no guest can still run there:") == 1
 

@@ -4,7 +4,7 @@
 
 """Aggregates, traits, zones and capacities that Nova and Placement do not agree about.
 
-Each is planted on the real services, found, mended by the commands that the finding prints, and
+Each is planted on the real services, found, fixed by the commands that the finding prints, and
 then no longer found.
 """
 
@@ -79,7 +79,7 @@ def _rack(world: World) -> Iterator[Aggregate]:
     rack.delete()
 
 
-class Mender:
+class Fixer:
     """An operator who pastes the commands of a finding into a shell."""
 
     def __init__(self, minicloud: Minicloud, folder: Path) -> None:
@@ -102,7 +102,7 @@ class Mender:
             check=False,
         )
 
-    def mend(self, entry: t.Mapping[str, t.Any]) -> None:
+    def fix(self, entry: t.Mapping[str, t.Any]) -> None:
         assert entry["commands"], entry
         for command in entry["commands"]:
             if command.startswith("nova-manage "):
@@ -112,9 +112,9 @@ class Mender:
             assert done.returncode == 0, f"{command}: {done.stderr}"
 
 
-@pytest.fixture(name="mender")
-def _mender(minicloud: Minicloud, tmp_path: Path) -> Mender:
-    return Mender(minicloud, tmp_path)
+@pytest.fixture(name="fixer")
+def _fixer(minicloud: Minicloud, tmp_path: Path) -> Fixer:
+    return Fixer(minicloud, tmp_path)
 
 
 def _detect(ansible: Ansible, *kinds: str, **arguments: t.Any) -> list[dict[str, t.Any]]:
@@ -151,7 +151,7 @@ def test_hosts_whose_groups_agree_have_no_finding(
 
 
 def test_host_that_placement_lacks_in_an_aggregate_is_added_by_novas_command(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
 ) -> None:
     """Nova only logs a failure to add the host in Placement."""
     node = world.provider("compute-2")
@@ -163,13 +163,13 @@ def test_host_that_placement_lacks_in_an_aggregate_is_added_by_novas_command(
     assert [provider["uuid"] for provider in entry["providers"]] == [node]
     assert "Host compute-2 is in host aggregate rack" in entry["reason"]
     assert entry["commands"] == ["nova-manage placement sync_aggregates"]
-    mender.mend(entry)
+    fixer.fix(entry)
     assert _get_part(placement, node, "aggregates") == {OTHER, rack.uuid}
     assert _detect(ansible) == []
 
 
 def test_host_that_nova_lacks_in_an_aggregate_is_taken_out(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
 ) -> None:
     """`nova-manage placement sync_aggregates` adds, and never removes."""
     node = world.provider("compute-3")
@@ -182,20 +182,20 @@ def test_host_that_nova_lacks_in_an_aggregate_is_taken_out(
     (command,) = entry["commands"]
     _set_part(placement, node, "aggregates", {OTHER, rack.uuid})
     # Something else has changed the provider meanwhile: Placement refuses the command.
-    assert "HTTP 409" in mender.paste(command).stderr
-    mender.mend(_find(ansible))
+    assert "HTTP 409" in fixer.paste(command).stderr
+    fixer.fix(_find(ansible))
     assert _get_part(placement, node, "aggregates") == {OTHER}
     assert _detect(ansible) == []
 
 
 def test_both_differences_of_an_aggregate_are_one_finding(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
 ) -> None:
     _set_part(placement, world.provider("compute-2"), "aggregates", set())
     _set_part(placement, world.provider("compute-3"), "aggregates", {rack.uuid})
 
     entry = _find(ansible)
-    mender.mend(entry)
+    fixer.fix(entry)
 
     assert len(entry["commands"]) == 2
     assert _get_part(placement, world.provider("compute-3"), "aggregates") == set()
@@ -223,18 +223,18 @@ def test_aggregate_that_shares_storage_may_have_more_hosts_in_placement(
 
 
 def test_named_hosts_show_only_their_own_differences(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
 ) -> None:
     _set_part(placement, world.provider("compute-2"), "aggregates", set())
     named = {"hosts": ["compute-1"]}
 
     assert _detect(ansible, **named) == []
     entry = _find(ansible, hosts=["compute-2"])
-    mender.mend(entry)
+    fixer.fix(entry)
 
 
 def test_host_without_the_trait_of_its_aggregate_gets_it(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, mender: Mender
+    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
 ) -> None:
     placement.change("PUT", f"/traits/{LICENSED}")
     node, other = world.provider("compute-2"), world.provider("compute-1")
@@ -247,14 +247,14 @@ def test_host_without_the_trait_of_its_aggregate_gets_it(
 
     assert entry["id"] == f"trait_mismatch/{rack.uuid}"
     assert [provider["uuid"] for provider in entry["providers"]] == [node]
-    mender.mend(entry)
+    fixer.fix(entry)
     assert _get_part(placement, node, "traits") == before | {LICENSED}
     assert _detect(ansible) == []
     _set_part(placement, node, "traits", before)
 
 
 def test_enabled_host_that_placement_shows_as_disabled_is_enabled(
-    ansible: Ansible, world: World, placement: Placement, mender: Mender
+    ansible: Ansible, world: World, placement: Placement, fixer: Fixer
 ) -> None:
     node = world.provider("compute-2")
     before = _get_part(placement, node, "traits")
@@ -264,13 +264,13 @@ def test_enabled_host_that_placement_shows_as_disabled_is_enabled(
 
     assert entry["id"] == f"trait_mismatch/{node}"
     assert "is enabled, but its provider still has the trait" in entry["reason"]
-    mender.mend(entry)
+    fixer.fix(entry)
     assert _get_part(placement, node, "traits") == before
     assert _detect(ansible) == []
 
 
 def test_disabled_host_that_placement_shows_as_enabled_gets_the_trait(
-    ansible: Ansible, world: World, placement: Placement, mender: Mender
+    ansible: Ansible, world: World, placement: Placement, fixer: Fixer
 ) -> None:
     node = world.provider("compute-2")
     before = _get_part(placement, node, "traits")
@@ -285,7 +285,7 @@ def test_disabled_host_that_placement_shows_as_enabled_gets_the_trait(
     entry = _find(ansible)
 
     assert "is disabled, but its provider does not have the trait" in entry["reason"]
-    mender.mend(entry)
+    fixer.fix(entry)
     assert _get_part(placement, node, "traits") == disabled
     assert _detect(ansible) == []
     servers.update_service(world.cloud, "compute-2", {"status": "enabled"})
@@ -335,7 +335,7 @@ def test_allocation_ratio_unlike_that_of_all_neighbors_is_set(
     world: World,
     placement: Placement,
     rack: Aggregate,
-    mender: Mender,
+    fixer: Fixer,
 ) -> None:
     minicloud.run("up", "--computes", "4")
     rack.add("compute-3", "compute-4")
@@ -349,7 +349,7 @@ def test_allocation_ratio_unlike_that_of_all_neighbors_is_set(
     assert entry["id"] == f"uneven_capacity/{world.provider('compute-4')}"
     usual = stock["allocation_ratio"]
     assert f"the allocation_ratio of VCPU is 1.5, but {usual} on the 3 other" in entry["reason"]
-    mender.mend(entry)
+    fixer.fix(entry)
     assert placement.get(path)["allocation_ratio"] == stock["allocation_ratio"]
     assert _detect(ansible, "uneven_capacity") == []
 

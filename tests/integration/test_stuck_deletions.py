@@ -121,7 +121,7 @@ def test_failed_deletion_is_found_when_it_is_asked_for(
     assert find_stuck(ansible, hosts=["compute-1"]) == {}
     assert find_stuck(ansible, kinds=["stale_service"]) == {}
 
-    steering.mend(world.paths, host, "destroy")
+    steering.fix(world.paths, host, "destroy")
     delete(world, server)
     world.wait("the deletion to end", lambda: is_gone(world, server))
     assert find_stuck(ansible, kinds=["stuck_deletion"]) == {}

@@ -63,6 +63,8 @@ _HEADERS = {"Accept": "application/json", "Cache-Control": "no-cache"}
 
 # A message of a service is shown up to this length.
 _MAX_DETAIL = 250
+# With this, jsonschema begins to print the schema that was not met.
+_SCHEMA = "Failed validating"
 # A message of an error has advice up to this length.
 _MAX_MESSAGE = 400
 # The pauses in seconds before a request with a broken answer is sent again. An answer that is still
@@ -87,14 +89,17 @@ class Reply:
         """The message of an error: Placement's `errors[].detail`, or Nova's `message`.
 
         Nova wraps the message in a key that names the kind of error, such as `itemNotFound`.
-        It is one line without control characters, and not longer than a sentence may be.
+        It is one line without control characters, and not longer than a sentence may be. The schema
+        that Placement appends to an error of validation (placement/util.py, extract_json and
+        validate_query_params) is left out.
         """
         messages = [error.get("detail") for error in self._errors]
         if not messages and isinstance(self.body, dict):
             for value in self.body.values():
                 if isinstance(value, dict):
                     messages.append(value.get("message"))
-        lines = [collapse_spaces(message) for message in messages if isinstance(message, str)]
+        texts = [message for message in messages if isinstance(message, str)]
+        lines = [collapse_spaces(text.partition(_SCHEMA)[0]) for text in texts]
         return make_printable(" ".join(lines), _MAX_DETAIL)
 
     @property

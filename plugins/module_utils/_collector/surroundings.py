@@ -109,7 +109,7 @@ class _SurroundingsReader:
         if reading.left_out:
             self.unread.append(
                 f"{reading.left_out} bare metal nodes that may not match their providers were not "
-                "looked up, because there are too many: mend those that are reported first."
+                "looked up, because there are too many: fix those that are reported first."
             )
         return reading
 
@@ -140,7 +140,7 @@ class _SurroundingsReader:
         if reading.left_out:
             self.unread.append(
                 f"{reading.left_out} servers that may be stuck in their deletion were not looked "
-                "up, because there are too many: mend those that are reported first."
+                "up, because there are too many: fix those that are reported first."
             )
         return reading
 

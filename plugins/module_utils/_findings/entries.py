@@ -99,7 +99,7 @@ class Entry(t.TypedDict):
     first_seen: str
     # Whether the run before did not have it.
     new: bool
-    # What may be pasted into a shell to mend it, in this order. Files of version 1.0 do not have
+    # What may be pasted into a shell to fix it, in this order. Files of version 1.0 do not have
     # it.
     commands: t.NotRequired[list[str]]
     # Only findings have the rest. Whether the user selects it.

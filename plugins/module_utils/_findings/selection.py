@@ -53,7 +53,8 @@ class Selection:
             self._compiled = jmespath.compile(expression)
         except _JMESPATH_ERRORS as error:
             raise InvalidInput(
-                f"select is not a valid JMESPath expression: {_join_lines(error)}"
+                f"select is not a valid JMESPath expression: {_join_lines(error)}; "
+                "an example is [?kind=='extra_host']."
             ) from error
 
     def select_ids(self, findings: Sequence[Entry]) -> frozenset[str]:

@@ -91,7 +91,7 @@ class Finding:
         the name of a service's host.
     allocation: what the consumer has; None for a finding that is not about a consumer.
     providers: uuids of the providers that a finding without an allocation is about.
-    commands: what an operator may paste into a shell to mend it, in this order. Names of the cloud
+    commands: what an operator may paste into a shell to fix it, in this order. Names of the cloud
         are quoted in them (`_common.shell`).
     """
 

@@ -116,7 +116,7 @@ def require_fencing(service: Service, settings: DrainSettings) -> None:
             f"The compute service of {service.host} is down (last report {service.updated_at}), "
             "so its servers can only be evacuated: nothing was changed. If guests still run "
             "there, an evacuation starts each of them a second time, on the same volumes. "
-            "Cut off the power of the host, and set fenced=true."
+            "Cut off the power of the host, and set fenced (host_decommission_fenced) to true."
         )
 
 

@@ -222,7 +222,7 @@ def _parse_lines(contents: bytes, name: str) -> tuple[list[JournalRecord], bool]
                 return records, True
             raise InvalidInput(
                 f"Line {number + 1} of {name} is not a record of a journal: "
-                "it was edited, or it is another file."
+                "it was edited, or it is another file. Use an unchanged copy of the journal."
             ) from error
         records.append(_check_record(entry, f"Line {number + 1} of {name}"))
     return records, False
@@ -257,7 +257,9 @@ def parse_record(
 
 def _check_record(entry: t.Any, where: str) -> JournalRecord:
     if not isinstance(entry, dict) or entry.get("event") not in (PLANNED, BEFORE, AFTER):
-        raise InvalidInput(f"{where} is not a record of a journal.")
+        raise InvalidInput(
+            f"{where} is not a record of a journal: name a journal that orphan_remediate wrote."
+        )
     if entry.get("format") != FORMAT:
         raise InvalidInput(
             f"{where} has format {entry.get('format')!r} "

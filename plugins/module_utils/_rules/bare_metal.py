@@ -59,17 +59,17 @@ def bare_metal_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Findin
     """Yield the nodes of Ironic that are not in the state that their provider shows.
 
     Proof: The reading is sound. Ironic's node and Placement's provider, whose allocations were read
-    once more after it, contradict each other: what the node is in use by has no allocation, an
-    allocation is not what the node is in use by, a node that cannot be used is offered to the
-    scheduler, a free one is not, or Ironic no longer has it. Ironic has not changed the node, and
+    once more after it, contradict each other: the server on the node has no allocation, an
+    allocation belongs to another server, a node that cannot be used is offered to the scheduler, a
+    free node is not offered, or Ironic no longer has the node. Ironic has not changed the node, and
     nobody has written the allocation, for at least `orphan_cleanup_min_age`. A node that is being
     cleaned has been so for at least `orphan_cleanup_stuck_min_age`. A node that Ironic does not
     show is only looked up where these credentials see nodes of other projects; otherwise
     `summary.coverage.unread` says how many could not be compared.
 
-    Needs: Ironic, in the service catalogue. Nothing is asked where no provider is a node's.
+    Needs: Ironic, in the service catalogue. Without a provider of a node, Ironic is not read.
 
-    Change: None. The finding says what to look at, and which command mends it.
+    Change: None. The finding says what to look at, and which command corrects it.
     """
     reading = index.snapshot.surroundings.bare_metal
     # The answer for another region would contradict every provider.

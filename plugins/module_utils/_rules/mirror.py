@@ -107,7 +107,7 @@ def trait_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     Needs: All soundness checks, and the cell of the host.
 
     Change: None. Set the traits of the provider by the command of the finding. If nova-compute
-    undoes it, look into its log.
+    undoes it, read its log.
     """
     both = _get_both_readings(index)
     if both is None:
@@ -328,10 +328,10 @@ def _describe_wrong_status(service: Service) -> str:
             f"The {COMPUTE} of {service.host} is disabled, but its provider does not have the "
             f"trait {DISABLED_TRAIT}, so Placement still offers its capacity and the scheduler "
             f"has to sort the host out. {COMPUTE} sets the trait every few minutes: if it does "
-            "not, look into its log and restart it."
+            "not, read its log and restart it."
         )
     return (
         f"The {COMPUTE} of {service.host} is enabled, but its provider still has the trait "
         f"{DISABLED_TRAIT}, so no server is scheduled there. {COMPUTE} removes the trait every few "
-        "minutes: if it does not, look into its log and restart it."
+        "minutes: if it does not, read its log and restart it."
     )

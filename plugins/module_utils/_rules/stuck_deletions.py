@@ -149,7 +149,7 @@ def _explain_next_step(row: DeletedServer, index: SnapshotIndex) -> str:
     if row.vm_state == "deleted" or server.task_state == DELETING:
         return (
             f"{COMPUTE} of {host} is up, and Nova ignores another delete. Restart {COMPUTE} there: "
-            "it begins the deletion again when it starts. If that fails too, mend what it logs, "
+            "it begins the deletion again when it starts. If that fails too, fix what it logs, "
             f"and then: openstack server set --state error {server.uuid}; {delete}."
         )
     if server.task_state == SOFT_DELETING:

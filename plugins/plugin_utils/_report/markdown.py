@@ -230,7 +230,7 @@ def _render_entries(report: Report) -> list[str]:
 
 
 def _render_commands(entries: Iterable[Entry]) -> list[str]:
-    """Return the commands that mend what the entries are about, each beside its entry."""
+    """Return the commands that fix what the entries are about, each beside its entry."""
     rows = []
     for entry in entries:
         subject = format_code_span(get_subject(entry))

@@ -141,8 +141,8 @@ class RowDetails(t.TypedDict):
 
     # The command that looks at the hosts of the entry only, empty where it has none.
     command: str
-    # The commands that mend what the entry is about, in their order.
-    mending: list[str]
+    # The commands that fix what the entry is about, in their order.
+    fixes: list[str]
     # The names of the providers and servers in the requests and documents below, by uuid.
     names: dict[str, str]
 
@@ -197,7 +197,7 @@ def make_details_builder(report: Report) -> Callable[[Entry], RowDetails]:
     def build_details(entry: Entry) -> RowDetails:
         return {
             "command": _format_host_command(entry),
-            "mending": list(entry.get("commands", [])),
+            "fixes": list(entry.get("commands", [])),
             "names": choose_names(entry, names),
             "known": _describe_subject(entry),
             "why": get_state(entry).reason,

@@ -57,10 +57,10 @@ def format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) 
 
 
 def format_mending(entry: Entry) -> list[str]:
-    """Return the commands that mend what an entry is about, each on one line, to be copied."""
+    """Return the commands that fix what an entry is about, each on one line, to be copied."""
     lines = []
     for command in entry.get("commands", []):
-        lines.append(format_command_field("mend", command))
+        lines.append(format_command_field("fix", command))
     return lines
 
 

@@ -134,12 +134,12 @@ def _describe_change(entry: Entry, kinds: Collection[str] | None) -> str:
 
 
 def _format_mended(entries: Iterable[Entry], path: str, width: int) -> list[str]:
-    """Return where the commands are that mend some of the entries; nothing without any."""
+    """Return where the commands are that fix some of the entries; nothing without any."""
     count = sum(bool(entry.get("commands")) for entry in entries)
     if not count:
         return []
     findings = format_count(count, "finding", "findings")
-    return wrap_path(f"Commands that mend {findings}: {make_printable(path)}, or -v.", width)
+    return wrap_path(f"Commands that fix {findings}: {make_printable(path)}, or -v.", width)
 
 
 def _format_left_alone(

@@ -29,14 +29,14 @@ def release(paths: Paths, host: str, call: str) -> None:
 
 
 def fail(paths: Paths, host: str, call: str, how: str = "") -> None:
-    """Let each such call on this host raise until ``mend``.
+    """Let each such call on this host raise until ``fix``.
 
     A call that waits raises when it is released.
     """
     (paths.compute(host) / f"fail-{call}").write_text(how, encoding="utf-8")
 
 
-def mend(paths: Paths, host: str, call: str) -> None:
+def fix(paths: Paths, host: str, call: str) -> None:
     (paths.compute(host) / f"fail-{call}").unlink(missing_ok=True)
 
 
@@ -59,7 +59,7 @@ def fail_copy(paths: Paths, cloud: Cloud, server: str, source: str, how: str = "
     fail(paths, source, COPY, how)
     release(paths, source, COPY)
     servers.await_event(cloud, server, "migrate", "compute_resize_instance")
-    mend(paths, source, COPY)
+    fix(paths, source, COPY)
 
 
 def migrate_until_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> str:
@@ -78,4 +78,4 @@ def fail_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> No
     fail(paths, destination, FINISH)
     release(paths, destination, FINISH)
     servers.await_event(cloud, server, "migrate", "compute_finish_resize")
-    mend(paths, destination, FINISH)
+    fix(paths, destination, FINISH)

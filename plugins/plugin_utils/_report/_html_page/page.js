@@ -216,7 +216,7 @@
   function drawParts(row, details) {
     const parts = [make("p", { class: "reason" }, name(row.reason, { title: null })), ...drawMeaning(row.kind)];
     if (details.why) parts.push(make("p", { class: `became ${row.look}` }, make("b", {}, `${row.state}: `), make("bdi", {}, details.why)));
-    if (details.mending.length) parts.push(section("To mend it", ...details.mending.map((text) => drawCommand("Paste this into a shell", text))));
+    if (details.fixes.length) parts.push(section("To fix it", ...details.fixes.map((text) => drawCommand("Paste this into a shell", text))));
     if (details.providers.length) parts.push(section("Allocations", drawProviders(details.providers)));
     if (details.changes.length) parts.push(section("Change", ...details.changes.map((change) => drawChange(change, details.names))));
     if (details.complaints.length) {

@@ -112,6 +112,10 @@ def test_request_with_such_an_answer_is_sent_again(body: str, named: str) -> Non
         ({"errors": [{"detail": "a\n\n b"}, {"detail": "c"}]}, "a b c"),
         ({"badRequest": {"message": "\x1b[2J"}}, r"\x1b[2J"),
         ({"badRequest": {"message": "x" * 3000}}, "x" * 249 + "…"),
+        (
+            {"errors": [{"detail": "Invalid: 'x'\n\nFailed validating 'format' in schema:\n {}"}]},
+            "Invalid: 'x'",
+        ),
         ({"errors": [{"detail": None}, 7]}, ""),
         ({"error": {"message": {"message": 1}}}, ""),
         ({"message": "x"}, ""),

@@ -374,10 +374,10 @@ def test_json_that_is_not_a_record_is_refused_even_on_the_last_line(
     )
 
     with pytest.raises(
-        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal\."
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal: name"
     ):
         read_journal(str(path))
-    with pytest.raises(InvalidInput, match=r"Record 1 is not a record of a journal\."):
+    with pytest.raises(InvalidInput, match=r"Record 1 is not a record of a journal: name"):
         read_journal([other])
 
 

@@ -126,12 +126,15 @@ def test_dead_host_says_once_that_it_is_not_fenced() -> None:
     reason = (
         "the compute service of compute-17 is down, and nobody has confirmed that no guest can "
         "still run there",
-        "fence the host, and set fenced=true",
+        "fence the host, and set fenced (host_decommission_fenced) to true",
     )
 
     lines = format_drain_plan(plan(*(stay(f"web-{number}", reason) for number in range(9))), 80)
 
-    assert " ".join(" ".join(lines).split()).count("set fenced=true") == 1
+    assert (
+        " ".join(" ".join(lines).split()).count("set fenced (host_decommission_fenced) to true")
+        == 1
+    )
 
 
 def test_host_without_servers_is_one_sentence() -> None:

@@ -632,7 +632,7 @@ def test_without_a_locale_each_character_counts_as_one_column(
 
 
 def _found_with_command(command: str) -> t.Any:
-    """A host that has more allocated than it has, with a command that mends it."""
+    """A host that has more allocated than it has, with a command that fixes it."""
     world = World()
     host = world.host("compute-1")
     world.server(host, host)
@@ -645,16 +645,16 @@ def test_command_that_mends_a_finding_is_on_one_line_to_be_copied() -> None:
     command = f"openstack {' '.join(['--aggregate uuid'] * 20)}"
     lines = _lines(_found_with_command(command), width=60)
 
-    assert f"    mend     {command}" in [str(line) for line in lines]
+    assert f"    fix      {command}" in [str(line) for line in lines]
 
 
 def test_overview_says_where_the_commands_are() -> None:
     found = _found(_orphans(6))
-    assert not any(line.startswith("Commands that mend") for line in _lines(found))
+    assert not any(line.startswith("Commands that fix") for line in _lines(found))
     for entry in found["findings"][:2]:
         entry["commands"] = ["nova-manage placement sync_aggregates"]
 
-    assert f"Commands that mend 2 findings: {PATH}, or -v." in map(str, _lines(found))
+    assert f"Commands that fix 2 findings: {PATH}, or -v." in map(str, _lines(found))
 
 
 def test_what_was_not_searched_and_what_projects_get_back_is_said() -> None:
