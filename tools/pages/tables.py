@@ -53,6 +53,7 @@ PAGES = (
 )
 DEFAULTS = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
 CHECK_ANNOTATIONS = {"listings": "Listings", "return": "str | None"}
+SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z`])")
 SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 
@@ -92,8 +93,13 @@ def _format_kind(kind: Kind) -> str:
         "Needs": text["Needs"],
         f"Change{DEFAULTS[kind.by_default]}": text["Change"],
     }
-    lines = "".join(f"* **{name}**: {_capitalize(value)}\n" for name, value in rows.items())
+    lines = "".join(f"* **{name}**: {_format_item(value)}\n" for name, value in rows.items())
     return f"### {kind.name}\n\n{_capitalize(kind.meaning)}.\n\n{lines}"
+
+
+def _format_item(text: str) -> str:
+    """Return the text of an item of a list with one sentence a line."""
+    return SENTENCE_END.sub("\n  ", _capitalize(text))
 
 
 def _capitalize(text: str) -> str:
