@@ -58,23 +58,23 @@ class ActionModule(ActionBase):
             # A template may need a variable that another host has.
             faults = []
         run = self._describe_run(options["entry_point"], variables, options["extra_only"])
-        faults += find_faults(role, variables, extra, values, run, options["extra_only"])
+        faults += find_faults(role, variables, extra, values, run)
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
         return {"changed": False}
 
-    def _describe_run(
-        self, entry_point: str, variables: Mapping[str, t.Any], is_for_many: bool
-    ) -> Run:
+    def _describe_run(self, entry_point: str, variables: Mapping[str, t.Any], is_play: bool) -> Run:
         host = variables["inventory_hostname"]
         # The playbooks for several clouds set it. Elsewhere it is a template of the role.
-        is_for_many = is_for_many or variables.get("_orphan_cleanup_one_of_many") is True
+        is_one_of_many = variables.get("_orphan_cleanup_one_of_many") is True
         return Run(
             entry_point=entry_point,
             host=host,
             has_files=is_on_controller(self),
             is_check=bool(self._task.check_mode),
-            is_one_cloud=host == "localhost" and not is_for_many,
+            is_one_cloud=host == "localhost" and not is_play and not is_one_of_many,
+            is_play=is_play,
+            play_hosts=len(variables["ansible_play_hosts_all"]),
         )
 
     def _evaluate(

@@ -24,10 +24,10 @@ description:
     V(host_decommission_drained) are artifacts of earlier jobs.
   - Variables that begin with V(_orphan_cleanup_), V(_host_decommission_) and
     V(_hypervisor_cleanup_) are internal, and are refused as extra variables.
-  - An extra variable that was meant to limit the run, and does not, is refused. These are a limit
-    without the prefix of the role, such as V(hosts) instead of V(orphan_cleanup_hosts), while the
-    variable of the role has no value, and a limit of another entry point. So is V(dry_run) outside
-    of check mode. Empty values are accepted.
+  - An extra variable that was meant to limit the run, and does not, is refused. One example is a
+    limit without the prefix of the role, such as V(hosts) instead of V(orphan_cleanup_hosts),
+    unless the variable of the role is set from it. Others are a limit of another entry point, and
+    V(dry_run) outside of check mode. Empty values are accepted.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:

@@ -21,7 +21,7 @@ from pathlib import Path
 import yaml
 
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits import (
-    find_ineffective_limits,
+    Limits,
     find_narrowed_plan,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
@@ -92,37 +92,31 @@ def list_options(role: str, defined: Collection[t.Any]) -> list[str]:
 
 def find_faults(
     role: str,
-    defined: Collection[t.Any],
+    defined: Mapping[t.Any, t.Any],
     extra: Mapping[t.Any, t.Any],
     values: Mapping[str, t.Any],
     run: Run,
-    extra_only: bool = False,
 ) -> list[str]:
     """Return a sentence for everything that is wrong with the variables of a run.
 
-    defined: the names of all variables.
-    extra: those that were given on the command line or by AWX.
+    defined: all variables, with templates.
+    extra: those that were given on the command line or by AWX. Before a play over several hosts,
+      only they may be wrong.
     values: the variables of the role that are defined, without templates.
-    extra_only: whether only extra variables may be wrong.
     """
     options = read_options(role)
-    others = {name: name in defined or None for name in OTHER_VARIABLES[role]}
-    judged = {name: value for name, value in values.items() if name in extra or not extra_only}
-    if extra_only:
+    judged = {name: value for name, value in values.items() if name in extra or not run.is_play}
+    if run.is_play:
         options = {name: option for name, option in options.items() if name in judged}
-    unknown = find_unknown_variables(extra if extra_only else defined, extra, ROLES, read_names)
-    known = {name: value for name, value in extra.items() if not _is_unknown(name)}
+    names = extra if run.is_play else defined
+    unknown = find_unknown_variables(names, extra, ROLES, read_names)
+    limits = Limits(role, read_names(role), defined, values, run)
     return [
-        *unknown,
+        *unknown.values(),
         *find_wrong_values(options, judged, role, run),
         *find_narrowed_plan(judged, run),
-        *find_ineffective_limits(role, known, read_options(role), {**others, **values}, run),
+        *limits.find_ineffective([name for name in extra if name not in unknown]),
     ]
-
-
-def _is_unknown(name: t.Any) -> bool:
-    """Return whether the name of an extra variable is refused, whatever its value."""
-    return bool(find_unknown_variables([name], [name], ROLES, read_names))
 
 
 def format_faults(faults: Sequence[str]) -> str:

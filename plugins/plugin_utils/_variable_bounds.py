@@ -60,7 +60,9 @@ class Run:
     host: the inventory host.
     has_files: whether the files of the host are those of this machine.
     is_check: whether it changes nothing, as in check mode.
-    is_one_cloud: whether no other cloud is a host of the same play.
+    is_one_cloud: whether the hosts of the play are not clouds.
+    is_play: whether the variables are those of a playbook, before a role runs on each of its hosts.
+    play_hosts: the number of hosts of the play.
     """
 
     entry_point: str = "main"
@@ -68,6 +70,8 @@ class Run:
     has_files: bool = False
     is_check: bool = False
     is_one_cloud: bool = False
+    is_play: bool = False
+    play_hosts: int = 1
 
 
 Check = t.Callable[[t.Any, Run], str]

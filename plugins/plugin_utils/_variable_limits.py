@@ -9,40 +9,41 @@
 """Finds variables that were meant to limit a run and do not limit it.
 
 Ansible ignores `-e hosts=compute-1`, and `orphan_cleanup_hosts` does not limit a restore. Such a
-run would examine, change or restore everything.
+run would examine, change or restore everything. Except for a plan, only extra variables are judged:
+those of an inventory may be for other plays as well.
 """
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections.abc import Mapping
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import SCOPE_LISTS
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import unify_name
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Sequence
+
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
-    from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import Option
 
-# The variables that say what a detection is about.
-_SCOPE = (
-    "hosts",
-    "consumers",
-    "projects",
-    "aggregates",
-    "availability_zones",
-    "cells",
-    "kinds",
-    "shard",
-)
+# What says which allocations are restored, and what a detection is about.
+_OF_RESTORE = ("restore_consumers", "restore_providers")
+_OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard")
 
-# The variables that say what a change is about, and mean the same in all roles that have them.
-_COMMON = ("cloud", "region_name", "exclude_consumers", "exclude_providers", "remediate_kinds")
+# What chooses a cloud.
+_OF_CLOUD = ("cloud", "region_name")
 
-# The variables that limit a run, in any role.
+# What else limits a run, in the roles that have it.
 _LIMITS = (
-    *SCOPE_LISTS,
-    *_COMMON,
-    "clouds",
+    *_OF_DETECTION,
+    *_OF_RESTORE,
+    *_OF_CLOUD,
+    "delete_agents",
+    "exclude_consumers",
+    "exclude_providers",
     "ignore_allocators",
     "max_changes",
     "max_failures",
@@ -51,10 +52,10 @@ _LIMITS = (
     "min_age",
     "min_sightings",
     "plan",
-    "providers",
     "purge_age",
+    "remediate_kinds",
+    "return",
     "select",
-    "shard",
     "stages",
     "stale_min_age",
     "stuck_min_age",
@@ -63,38 +64,73 @@ _LIMITS = (
     "unknown_min_age",
 )
 
-# The words in the prefixes of our variables. A user who leaves one out means our variable.
-_WORDS = ("orphan", "cleanup", "host", "decommission", "hypervisor", "osops", "placement")
+# Other words for them. A plural is the same as a singular.
+_SYNONYMS: Mapping[str, str] = {
+    "ansible_limit": "hosts",
+    "compute_hosts": "hosts",
+    "hypervisors": "hosts",
+    "azs": "availability_zones",
+    "instances": "consumers",
+    "limit": "hosts",
+    "nodes": "hosts",
+    "os_cloud": "cloud",
+    "os_region_name": "region_name",
+    "project_ids": "projects",
+    "providers": "hosts",
+    "region": "region_name",
+    "server_ids": "consumers",
+    "servers": "consumers",
+    "targets": "hosts",
+    "zones": "availability_zones",
+}
 
-_ROLES = ("orphan_cleanup", "host_decommission", "hypervisor_cleanup")
+# The same where the variable of the hosts has another name.
+_HOSTS: Mapping[str, str] = {
+    name: "target" for name in ("hosts", *_SYNONYMS) if _SYNONYMS.get(name, "hosts") == "hosts"
+}
 
-# What limits a restore instead of the variables of a detection, and the other way round.
-_ONLY_RESTORES = ("restore_consumers", "restore_providers")
-_OF_RESTORES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(_SCOPE, _ONLY_RESTORES),
+# The words in the prefixes of the roles. Somebody who leaves one out means a variable of a role.
+# `placement` is not among them: the playbooks for AWX have variables that begin with it.
+_WORDS = ("orphan", "cleanup", "host", "decommission", "hypervisor")
+
+# What a user of several roles wants to be the same in all of them. The kinds of
+# `hypervisor_cleanup` are others.
+_COMMON = (*_OF_CLOUD, "exclude_consumers", "exclude_providers")
+_WITH_SAME_KINDS = ("orphan_cleanup", "host_decommission")
+_ROLES = (*_WITH_SAME_KINDS, "hypervisor_cleanup")
+
+# What to write for a restore, and what to write elsewhere.
+_FOR_RESTORE: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(_OF_DETECTION, _OF_RESTORE),
+    **{name: (name,) for name in (*_OF_RESTORE, *_OF_CLOUD)},
     "consumers": ("restore_consumers",),
     "hosts": ("restore_providers",),
-    "providers": ("restore_providers",),
 }
-_OF_DETECTIONS: Mapping[str, tuple[str, ...]] = {
-    "clouds": ("clouds", "cloud"),
-    "providers": ("hosts",),
+_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "restore_consumers": ("consumers",),
     "restore_providers": ("hosts",),
 }
 
-_DRY_RUNS = ("check", "check_mode", "dry_run", "dryrun", "noop")
+# What a playbook takes its hosts from. The role does not read it.
+_OF_PLAY: Mapping[str, str] = {"orphan_cleanup": "clouds", "hypervisor_cleanup": "hosts"}
+
+_DRY_RUNS = ("ansible_check_mode", "check", "check_mode", "dry_run", "dryrun", "noop")
+
+# The entry points that change nothing.
+_READING = ("check", "detect", "report", "verify")
 
 # The entry points that apply a plan.
 _APPLIES_PLANS = ("main", "remediate")
 _PLAN = "orphan_cleanup_plan"
+
+_TEMPLATE = re.compile(r"\{[{%]")
 
 
 def find_narrowed_plan(values: Mapping[str, t.Any], run: Run) -> list[str]:
     """Return a sentence for each variable that was meant to leave out a part of a reviewed plan."""
     if _PLAN not in values or run.entry_point not in _APPLIES_PLANS:
         return []
-    scope = [f"orphan_cleanup_{short}" for short in _SCOPE]
+    scope = [f"orphan_cleanup_{short}" for short in _OF_DETECTION]
     return [
         f"{name} and {_PLAN} are both set, and a reviewed plan is applied as a whole: "
         f"leave out {name}, or detect and plan again with it."
@@ -103,119 +139,177 @@ def find_narrowed_plan(values: Mapping[str, t.Any], run: Run) -> list[str]:
     ]
 
 
-def find_ineffective_limits(
-    role: str,
-    extra: Mapping[t.Any, t.Any],
-    options: Mapping[str, Option],
-    values: Mapping[str, t.Any],
-    run: Run,
-) -> list[str]:
-    """Return a sentence for each extra variable that was meant to limit the run and does not.
+class Limits:
+    """The variables that limit a run of a role.
 
-    Only extra variables are judged: those of an inventory may be for other plays as well.
-
-    extra: the variables that were given on the command line or by AWX.
-    options: the options of the role by the names of their variables.
-    values: the variables of the role that are defined, without templates, and None for each other
-      name of the role that is not defined.
+    role: the role that runs.
+    names: the names of its variables.
+    defined: all variables, with templates.
+    values: the variables of the role that are defined, without templates.
     """
-    sentences = []
-    for name, value in extra.items():
-        if _is_empty(value):
-            continue
-        if name in options or name in values:
-            sentence = _judge_own(name.removeprefix(f"{role}_"), name, role, run)
-        elif name in _DRY_RUNS:
-            sentence = _judge_dry_run(name, value, run)
+
+    def __init__(
+        self,
+        role: str,
+        names: Collection[str],
+        defined: Mapping[t.Any, t.Any],
+        values: Mapping[str, t.Any],
+        run: Run,
+    ) -> None:
+        self._role = role
+        self._names = names
+        self._defined = defined
+        self._values = values
+        self._run = run
+
+    def find_ineffective(self, extra: Sequence[t.Any]) -> list[str]:
+        """Return a sentence for each extra variable that was meant to limit the run and does not.
+
+        extra: the names of the variables that were given on the command line or by AWX.
+        """
+        sentences = []
+        for name in filter(_is_text, extra):
+            if name in self._names:
+                sentence = self._judge_own(name)
+            elif unify_name(name) in _DRY_RUNS:
+                sentence = self._judge_dry_run(name)
+            else:
+                sentence = self._judge_other(name, extra)
+            # Only now, because a value may be in a vault whose password is missing. An empty value
+            # is the answer to a question of a survey.
+            if sentence and not _is_empty(self._defined[name]):
+                sentences.append(sentence)
+        return sentences
+
+    def _judge_own(self, name: str) -> str:
+        """Return why a variable of the role does not limit this run, empty if it does."""
+        short = name.removeprefix(f"{self._role}_")
+        entry_point = self._run.entry_point
+        if entry_point == "restore" and short in _OF_DETECTION:
+            return f"{name} does not limit a restore: write {self._join(_FOR_RESTORE[short])}."
+        if entry_point != "restore" and short in _OF_RESTORE:
+            return f"{name} limits only a restore: write {self._join(_ELSEWHERE[short])}."
+        if entry_point == "heal" and short == "kinds":
+            return f"{name} does not limit heal, which is about missing_allocation: leave it out."
+        if short == "stages" and entry_point != "main":
+            return (
+                f"{name} does not limit {entry_point}: leave it out. For check mode, give --check."
+            )
+        if short == "clouds" and self._run.is_one_cloud:
+            return (
+                f"{name} chooses the hosts of the playbooks cleanup_clouds and detect_clouds, and "
+                "does not limit this one: write orphan_cleanup_cloud."
+            )
+        if name == "hypervisor_cleanup_host" and self._run.play_hosts > 1:
+            return (
+                f"{name} would be the same on all {self._run.play_hosts} hosts: to choose hosts, "
+                "write hypervisor_cleanup_hosts."
+            )
+        return ""
+
+    def _judge_dry_run(self, name: str) -> str:
+        stages = _list_texts(self._values.get("host_decommission_stages"))
+        if self._run.is_check or self._run.entry_point in _READING or stages == ["check"]:
+            return ""
+        if not _is_true(self._defined[name]):
+            return ""
+        return (
+            f"{name} does not make this a run in check mode: give --check to ansible-playbook, or "
+            "choose the type Check for the job."
+        )
+
+    def _judge_other(self, name: str, extra: Collection[str]) -> str:
+        """Return what to write instead of a variable that is not one of the role."""
+        ours = self._translate(name)
+        if not ours or any(self._is_set(variable, name, extra) for variable in ours):
+            return ""
+        advice = f"{name} does not limit this run: write {' or '.join(ours)}."
+        if self._is_of_another_role(name):
+            return advice
+        return f"{advice} In a playbook of your own, set that variable from {name}, or rename it."
+
+    def _translate(self, name: str) -> list[str]:
+        """Return the variables of this run that a name may have been meant for."""
+        short = self._find_limit(unify_name(name))
+        if not short or (self._is_of_another_role(name) and not self._is_common(name, short)):
+            return []
+        if short == "cloud" and self._role == "orphan_cleanup" and not self._run.is_one_cloud:
+            # The inventory says which cloud a host is.
+            short = "clouds"
+        if short == _OF_PLAY.get(self._role):
+            # The role does not read it.
+            return [f"{self._role}_{short}"] if self._run.is_play else []
+        if self._run.entry_point == "restore":
+            shorts = _FOR_RESTORE.get(short, ())
+        elif short in _OF_DETECTION and self._is_by_plan():
+            # The plan limits the run.
+            shorts = ()
         else:
-            translated = _translate(str(name), role, run)
-            meant = [ours for ours in translated if ours in options or ours in values]
-            is_set = any(_is_set(ours, value, options, values) for ours in meant)
-            sentence = _judge_other(name, meant) if meant and not is_set else ""
-        if sentence:
-            sentences.append(sentence)
-    return sentences
+            shorts = _ELSEWHERE.get(short, (short,))
+        return [f"{self._role}_{word}" for word in shorts]
+
+    def _is_by_plan(self) -> bool:
+        return self._run.entry_point in _APPLIES_PLANS and bool(self._values.get(_PLAN))
+
+    def _find_limit(self, name: str) -> str:
+        """Return what a name is about without the words of a prefix, empty if it limits nothing."""
+        words = name.split("_")
+        while words:
+            rest = "_".join(words)
+            for form in (rest, f"{rest}s", rest.removesuffix("s")):
+                for short in (form, _SYNONYMS.get(form, ""), _HOSTS.get(form, "")):
+                    if short in _LIMITS and f"{self._role}_{short}" in self._names:
+                        return short
+            if words.pop(0) not in _WORDS:
+                break
+        return ""
+
+    def _is_of_another_role(self, name: str) -> bool:
+        return any(name.startswith(f"{role}_") for role in _ROLES if role != self._role)
+
+    def _is_common(self, name: str, short: str) -> bool:
+        """Return whether a limit of another role should be the same in this role."""
+        if short == "remediate_kinds":
+            return self._role in _WITH_SAME_KINDS and name.startswith(_WITH_SAME_KINDS)
+        return short in _COMMON
+
+    def _is_set(self, ours: str, name: str, extra: Collection[str]) -> bool:
+        """Return whether a variable of the role was set for this run, perhaps from another one.
+
+        A value of the inventory does not count, unless it is the same.
+        """
+        if ours in extra:
+            return True
+        mention = re.compile(rf"\b{re.escape(name)}\b")
+        for short in _LIMITS:
+            variable = f"{self._role}_{short}"
+            text = str(self._defined.get(variable, ""))
+            is_template = _TEMPLATE.search(text) is not None
+            if is_template and (variable == ours or mention.search(text)):
+                return True
+        return ours in self._values and _is_same(self._values[ours], self._defined[name])
+
+    def _join(self, shorts: Sequence[str]) -> str:
+        return " or ".join(f"{self._role}_{short}" for short in shorts)
+
+
+def _is_text(name: t.Any) -> t.TypeGuard[str]:
+    return isinstance(name, str)
 
 
 def _is_empty(value: t.Any) -> bool:
-    # The answer to a question of a survey that was left empty.
-    return value is None or value in ("", [], {})
+    return value is None or value in ([], {}) or (isinstance(value, str) and not value.strip())
 
 
-def _judge_own(short: str, name: str, role: str, run: Run) -> str:
-    """Return why a variable of the role does not limit this run, empty if it does."""
-    is_restore = run.entry_point == "restore"
-    if is_restore and short in _SCOPE:
-        return f"{name} does not limit a restore: write {_name(_OF_RESTORES[short], role)}."
-    if not is_restore and short in _ONLY_RESTORES:
-        return f"{name} limits only a restore: write {_name(_OF_DETECTIONS[short], role)}."
-    if run.entry_point == "heal" and short == "kinds":
-        return f"{name} does not limit heal, which is about missing_allocation only: leave it out."
-    if short == "clouds" and run.is_one_cloud:
-        return (
-            f"{name} chooses the hosts of the playbooks cleanup_clouds and detect_clouds, and does "
-            "not limit this one: write orphan_cleanup_cloud."
-        )
-    return ""
+def _is_true(value: t.Any) -> bool:
+    return isinstance(value, (bool, int, str)) and boolean(value, strict=False) is True
 
 
-def _judge_dry_run(name: str, value: t.Any, run: Run) -> str:
-    if run.is_check or str(value).lower() in ("false", "no", "off", "0"):
-        return ""
-    return (
-        f"{name} has no effect: for check mode, give --check to ansible-playbook, or choose the "
-        "type Check for the job."
-    )
+def _is_same(ours: t.Any, given: t.Any) -> bool:
+    """Return whether two values mean the same: the command line gives a text for everything."""
+    return _list_texts(ours) == _list_texts(given)
 
 
-def _is_set(
-    name: str, value: t.Any, options: Mapping[str, Option], values: Mapping[str, t.Any]
-) -> bool:
-    """Return whether a variable of the role has a value that somebody chose.
-
-    In a playbook of a user, this value may come from the extra variable, and be the default.
-    """
-    ours = values.get(name)
-    if str(ours) == str(value):
-        return True
-    return ours not in (None, "", options.get(name, {}).get("default"))
-
-
-def _judge_other(name: str, meant: list[str]) -> str:
-    # Users may have such a variable for their own playbook, and for something else.
-    advice = "If it is a variable of your own, rename it."
-    return f"{name} has no effect: write {' or '.join(meant)}. {advice}"
-
-
-def _translate(name: str, role: str, run: Run) -> list[str]:
-    """Return the variables of the role that a name may have been meant for."""
-    short = _find_limit(name)
-    if not short or (_is_of_another_role(name, role) and short not in _COMMON):
-        return []
-    others = _OF_RESTORES if run.entry_point == "restore" else _OF_DETECTIONS
-    return [f"{role}_{word}" for word in others.get(short, (short,))]
-
-
-def _find_limit(name: str) -> str:
-    """Return what a name is about without the words of our prefixes, empty if nothing is limited.
-
-    One host is `host`, and `hosts` is the variable.
-    """
-    words = name.replace("-", "_").lower().split("_")
-    while words:
-        rest = "_".join(words)
-        if rest in _LIMITS:
-            return rest
-        if f"{rest}s" in _LIMITS:
-            return f"{rest}s"
-        if words.pop(0) not in _WORDS:
-            break
-    return ""
-
-
-def _is_of_another_role(name: str, role: str) -> bool:
-    return any(name.startswith(f"{other}_") for other in _ROLES if other != role)
-
-
-def _name(shorts: tuple[str, ...], role: str) -> str:
-    return " or ".join(f"{role}_{short}" for short in shorts)
+def _list_texts(value: t.Any) -> list[str]:
+    elements = value if isinstance(value, list) else str(value).split(",")
+    return [str(element).strip().lower() for element in elements]

@@ -76,11 +76,11 @@ def split_prefix(name: str, role: str) -> Prefix | None:
     # Names for the inner use of a role begin with this, and differ in one character.
     if name.startswith("_"):
         return None
-    rest, is_separated = _remove_misspelt(_unify(name), prefix)
+    rest, is_separated = _remove_misspelt(unify_name(name), prefix)
     return Prefix(rest, is_exact=False, is_separated=is_separated) if rest else None
 
 
-def _unify(name: str) -> str:
+def unify_name(name: str) -> str:
     """Return a name in the form of a variable: orphanCleanup-hosts as orphan_cleanup_hosts."""
     return _CAPITAL.sub("_", name).replace("-", "_").lower()
 
@@ -125,19 +125,19 @@ def find_unknown_variables(
     extra: Collection[t.Any],
     roles: Iterable[str],
     read_names: Callable[[str], Collection[str]],
-) -> list[str]:
-    """Return a sentence for each variable that looks like one of a role and is none.
+) -> dict[str, str]:
+    """Return a sentence for each variable that looks like one of a role and is none, by its name.
 
     defined: the names of all variables.
     extra: the names of those that were given on the command line or by AWX.
     read_names: returns the names of all variables of a role.
     """
-    sentences = []
+    sentences = {}
     for name in sorted(map(str, defined)):
         for role in roles:
             sentence = _judge_name(name, role, name in extra, read_names)
             if sentence:
-                sentences.append(sentence)
+                sentences[name] = sentence
     return sentences
 
 

@@ -362,8 +362,8 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "hosts=compute-1",
-            "hosts has no effect: write orphan_cleanup_hosts. If it is a variable of your own, "
-            "rename it. Nothing was changed.",
+            "hosts does not limit this run: write orphan_cleanup_hosts. In a playbook of your own, "
+            "set that variable from hosts, or rename it. Nothing was changed.",
         ),
         Bad(
             "restore_allocations",
@@ -385,7 +385,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "restore_allocations",
             f"{{orphan_cleanup_journal: /etc/hostname, consumers: {UUID}}}",
-            "consumers has no effect: write orphan_cleanup_restore_consumers.",
+            "consumers does not limit this run: write orphan_cleanup_restore_consumers.",
         ),
         Bad(
             "cleanup_orphans",
@@ -407,43 +407,74 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "heal_allocations",
             "orphan_cleanup_kinds=missing_allocation",
-            "orphan_cleanup_kinds does not limit heal, which is about missing_allocation only: "
-            "leave it out.",
+            "orphan_cleanup_kinds does not limit heal, which is about missing_allocation: leave it "
+            "out.",
         ),
-        Bad("cleanup_orphans", "host=compute-1", "host has no effect: write orphan_cleanup_hosts."),
+        Bad(
+            "cleanup_orphans",
+            "host=compute-1",
+            "host does not limit this run: write orphan_cleanup_hosts.",
+        ),
         Bad(
             "cleanup_orphans",
             f"consumers={UUID}",
-            "consumers has no effect: write orphan_cleanup_consumers.",
+            "consumers does not limit this run: write orphan_cleanup_consumers.",
         ),
-        Bad("cleanup_orphans", "plan=plan.json", "plan has no effect: write orphan_cleanup_plan."),
+        Bad(
+            "cleanup_orphans",
+            "plan=plan.json",
+            "plan does not limit this run: write orphan_cleanup_plan.",
+        ),
         Bad("cleanup_orphans", "max_changes=0", "write orphan_cleanup_max_changes."),
-        Bad("cleanup_orphans", "cloud=north", "cloud has no effect: write orphan_cleanup_cloud."),
+        Bad(
+            "cleanup_orphans",
+            "cloud=north",
+            "cloud does not limit this run: write orphan_cleanup_cloud.",
+        ),
         Bad(
             "cleanup_orphans",
             "clouds=north",
-            "write orphan_cleanup_clouds or orphan_cleanup_cloud.",
+            "clouds does not limit this run: write orphan_cleanup_cloud.",
         ),
         Bad("cleanup_orphans", "cleanup_hosts=compute-1", "write orphan_cleanup_hosts."),
         Bad("cleanup_orphans", "orphan-hosts=compute-1", "write orphan_cleanup_hosts."),
-        Bad("cleanup_orphans", "placement_hosts=compute-1", "write orphan_cleanup_hosts."),
+        Bad("cleanup_orphans", "limit=compute-1", "write orphan_cleanup_hosts."),
+        Bad("cleanup_orphans", "target=compute-1", "write orphan_cleanup_hosts."),
         Bad(
-            "cleanup_clouds", "hosts=compute-1", "hosts has no effect: write orphan_cleanup_hosts."
+            "cleanup_orphans", "OS_CLOUD=north", "OS_CLOUD does not limit this run: write orphan_cl"
+        ),
+        Bad("cleanup_orphans", "region=RegionTwo", "write orphan_cleanup_region_name."),
+        Bad("cleanup_orphans", "server=web-1", "write orphan_cleanup_consumers."),
+        Bad("cleanup_orphans", "zone=az1", "write orphan_cleanup_availability_zones."),
+        Bad(
+            "cleanup_clouds",
+            "hosts=compute-1",
+            "hosts does not limit this run: write orphan_cleanup_hosts.",
         ),
         Bad(
             "decommission_host",
             "orphan_cleanup_remediate_kinds=extra_host",
-            "orphan_cleanup_remediate_kinds has no effect: write "
-            "host_decommission_remediate_kinds.",
+            "orphan_cleanup_remediate_kinds does not limit this run: write "
+            "host_decommission_remediate_kinds. Nothing was changed.",
         ),
         Bad("decommission_host", "stages=check", "write host_decommission_stages."),
+        Bad("decommission_host", "delete_agents=false", "write host_decommission_delete_agents."),
+        Bad("drain_host", "return=true", "write host_decommission_return."),
+        Bad(
+            "drain_host",
+            "host_decommission_stages=check",
+            "host_decommission_stages does not limit drain: leave it out. For check mode, give "
+            "--check.",
+        ),
         Bad("hypervisor_cleanup purge", "purge_age=90d", "write hypervisor_cleanup_purge_age."),
         Bad(
             "cleanup_orphans",
             "dry_run=true",
-            "dry_run has no effect: for check mode, give --check to ansible-playbook, or choose "
-            "the type Check for the job.",
+            "dry_run does not make this a run in check mode: give --check to ansible-playbook, or "
+            "choose the type Check for the job.",
         ),
+        Bad("cleanup_orphans", "dry-run=yes", "dry-run does not make this a run in check mode"),
+        Bad("cleanup_orphans", "ansible_check_mode=true", "does not make this a run in check mode"),
     ),
     "a value of another type": (
         Bad(
@@ -644,7 +675,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_stages=empty",
             "is not one of check, disable, drain, clean",
         ),
-        Bad("drain_host", "host_decommission_stages=drained", "did you mean drain?"),
+        Bad("decommission_host", "host_decommission_stages=drained", "did you mean drain?"),
         Bad("drain_host", "host_decommission_cold=all", "is not one of shut_off, active"),
         Bad("drain_host", "host_decommission_cold=actve", "did you mean active?"),
         Bad(

@@ -47,6 +47,7 @@ ENTRY_POINTS = {
 }
 ROWS = [row for rows in BAD.values() for row in rows]
 NO_OPTIONS: dict[str, t.Any] = {}
+ONE_CLOUD = Run(is_one_cloud=True)
 
 
 def parse_extra_variables(given: str) -> dict[str, t.Any]:
@@ -133,10 +134,10 @@ def test_the_defaults_are_accepted(role: str) -> None:
         {"_orphan_cleanup_one_of_many": True, "awx_job_id": 1, "tower_job_id": 1},
         # Of the user, and not of a role.
         {"host_decommissioned": True, "host_decommissioned_at": "2026"},
-        {"orphaned_cleanup": 1, "hypervisor": 1, "orphan_cleaner_hosts": 1, "network_hosts": "a"},
-        {"awx_inventory_id": 1, "state": "x", "timeout": 5, "output_dir": "x", "targets": "a"},
+        {"orphaned_cleanup": 1, "decommission": 1, "orphan_cleaner_hosts": 1, "network_hosts": "a"},
+        {"awx_inventory_id": 1, "state": "x", "timeout": 5, "output_dir": "x", "check": "disk"},
         # They limit a run of another role.
-        {"stages": ["check"], "host_decommission_max_changes": 1, "purge_age": "1d"},
+        {"stages": ["check"], "host_decommission_stages": ["check"], "purge_age": "1d"},
         # A playbook of a user with variables of its own.
         {"hosts": "compute-1", "orphan_cleanup_hosts": "compute-1"},
         {"host": "compute-1", "orphan_cleanup_hosts": ["compute-1"]},
@@ -187,24 +188,126 @@ def test_limits_are_judged_only_among_extra_variables() -> None:
     assert len(validate("orphan_cleanup", variables)) == 2
 
 
-def test_a_dry_run_is_accepted_in_check_mode() -> None:
-    values = {"dry_run": True}
+def judge_limits(
+    extra: dict[str, t.Any],
+    inventory: dict[str, t.Any],
+    run: Run = ONE_CLOUD,
+    role: str = "orphan_cleanup",
+) -> list[str]:
+    """Return the faults of extra variables beside those of an inventory or of a playbook."""
+    defined = {**inventory, **extra}
+    values = {name: defined[name] for name in read_options(role) if name in defined}
+    # Ansible evaluates templates, and here their values do not matter.
+    plain = {name: value for name, value in values.items() if "{{" not in str(value)}
+    return find_faults(role, defined, extra, plain, run)
 
-    assert find_faults("orphan_cleanup", values, values, NO_OPTIONS, Run(is_check=True)) == []
+
+@pytest.mark.parametrize(
+    ("extra", "ours"),
+    [
+        ({"hosts": "a"}, {"orphan_cleanup_hosts": "{{ hosts }}"}),
+        ({"hosts": "a"}, {"orphan_cleanup_hosts": ["{{ inventory_hostname }}"]}),
+        ({"hosts": "b,a"}, {"orphan_cleanup_hosts": ["b", "a"]}),
+        ({"cloud": "north"}, {"orphan_cleanup_cloud": "{{ item }}"}),
+        ({"max_changes": "100"}, {"orphan_cleanup_max_changes": 100}),
+    ],
+)
+def test_a_limit_from_which_ours_is_set_is_accepted(
+    extra: dict[str, t.Any], ours: dict[str, t.Any]
+) -> None:
+    assert judge_limits(extra, ours) == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "inventory"),
+    [
+        ({"hosts": "compute-1"}, {"orphan_cleanup_hosts": ["compute-1", "compute-2"]}),
+        ({"cloud": "north"}, {"orphan_cleanup_cloud": "south"}),
+        ({"max_changes": "5"}, {"orphan_cleanup_max_changes": 1000}),
+    ],
+)
+def test_a_limit_with_another_value_than_that_of_the_inventory_is_refused(
+    extra: dict[str, t.Any], inventory: dict[str, t.Any]
+) -> None:
+    (fault,) = judge_limits(extra, inventory)
+
+    assert fault.startswith(f"{next(iter(extra))} does not limit this run")
+
+
+def test_a_limit_of_a_play_over_clouds_is_about_its_hosts() -> None:
+    inventory = {"orphan_cleanup_cloud": "south", "orphan_cleanup_min_age": "wrong"}
+    for name in ("cloud", "clouds"):
+        (fault,) = judge_limits({name: "north"}, inventory, Run(is_play=True))
+        assert "write orphan_cleanup_clouds." in fault
+        assert (
+            judge_limits({name: "north"}, inventory | {"orphan_cleanup_min_age": "1h"}, Run()) == []
+        )
+
+
+def test_the_hosts_of_a_play_over_hypervisors_limit_it() -> None:
+    role, play = "hypervisor_cleanup", Run(is_play=True, play_hosts=2)
+
+    (fault,) = judge_limits({"hosts": "compute-1"}, {}, play, role)
+    assert "write hypervisor_cleanup_hosts." in fault
+    (fault,) = judge_limits({"hypervisor_cleanup_host": "compute-1"}, {}, play, role)
+    assert (
+        "would be the same on all 2 hosts: to choose hosts, write hypervisor_cleanup_hos" in fault
+    )
+    one = Run(is_play=True)
+    assert judge_limits({"hypervisor_cleanup_host": "compute-1"}, {}, one, role) == []
+    # A play of a user has its hosts from the variable itself.
+    own = {"hypervisor_cleanup_host": "compute-1"}
+    assert judge_limits({"hosts": "compute-1"}, own, Run(), role) == []
+
+
+def test_variables_for_two_roles_in_one_file_are_accepted() -> None:
+    extra = {
+        "orphan_cleanup_exclude_consumers": ["a"],
+        "host_decommission_exclude_consumers": [],
+        "host_decommission_target": "compute-1",
+        "hypervisor_cleanup_remediate_kinds": ["leftover_domain"],
+    }
+
+    assert judge_limits(extra, {}, role="host_decommission") == []
+
+
+def test_answers_for_all_jobs_of_a_workflow_are_accepted() -> None:
+    answers = {
+        "placement_hosts": "compute-1",
+        "hosts": "compute-1",
+        "orphan_cleanup_plan": "p.json",
+    }
+
+    assert judge_limits(answers, {}) == []
+
+
+def test_a_value_that_is_no_limit_is_never_read() -> None:
+    """A vault whose password is missing fails when something reads it."""
+
+    class Vaulted(str):
+        def __eq__(self, _other: object) -> bool:
+            raise AssertionError
+
+        __hash__ = str.__hash__
+
+    assert judge_limits({"mail_password": Vaulted("x")}, {}) == []
+
+
+@pytest.mark.parametrize(
+    "run", [Run(is_check=True), Run("detect"), Run("report"), Run("check")], ids=str
+)
+def test_a_dry_run_is_accepted_where_nothing_changes(run: Run) -> None:
+    assert judge_limits({"dry_run": True}, {}, run) == []
+
+
+def test_the_stage_check_is_a_dry_run() -> None:
+    stages = {"host_decommission_stages": ["check"], "host_decommission_target": "a"}
+
+    assert judge_limits({"dry_run": True, **stages}, {}, role="host_decommission") == []
 
 
 def test_the_clouds_of_a_playbook_for_several_limit_it() -> None:
-    values = {"orphan_cleanup_clouds": "north"}
-
-    assert find_faults("orphan_cleanup", values, values, NO_OPTIONS, Run()) == []
-
-
-def test_a_limit_of_the_inventory_counts_before_all_hosts_are_validated() -> None:
-    extra = {"hosts": "compute-1"}
-    defined = {**extra, "orphan_cleanup_hosts": ["compute-1"], "orphan_cleanup_min_age": "x"}
-    values = {name: defined[name] for name in defined if name != "hosts"}
-
-    assert find_faults("orphan_cleanup", defined, extra, values, Run(), extra_only=True) == []
+    assert judge_limits({"orphan_cleanup_clouds": "north"}, {}, Run(is_play=True)) == []
 
 
 def test_internal_variables_are_refused_only_where_they_would_win() -> None:
@@ -213,7 +316,10 @@ def test_internal_variables_are_refused_only_where_they_would_win() -> None:
 
 
 def test_what_is_no_text_is_no_name_of_a_variable() -> None:
-    assert find_faults("orphan_cleanup", [1, None, "x"], {}, NO_OPTIONS, Run()) == []
+    assert (
+        find_faults("orphan_cleanup", {1: 1, None: 1, "x": 1}, {1: 1, None: 1}, NO_OPTIONS, Run())
+        == []
+    )
 
 
 def test_the_other_variables_are_those_of_playbooks_and_artifacts() -> None:

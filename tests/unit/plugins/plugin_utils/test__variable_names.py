@@ -49,13 +49,15 @@ def test_every_edit_of_a_prefix_is_found(edited: tuple[str, str]) -> None:
 
     found = find_unknown_variables([misspelt], [misspelt], ROLES, read_names)
 
-    assert misspelt == name or (len(found) == 1 and found[0].endswith(f"; did you mean {name}?"))
+    assert misspelt == name or (
+        len(found) == 1 and found[misspelt].endswith(f"; did you mean {name}?")
+    )
 
 
 @given(st.text(string.ascii_letters + "_-", min_size=1, max_size=40))
 def test_other_names_are_left_alone(name: str) -> None:
     """Two edits are too many to be sure of."""
-    assert find_unknown_variables([f"xx_{name}"], [], ROLES, read_names) == []
+    assert find_unknown_variables([f"xx_{name}"], [], ROLES, read_names) == {}
 
 
 @pytest.mark.parametrize(
