@@ -17,14 +17,13 @@ import contextlib
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
-    InvalidInput,
     JournalError,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    DELETE_PROVIDERS,
     Change,
     build_body,
     is_same_allocation,
@@ -38,14 +37,13 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     MAX_FAILURES,
     explain_abort,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, parse_step
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
-    AFTER,
-    parse_record,
-)
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import run_steps
+from ansible_collections.osops.placement.plugins.module_utils._remediation.recorded_changes import (
+    RecordedStep,
+    find_changes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
-    RESTORE_PROVIDERS,
     TreeAddition,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
@@ -68,7 +66,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
         NameDocument,
         RestoredOutcomeDocument,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+        Provider,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
         Journal,
         JournalRecord,
@@ -78,18 +79,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 OUTCOMES = (RESTORED, SKIPPED, FAILED)
-
-# What a record says of a change of allocations.
-_CHANGE_KEYS = (
-    "consumer",
-    "generation",
-    "before",
-    "after",
-    "partner",
-    "action",
-    "frees",
-    "claims",
-)
 
 
 @d.dataclass(frozen=True)
@@ -136,7 +125,7 @@ def find_restore_steps(
     placement_endpoint: str,
     consumers: Collection[str],
     providers: Collection[str],
-) -> list[Step | TreeRecord]:
+) -> list[RecordedStep | TreeRecord]:
     """Return the changes of a journal to restore.
 
     Deleted trees come first, then changes of allocations, both the newest first.
@@ -155,49 +144,8 @@ def find_restore_steps(
     return [*trees, *changes]
 
 
-def find_changes(
-    records: Iterable[JournalRecord], placement_endpoint: str, consumers: Collection[str]
-) -> list[Step]:
-    """Return the changes of the `consumers` in a journal, of all without any, the newest first.
-
-    A change that Placement refused because its consumer had changed was not made by this run,
-    whatever the consumer has now.
-    Raises InvalidInput for a journal of another cloud, and for consumers that are not in it.
-    """
-    steps: list[Step] = []
-    for record in records:
-        if record.get("action") in (DELETE_PROVIDERS, RESTORE_PROVIDERS):
-            continue
-        if record["event"] != AFTER:
-            steps.append(parse_record(record, placement_endpoint, _parse_change))
-        elif record.get("outcome") == SKIPPED:
-            _drop_last_step(steps, record.get("finding"))
-    recorded = {part.consumer for step in steps for part in step.change.parts}
-    if unknown := sorted(set(consumers) - recorded):
-        raise InvalidInput(f"The journal has no change of consumer {', '.join(unknown)}.")
-    if not consumers:
-        return steps[::-1]
-    return [step for step in reversed(steps) if _changes_any(step, consumers)]
-
-
-def _parse_change(record: JournalRecord) -> Step:
-    return parse_step(record["finding"], record["kind"], {key: record[key] for key in _CHANGE_KEYS})
-
-
-def _drop_last_step(steps: list[Step], finding: t.Any) -> None:
-    """Remove the last of `steps` that is about a finding, if there is one."""
-    for position in reversed(range(len(steps))):
-        if steps[position].finding == finding:
-            del steps[position]
-            return
-
-
-def _changes_any(step: Step, consumers: Collection[str]) -> bool:
-    return any(part.consumer in consumers for part in step.change.parts)
-
-
 def restore(
-    steps: Sequence[Step | TreeRecord],
+    steps: Sequence[RecordedStep | TreeRecord],
     reader: PlacementReader,
     writer: AllocationWriter,
     trees: TreeRestorer,
@@ -217,7 +165,7 @@ def restore(
     """
     providers = reader.list_providers() if steps else {}
 
-    def restore_step(step: Step | TreeRecord) -> Restoration:
+    def restore_step(step: RecordedStep | TreeRecord) -> Restoration:
         if isinstance(step, TreeRecord):
             return _restore_tree(step, providers, trees, journal)
         return _restore_step(step, providers, deleted, reader, writer, journal)
@@ -252,15 +200,19 @@ def _has_failed(restoration: Restoration) -> bool:
 
 
 def _restore_step(
-    step: Step,
+    step: RecordedStep,
     providers: Mapping[str, Provider],
     deleted: Mapping[str, str],
     reader: PlacementReader,
     writer: AllocationWriter,
     journal: Journal | None,
 ) -> Restoration:
-    current = _read_current(step, reader)
+    allocations = _read_current(step, reader)
+    current = {consumer: build_body(held) for consumer, held in allocations.items()}
     inverse, why = invert_change(step.change, current)
+    if inverse is not None and inverse.partner is not None:
+        why = _explain_rewrite(step, allocations)
+        inverse = None if why else inverse
     if inverse is None:
         return Restoration(step, SKIPPED, why)
     # Sent all the same, the write would leave an empty record of the consumer in Placement, which
@@ -283,14 +235,31 @@ def _restore_step(
     return restoration
 
 
-def _read_current(step: Step, reader: PlacementReader) -> dict[str, AllocationBody]:
-    """Return the documents that the consumers of `step` have now."""
+def _read_current(step: Step, reader: PlacementReader) -> dict[str, Allocation]:
+    """Return the allocations that the consumers of `step` have now."""
     current = {}
     for part in step.change.parts:
         allocation = reader.get_allocation(part.consumer).value
         if allocation:
-            current[part.consumer] = build_body(allocation)
+            current[part.consumer] = allocation
     return current
+
+
+def _explain_rewrite(step: RecordedStep, current: Mapping[str, Allocation]) -> str:
+    """Return which allocation may be of a later write than the change; empty if none is.
+
+    The generation does not show it: after a move away and back, it can be the same. A move takes
+    all allocations of the server, and Placement deletes a consumer that has none
+    (placement/objects/consumer.py, delete_consumers_if_no_allocations).
+    """
+    now = get_utc_now()
+    for consumer, allocation in current.items():
+        if not allocation.resources:
+            continue
+        rewritten = step.explain_rewrite(consumer, allocation.age_seconds, now)
+        if rewritten:
+            return rewritten
+    return ""
 
 
 def _refuse_without_providers(
@@ -349,8 +318,8 @@ def invert_change(
 
     What a server got is not taken from it, for it may need it by now. A pair is restored as a
     whole: what the server then loses its migration has again, as before, and both are in one
-    request. That needs the generation that the change left: a server that was moved away and back
-    has the same allocation for another reason.
+    request. That needs the generation that the change left, and the time of the newest write: a
+    server that was moved away and back has the same allocation for another reason.
 
     current: the documents that the consumers have now, by uuid.
     """

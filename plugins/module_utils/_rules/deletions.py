@@ -81,7 +81,8 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     request is repeated over several connections, and all answers agree. Nothing shows a server or
     a migration of this UUID as active. Each server on the hosts where it has an allocation has one
     there too, itself or through a migration under way, or was never moved: none of them needs this
-    one. Nova lists a migration of each server that is being moved.
+    one. None of its providers is a former one of a host that Nova lists. Nova lists a migration of
+    each server that is being moved.
 
     Needs: Every cell, because the proof is that no listing has the migration.
 
@@ -162,6 +163,11 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
             service = view.index.find_possible_service(name)
             if service:
                 return f"a server on {name} may need it: {service}"
+            if view.index.has_host_named(name):
+                return (
+                    f"a server on {name} may need it: the provider is a former one of that host, "
+                    "whose compute node has another UUID now"
+                )
             continue
         host = view.index.snapshot.host_allocations.get(root)
         if (

@@ -33,6 +33,9 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.drift impor
     choose_owner,
     describe_failed_move,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    FORMER_SUFFIX,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -108,7 +111,7 @@ def _find_former_tree(view: ConsumerView, server: Server) -> str | None:
     if _has_name_of_node(view, server, root):
         return root
     # A host that the server came from is gone: its provider has its own name, not this host's.
-    if not view.index.is_gone(root) or _is_named_by_migration(view, root):
+    if not view.index.is_gone(root) or view.is_named_by_migration(root):
         return None
     subject = view.subject
     if subject.former_tree == NOT_ASKED:
@@ -122,16 +125,6 @@ def _find_former_tree(view: ConsumerView, server: Server) -> str | None:
 
 def _has_name_of_node(view: ConsumerView, server: Server, root: str) -> bool:
     return view.index.get_name(root) == server.node
-
-
-def _is_named_by_migration(view: ConsumerView, root: str) -> bool:
-    """Return whether a migration of the server names the host or node of a root provider."""
-    for move in view.server_migrations:
-        if view.index.may_be_at(root, move.source_compute, move.source_node):
-            return True
-        if view.index.may_be_at(root, move.dest_compute, move.dest_node):
-            return True
-    return False
 
 
 def _find_doubt(view: ConsumerView, server: Server, former: str, own: str) -> str:
@@ -228,9 +221,9 @@ def _describe_conflict(server: Server, former: str, own: str) -> str:
     return (
         f"Placement refuses to create provider {own} while provider {former} has its name "
         f"(LP 1817833). Disable {COMPUTE} on {server.host}, so that nothing is scheduled there; "
-        f"rename the former provider (openstack resource provider set --name {server.node}-former "
-        f"{former}); restart {COMPUTE} on {server.host}, which creates its provider; and detect "
-        "again."
+        "rename the former provider (openstack resource provider set --name "
+        f"{server.node}{FORMER_SUFFIX} {former}); restart {COMPUTE} on {server.host}, which "
+        "creates its provider; and detect again."
     )
 
 

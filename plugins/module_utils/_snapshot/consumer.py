@@ -149,12 +149,16 @@ class ConsumerView(ServerView):
         evacuated only while nova-compute is down. If nova-compute is up and the evacuation is still
         `done`, it has not started since: the host had only lost its connection. A compute node gets
         another name only when nova-compute starts; the evacuation from the old name stays `done`.
+        It can have got another UUID before the evacuation, so then its name is listed.
         """
         for move in self.server_migrations:
             if move.type != "evacuation" or move.status != "done":
                 continue
+            has_other_name = not self.index.lists_node(move.source_compute, move.source_node)
             is_source = any(
-                root and self.is_source(root, move) and not self.index.is_gone(root)
+                root
+                and self.may_be_source(root, move)
+                and not (has_other_name and self.index.is_gone(root))
                 for root in roots
             )
             if is_source and "up" in self.index.list_compute_states(move.source_compute):

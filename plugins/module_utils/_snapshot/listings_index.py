@@ -42,6 +42,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Listings,
     )
 
+# What operators append to the name of a former provider that is in the way of the present one.
+FORMER_SUFFIX = "-former"
+
 
 class MigrationListing:
     """The listing of all migrations, by server."""
@@ -170,6 +173,20 @@ class ListingsIndex:
     def list_nodes_at(self, host: str) -> frozenset[str]:
         """Return the compute nodes of a host: one, or several of ironic's."""
         return frozenset(self._nodes_by_host.get(host, ()))
+
+    def has_host_named(self, name: str) -> bool:
+        """Return whether Nova lists the compute node or host of which a provider has the name.
+
+        A former provider has the name of its host, or the one that `former_provider` advises.
+        """
+        name = name.removesuffix(FORMER_SUFFIX)
+        return any(name in (node.name, node.host) for node in self.nodes.values())
+
+    def lists_node(self, host: str | None, node: str | None) -> bool:
+        """Return whether Nova lists a compute node of that name on that host."""
+        return any(
+            self.nodes[root].name == node for root in self._nodes_by_host.get(host or "", ())
+        )
 
     @functools.cached_property
     def has_servers_of_every_host(self) -> bool:

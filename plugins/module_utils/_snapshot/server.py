@@ -244,6 +244,30 @@ class ServerView:
         """Return whether `migration` names the tree `root` as the host that was left."""
         return self.index.is_at(root, migration.source_compute, migration.source_node)
 
+    def may_be_source(self, root: str, migration: Migration) -> bool:
+        """Return whether the tree `root` may be that of the host that `migration` left."""
+        return self.is_source(root, migration) or self._has_unexplained_name(root)
+
+    def is_named_by_migration(self, root: str) -> bool:
+        """Return whether a migration of the server names the host or node of a root provider."""
+        for move in self.server_migrations:
+            if self.index.may_be_at(root, move.source_compute, move.source_node):
+                return True
+            if self.index.may_be_at(root, move.dest_compute, move.dest_node):
+                return True
+        return False
+
+    def _has_unexplained_name(self, root: str) -> bool:
+        """Return whether a provider may have been renamed since the server was on its host.
+
+        No compute node is behind it, and neither the server nor its migrations name it. Operators
+        rename the former provider of a host that has a new one.
+        """
+        if root in self.index.nodes or root not in self.index.providers:
+            return False
+        own = self.server.node if self.server else None
+        return self.index.get_name(root) != own and not self.is_named_by_migration(root)
+
     def is_at_failed_destination(self, migration: Migration) -> bool:
         """Return whether Nova says that the server is where a failed `migration` ended."""
         return (
@@ -318,7 +342,7 @@ class ServerView:
     def find_possible_revert_to(self, roots: Collection[str]) -> Migration | None:
         """Return the newest move whose revert may have left the only disk in one of `roots`."""
         for move in self.server_migrations:
-            is_source = any(self.is_source(root, move) for root in roots)
+            is_source = any(self.may_be_source(root, move) for root in roots)
             if is_source and self.explain_possible_revert(move):
                 return move
         return None
@@ -343,6 +367,7 @@ class ServerView:
     def _may_have_left_guest_in(self, root: str, failed: Migration) -> bool:
         # Host or node is enough: a guest that may be there is not to be overlooked.
         is_destination = self.index.may_be_at(root, failed.dest_compute, failed.dest_node)
+        is_destination = is_destination or self._has_unexplained_name(root)
         return is_destination and not self._has_left_after(failed, root)
 
     def _has_left_after(self, failed: Migration, root: str) -> bool:

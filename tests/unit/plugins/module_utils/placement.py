@@ -11,6 +11,7 @@ says.
 
 from __future__ import annotations
 
+import email.utils
 import json
 import re
 import threading
@@ -55,6 +56,8 @@ class Placement:
         self.faults: list[Fault | None] = []
         self.under_way: list[Body] = []
         self.reads_fail = False
+        # How long ago all allocations were written; None if no answer says so.
+        self.age_seconds: int | None = 7200
         self._lock = threading.Lock()
 
     def give(
@@ -108,8 +111,15 @@ class Placement:
             else:
                 raise AssertionError(f"{method} {path}")
         return types.SimpleNamespace(
-            status_code=status, headers={}, content=b"{}", json=lambda: body
+            status_code=status, headers=self._date(), content=b"{}", json=lambda: body
         )
+
+    def _date(self) -> dict[str, str]:
+        if self.age_seconds is None:
+            return {}
+        now = 1_800_000_000
+        modified = email.utils.formatdate(now - self.age_seconds, usegmt=True)
+        return {"Date": email.utils.formatdate(now, usegmt=True), "Last-Modified": modified}
 
     def _faulty(self, fault: Fault | None, body: Body, microversion: str) -> tuple[int, Body]:
         late, self.under_way = self.under_way, []

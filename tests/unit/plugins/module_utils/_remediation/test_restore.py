@@ -24,7 +24,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.allocatio
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.times import shift_time
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     Change,
     ProviderRemoval,
@@ -38,6 +40,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    AFTER,
     BEFORE,
     PLANNED,
     Journal,
@@ -45,9 +48,12 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     read_journal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._remediation.recorded_changes import (
+    RecordedStep,
+    find_changes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     Restoration,
-    find_changes,
     find_restore_steps,
     invert_change,
     restore,
@@ -363,6 +369,14 @@ def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.A
     )
 
 
+def _find(records: t.Sequence[t.Any], endpoint: str, consumers: t.Sequence[str]) -> list[Step]:
+    """Return the changes in a journal without their times."""
+    return [
+        Step(step.finding, step.kind, step.change)
+        for step in find_changes(records, endpoint, consumers)
+    ]
+
+
 REMOVAL, REDUCTION = (
     _step(REMOVED),
     _step(_change(_held(MIGRATION, a=VCPU, b=VCPU), b=VCPU), "evacuated_source"),
@@ -371,7 +385,7 @@ REMOVAL, REDUCTION = (
 
 @pytest.mark.parametrize("event", [BEFORE, PLANNED])
 def test_newest_change_is_restored_first(event: str) -> None:
-    assert find_changes(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [
+    assert _find(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [
         REDUCTION,
         REMOVAL,
     ]
@@ -389,8 +403,8 @@ def test_deleted_trees_come_before_allocations() -> None:
 
     tree, change = find_restore_steps(records, ENDPOINT, [], [])
 
-    assert (tree.finding, change) == (TREE.finding, REMOVAL)
-    assert find_changes(records, ENDPOINT, []) == [REMOVAL]
+    assert (tree.finding, change.finding) == (TREE.finding, REMOVAL.finding)
+    assert _find(records, ENDPOINT, []) == [REMOVAL]
     assert find_deleted_providers(records, ENDPOINT) == {A: "compute-9"}
 
 
@@ -419,26 +433,26 @@ def test_unknown_trees_are_refused() -> None:
 
 
 def test_only_chosen_consumers_are_restored() -> None:
-    assert find_changes(_records(REMOVAL, REDUCTION), ENDPOINT, [SERVER]) == [REMOVAL]
+    assert _find(_records(REMOVAL, REDUCTION), ENDPOINT, [SERVER]) == [REMOVAL]
 
 
 def test_pair_is_chosen_by_either_consumer() -> None:
     pair = _step(SWAPPED, "unreverted_allocation")
 
     assert (
-        find_changes(_records(pair), ENDPOINT, [SERVER])
-        == find_changes(_records(pair), ENDPOINT, [MIGRATION])
+        _find(_records(pair), ENDPOINT, [SERVER])
+        == _find(_records(pair), ENDPOINT, [MIGRATION])
         == [pair]
     )
 
 
 def test_empty_journal_has_nothing_to_restore() -> None:
-    assert find_changes([], ENDPOINT, []) == []
+    assert _find([], ENDPOINT, []) == []
 
 
 def test_unknown_consumers_are_refused() -> None:
     with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {C}"):
-        find_changes(_records(REMOVAL), ENDPOINT, [SERVER, C])
+        _find(_records(REMOVAL), ENDPOINT, [SERVER, C])
 
 
 @pytest.mark.parametrize("there", ["http://elsewhere", "", None, 7])
@@ -446,7 +460,7 @@ def test_journal_of_another_cloud_is_refused_as_a_whole(there: t.Any) -> None:
     records = [*_records(REMOVAL), {**_records(REDUCTION)[0], "placement_endpoint": there}]
 
     with pytest.raises(InvalidInput, match="is from another cloud"):
-        find_changes(records, ENDPOINT, [SERVER])
+        _find(records, ENDPOINT, [SERVER])
 
 
 @pytest.mark.parametrize("missing", [*REMOVAL.as_dict(), "placement_endpoint"])
@@ -455,7 +469,7 @@ def test_incomplete_record_is_refused(missing: str) -> None:
     del told[missing]
 
     with pytest.raises(InvalidInput, match="does not have the form that orphan_remediate writes"):
-        find_changes([told], ENDPOINT, [])
+        _find([told], ENDPOINT, [])
 
 
 @pytest.mark.parametrize(
@@ -465,7 +479,7 @@ def test_incomplete_record_is_refused(missing: str) -> None:
 )
 def test_contradictory_record_is_refused(edit: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput):
-        find_changes([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
+        _find([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
 
 
 @pytest.mark.parametrize(
@@ -484,10 +498,10 @@ def test_conflicting_change_is_not_restored_and_a_failed_one_is(
     journal.record_after([Outcome(REMOVAL, outcome), Outcome(REDUCTION, "reduced")])
     records, _torn = read_journal(journal.path)
 
-    assert find_changes(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
+    assert _find(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
     if not taken_back:
         with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {SERVER}"):
-            find_changes(records, ENDPOINT, [SERVER])
+            _find(records, ENDPOINT, [SERVER])
 
 
 def test_change_refused_once_and_made_later_is_restored(
@@ -499,7 +513,7 @@ def test_change_refused_once_and_made_later_is_restored(
         journal.record_after([Outcome(REMOVAL, outcome)])
     records, _torn = read_journal(journal.path)
 
-    assert find_changes(records, ENDPOINT, []) == [REMOVAL]
+    assert _find(records, ENDPOINT, []) == [REMOVAL]
 
 
 def test_journal_of_a_restoration_is_readable(tmp_path: pathlib.Path) -> None:
@@ -509,10 +523,14 @@ def test_journal_of_a_restoration_is_readable(tmp_path: pathlib.Path) -> None:
     journal.record_after([Restoration(inverse, "restored", write=inverse.change)])
     records, _torn = read_journal(journal.path)
 
-    assert find_changes(records, ENDPOINT, []) == [inverse]
+    assert _find(records, ENDPOINT, []) == [inverse]
 
 
 # Restoring it
+
+
+def _record(step: Step, made_by: str | None = None, has_ended: bool = True) -> RecordedStep:
+    return RecordedStep(step.finding, step.kind, step.change, made_by, has_ended)
 
 
 class Site:
@@ -521,7 +539,7 @@ class Site:
     def __init__(self, folder: pathlib.Path) -> None:
         self.placement = Placement()
         self.journal = Journal(str(folder), ENDPOINT)
-        self.steps = []
+        self.steps: list[RecordedStep] = []
         for number in range(3):
             held = (
                 PlacementReader(self.placement.api())
@@ -529,7 +547,7 @@ class Site:
                 .value
             )
             assert held
-            self.steps.append(_step(build_change(held, resources={})))
+            self.steps.append(_record(_step(build_change(held, resources={}))))
             self.placement.give(number)
 
     def restored(
@@ -688,9 +706,120 @@ def test_consumer_that_changes_while_the_journal_is_written_is_left_alone(
     consumer = site.placement.give(0, VCPU=2)
     held = PlacementReader(site.placement.api()).get_allocation(consumer).value
     assert held
-    site.steps = [_step(build_change(held, resources={HERE: {"VCPU": 1}}), "wrong_amount")]
+    change = build_change(held, resources={HERE: {"VCPU": 1}})
+    site.steps = [_record(_step(change, "wrong_amount"))]
     site.placement.give(0, VCPU=1)
     monkeypatch.setattr(site.journal, "record_before", lambda steps: site.placement.give(0, VCPU=8))
 
     assert _outcomes(site.restored()) == ["skipped"]
     assert site.placement.held[consumer]["allocations"] == {HERE: {"resources": {"VCPU": 8}}}
+
+
+class Swap:
+    """A server whose failed resize left its allocation to the migration, and which got it back."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.placement = site, site.placement
+        self.server, self.migration, self.later_migration = map(uuid, (7, 8, 9))
+        self.placement.held.clear()
+        self.claim(self.server, HERE)
+        # The resize: Nova gives the source to the migration, and claims the destination.
+        self.write({self.migration: HERE, self.server: None})
+        self.claim(self.server, THERE)
+        reader = PlacementReader(self.placement.api())
+        held, of_migration = map(reader.get_allocation, (self.server, self.migration))
+        assert held.value and of_migration.value
+        partner = build_change(of_migration.value, resources={})
+        change = build_change(held.value, partner=partner, resources=of_migration.value.resources)
+        AllocationWriter(self.placement.api()).replace(change)
+        self.step = _step(change, "unreverted_allocation")
+
+    def claim(self, consumer: str, provider: str) -> None:
+        self.write({consumer: provider})
+
+    def write(self, holders: dict[str, str | None]) -> None:
+        body = {
+            consumer: {
+                "allocations": {provider: {"resources": dict(VCPU)}} if provider else {},
+                "consumer_generation": self.placement.held.get(consumer, {}).get("generation"),
+                "project_id": "p",
+                "user_id": "u",
+            }
+            for consumer, provider in holders.items()
+        }
+        assert self.placement.take(body, "1.28")[0] == 204
+
+    def move_away_and_back(self) -> None:
+        self.write({self.later_migration: HERE, self.server: None})
+        self.claim(self.server, "aaaaaaa2-0000-4000-8000-000000000000")
+        self.write({self.server: HERE, self.later_migration: None})
+
+    def restore(
+        self, age_seconds: int | None, made_by: str | None, has_ended: bool = True
+    ) -> tuple[str, str]:
+        """Return the outcome and the reason.
+
+        age_seconds: how long ago Placement has written the server's allocation.
+        """
+        self.placement.age_seconds = age_seconds
+        self.site.steps = [_record(self.step, made_by, has_ended)]
+        (done,) = self.site.restored()
+        return done.outcome, done.reason
+
+
+def _ago(seconds: int) -> str:
+    return shift_time(get_utc_now(), -seconds)
+
+
+def test_server_that_was_moved_away_and_back_keeps_its_allocation(site: Site) -> None:
+    """Nova empties the server and claims again, which gives the generation of the change."""
+    swap = Swap(site)
+    changed = copy.deepcopy(swap.placement.held)
+    swap.move_away_and_back()
+    assert swap.placement.held == changed
+
+    outcome, why = swap.restore(age_seconds=600, made_by=_ago(3600))
+
+    assert (outcome, why) == (
+        "skipped",
+        f"The allocations of {swap.server} were written again since.",
+    )
+    assert swap.placement.held == changed
+
+
+@pytest.mark.parametrize(
+    ("made_by", "has_ended"), [(3600, True), (3609, True), (3660, False)], ids=str
+)
+def test_swap_that_nobody_wrote_again_is_restored(
+    site: Site, made_by: int, has_ended: bool
+) -> None:
+    outcome, _why = Swap(site).restore(3600, _ago(made_by), has_ended)
+
+    assert outcome == "restored"
+
+
+@pytest.mark.parametrize(
+    ("age_seconds", "made_by"), [(None, "2026-11-24T00:00:00Z"), (60, None), (60, "yesterday")]
+)
+def test_swap_without_a_known_time_is_left_alone(
+    site: Site, age_seconds: int | None, made_by: str | None
+) -> None:
+    """A plan has no time of a write, and neither has the answer of a cache."""
+    outcome, why = Swap(site).restore(age_seconds, made_by)
+
+    assert outcome == "skipped" and why.startswith("It is not known whether the allocations of ")
+
+
+@pytest.mark.parametrize(("event", "made_by"), [(PLANNED, None), (BEFORE, "2026-11-24T01:02:03Z")])
+def test_a_plan_does_not_say_when_its_changes_were_made(event: str, made_by: str | None) -> None:
+    records = [
+        {**record, "at": "2026-11-24T01:02:03Z"} for record in _records(REMOVAL, event=event)
+    ]
+    ended = {"event": AFTER, "at": "2026-11-24T01:02:05Z", "finding": REMOVAL.finding}
+
+    (step,) = find_changes(records, ENDPOINT, [])
+    assert (step.made_by, step.has_ended) == (made_by, False)
+    (step,) = find_changes([*records, ended], ENDPOINT, [])
+    assert (step.made_by, step.has_ended) == ("2026-11-24T01:02:05Z", True)
+    (step,) = find_changes([*records, {**ended, "at": 7}], ENDPOINT, [])
+    assert step.made_by is None

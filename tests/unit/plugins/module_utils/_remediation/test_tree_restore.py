@@ -50,7 +50,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
+from ansible_collections.osops.placement.plugins.module_utils._remediation.recorded_changes import (
     find_changes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
