@@ -110,12 +110,17 @@ def find_faults(
         options = {name: option for name, option in options.items() if name in judged}
     names = extra if run.is_play else defined
     unknown = find_unknown_variables(names, extra, ROLES, read_names)
+    known = {
+        name: value
+        for name, value in extra.items()
+        if isinstance(name, str) and name not in unknown
+    }
     limits = Limits(role, read_names(role), defined, values, run)
     return [
         *unknown.values(),
         *find_wrong_values(options, judged, role, run),
         *find_narrowed_plan(judged, run),
-        *limits.find_ineffective([name for name in extra if name not in unknown]),
+        *limits.find_ineffective(known),
     ]
 
 

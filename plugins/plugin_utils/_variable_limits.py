@@ -162,22 +162,22 @@ class Limits:
         self._values = values
         self._run = run
 
-    def find_ineffective(self, extra: Sequence[t.Any]) -> list[str]:
+    def find_ineffective(self, extra: Mapping[str, t.Any]) -> list[str]:
         """Return a sentence for each extra variable that was meant to limit the run and does not.
 
-        extra: the names of the variables that were given on the command line or by AWX.
+        extra: the variables that were given on the command line or by AWX.
         """
         sentences = []
-        for name in filter(_is_text, extra):
+        for name in extra:
             if name in self._names:
                 sentence = self._judge_own(name)
             elif unify_name(name) in _DRY_RUNS:
-                sentence = self._judge_dry_run(name)
+                sentence = self._judge_dry_run(name, extra)
             else:
                 sentence = self._judge_other(name, extra)
             # Only now, because a value may be in a vault whose password is missing. An empty value
             # is the answer to a question of a survey.
-            if sentence and not _is_empty(self._defined[name]):
+            if sentence and not _is_empty(extra[name]):
                 sentences.append(sentence)
         return sentences
 
@@ -207,18 +207,19 @@ class Limits:
             )
         return ""
 
-    def _judge_dry_run(self, name: str) -> str:
+    def _judge_dry_run(self, name: str, extra: Mapping[str, t.Any]) -> str:
         stages = _list_texts(self._values.get("host_decommission_stages"))
         if self._run.is_check or self._run.entry_point in _READING or stages == ["check"]:
             return ""
-        if not _is_true(self._defined[name]):
+        # Ansible has its own ansible_check_mode, and ignores the given one.
+        if not _is_true(extra[name]):
             return ""
         return (
             f"{name} does not make this a run in check mode: give --check to ansible-playbook, or "
             "choose the type Check for the job."
         )
 
-    def _judge_other(self, name: str, extra: Collection[str]) -> str:
+    def _judge_other(self, name: str, extra: Mapping[str, t.Any]) -> str:
         """Return what to write instead of a variable that is not one of the role."""
         ours = self._translate(name)
         if not ours or any(self._is_set(variable, name, extra) for variable in ours):
@@ -273,7 +274,7 @@ class Limits:
             return self._role in _WITH_SAME_KINDS and name.startswith(_WITH_SAME_KINDS)
         return short in _COMMON
 
-    def _is_set(self, ours: str, name: str, extra: Collection[str]) -> bool:
+    def _is_set(self, ours: str, name: str, extra: Mapping[str, t.Any]) -> bool:
         """Return whether a variable of the role was set for this run, perhaps from another one.
 
         A value of the inventory does not count, unless it is the same.
@@ -287,14 +288,10 @@ class Limits:
             is_template = _TEMPLATE.search(text) is not None
             if is_template and (variable == ours or mention.search(text)):
                 return True
-        return ours in self._values and _is_same(self._values[ours], self._defined[name])
+        return ours in self._values and _is_same(self._values[ours], extra[name])
 
     def _join(self, shorts: Sequence[str]) -> str:
         return " or ".join(f"{self._role}_{short}" for short in shorts)
-
-
-def _is_text(name: t.Any) -> t.TypeGuard[str]:
-    return isinstance(name, str)
 
 
 def _is_empty(value: t.Any) -> bool:

@@ -293,6 +293,15 @@ def test_a_value_that_is_no_limit_is_never_read() -> None:
     assert judge_limits({"mail_password": Vaulted("x")}, {}) == []
 
 
+def test_ansible_ignores_a_given_check_mode() -> None:
+    extra = {"ansible_check_mode": "true"}
+
+    (fault,) = find_faults(
+        "orphan_cleanup", {"ansible_check_mode": False}, extra, NO_OPTIONS, ONE_CLOUD
+    )
+    assert fault.startswith("ansible_check_mode does not make this a run in check mode")
+
+
 @pytest.mark.parametrize(
     "run", [Run(is_check=True), Run("detect"), Run("report"), Run("check")], ids=str
 )
