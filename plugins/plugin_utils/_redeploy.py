@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import PROTECTED
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -65,7 +66,7 @@ def determine_redeploy_outcome(
         reason = "No record says what the host had before: only what it has now was checked."
         lines.append(_build_line("record", SKIPPED, reason))
     lines += _describe_discovery(discovered)
-    stranded = _list_stranded(found)
+    stranded = _list_stranded(found) + _list_protected(found, restored)
     rewriting = rewrite and bool(stranded) and _explain_unmovable(stranded, found) == ""
     lines += _describe_allocations(found, stranded, rewriting)
     bad = [line for line in lines if line["outcome"] in (_MISSING, _FAILED)]
@@ -100,6 +101,23 @@ def _list_stranded(found: Mapping[str, t.Any]) -> list[Mapping[str, t.Any]]:
     return [entry for entry in entries if entry["kind"] == FORMER_PROVIDER]
 
 
+def _list_protected(
+    found: Mapping[str, t.Any], restored: Mapping[str, t.Any]
+) -> list[Mapping[str, t.Any]]:
+    """Return the entries about protected consumers with allocations on a former provider.
+
+    A protected consumer has the kind of its protection, such as a task of its server.
+    """
+    node = restored.get("node")
+    former = {restored.get("namesake"), restored.get("former_node")} - {None, "", node}
+    entries = []
+    for entry in found.get("protected") or ():
+        roots = {provider["root"] for provider in entry["providers"]}
+        if not former.isdisjoint(roots):
+            entries.append(entry)
+    return entries
+
+
 def _explain_unmovable(stranded: list[Mapping[str, t.Any]], found: Mapping[str, t.Any]) -> str:
     """Return why the allocations must not be moved; empty if each of them is proven.
 
@@ -109,11 +127,14 @@ def _explain_unmovable(stranded: list[Mapping[str, t.Any]], found: Mapping[str, 
     if failed_checks:
         return " ".join(failed_checks)
     for entry in stranded:
-        if not entry.get("change"):
-            return str(entry["reason"])
+        if entry.get("change"):
+            continue
+        if entry.get("verdict") == PROTECTED:
+            return f"{entry['reason']} Repeat redeploy_host when that is over."
+        return str(entry["reason"])
     verdicts = found["summary"]["verdicts"]
-    shown = len(found.get("findings") or ()) + len(found.get("undecided") or ())
-    if shown < verdicts["orphaned"] + verdicts["drifted"] + verdicts["undecided"]:
+    shown = sum(len(found.get(part) or ()) for part in ("findings", "undecided", "protected"))
+    if shown < sum(verdicts.values()):
         return (
             "There are more findings than Ansible passes from task to task: use "
             "osops.placement.cleanup_orphans with the kind former_provider."

@@ -119,7 +119,7 @@ def judge_progress(attempt: Attempt, sighting: Sighting) -> Verdict:
         return Verdict(WAITING, f"its task {server.task_state} to end", migration=migration)
     if server.status == "UNKNOWN":
         return Verdict(WAITING, "its cell to answer", migration=migration)
-    if migration is not None and migration.type != MIGRATION_TYPES[attempt.how]:
+    if migration is not None and not _may_be_of(attempt, migration):
         return _judge_other_migration(attempt, sighting.server, migration)
     if server.status == "VERIFY_RESIZE":
         return _judge_resize(attempt, migration)
@@ -138,6 +138,19 @@ def find_new_migration(attempt: Attempt, migrations: Sequence[Migration]) -> Mig
         if migration.uuid not in attempt.known:
             return migration
     return None
+
+
+def _may_be_of(attempt: Attempt, migration: Migration) -> bool:
+    """Return whether a new migration can be that of an attempt.
+
+    A run that was killed before it sent its request has left an attempt of any age.
+    """
+    if migration.type != MIGRATION_TYPES[attempt.how]:
+        return False
+    if attempt.is_accepted or attempt.request_id or not attempt.is_own:
+        return True
+    elapsed = seconds_between(attempt.requested_at, migration.created_at)
+    return elapsed is not None and elapsed <= _SENDING_SECONDS
 
 
 def _judge_other_migration(attempt: Attempt, server: DrainServer, migration: Migration) -> Verdict:

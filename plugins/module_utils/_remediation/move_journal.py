@@ -170,8 +170,13 @@ class MoveHistory:
             self.service = None
             self.changes_of_service = {}
             return
+        before = record["service"]
+        if any(before.get(name) != value for name, value in self.changes_of_service.items()):
+            # Somebody has taken an earlier change back, so a later one of that kind is not ours.
+            self.service = None
+            self.changes_of_service = {}
         if self.service is None:
-            self.service = record["service"]
+            self.service = before
         self.changes_of_service.update(record["body"])
 
     def _read_outcome(self, record: JournalRecord, begun: dict[str, t.Any]) -> None:

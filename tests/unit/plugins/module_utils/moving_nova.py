@@ -268,9 +268,7 @@ class MovingNova:
                 "action": names.get(action, action),
                 "request_id": request_id,
                 "user_id": user,
-                "start_time": (
-                    f"2026-11-20T03:{self._second // 60:02}:{self._second % 60:02}.500000"
-                ),
+                "start_time": f"{self._format_now()}.500000",
                 "message": None,
             },
         )
@@ -279,6 +277,9 @@ class MovingNova:
         else:
             self._move(server, action, arguments)
         return request_id
+
+    def _format_now(self) -> str:
+        return f"2026-11-20T03:{self._second // 60:02}:{self._second % 60:02}"
 
     def _move(self, server: dict[str, t.Any], action: str, arguments: t.Any) -> None:
         allowed = {
@@ -315,6 +316,7 @@ class MovingNova:
 
         def record() -> None:
             # Conductor makes the record a while after the API has accepted the request.
+            row["created_at"] = self._format_now()
             self.migrations.insert(0, row)
 
         def end() -> None:

@@ -20,6 +20,15 @@ SKIPPED = {"skipped": True}
 CHANGE = {"before": {"allocations": {OLD: {"resources": {"VCPU": 1}}}}}
 PROVEN = {"kind": "former_provider", "reason": "Server a …", "change": CHANGE}
 DOUBTFUL = {"kind": "former_provider", "reason": "But a stranger …", "change": None}
+NEW = "22222222-2222-4222-8222-222222222222"
+BUSY = {
+    "kind": "task",
+    "verdict": "protected",
+    "reason": "Its server has the task image_uploading.",
+    "change": None,
+    "providers": [{"root": OLD}],
+}
+BUSY_HERE = {**BUSY, "providers": [{"root": NEW}]}
 OTHER = {"kind": "deleted_server", "reason": "…", "change": CHANGE}
 
 
@@ -28,10 +37,21 @@ def _found(
     undecided: t.Sequence[t.Any] = (),
     failed: t.Sequence[str] = (),
     more: int = 0,
+    protected: t.Sequence[t.Any] = (),
 ) -> dict[str, t.Any]:
-    verdicts = {"orphaned": 0, "drifted": len(findings) + more, "undecided": len(undecided)}
+    verdicts = {
+        "orphaned": 0,
+        "drifted": len(findings) + more,
+        "undecided": len(undecided),
+        "protected": len(protected),
+    }
     summary = {"verdicts": verdicts, "coverage": {"failed_checks": list(failed)}}
-    return {"summary": summary, "findings": list(findings), "undecided": list(undecided)}
+    return {
+        "summary": summary,
+        "findings": list(findings),
+        "undecided": list(undecided),
+        "protected": list(protected),
+    }
 
 
 def _determine(
@@ -41,7 +61,7 @@ def _determine(
     discovered: t.Mapping[str, t.Any] | None = None,
 ) -> RedeployOutcome:
     checks = [{"name": "service", "outcome": outcome, "detail": "up"}]
-    restored = {"checks": checks, "recorded": True}
+    restored = {"checks": checks, "recorded": True, "node": NEW, "former_node": OLD}
     return determine_redeploy_outcome(restored, found, discovered or SKIPPED, rewrite)
 
 
@@ -74,13 +94,28 @@ def test_proven_allocations_move_only_when_wanted() -> None:
         _found([PROVEN, DOUBTFUL]),
         _found([PROVEN], more=1),
         _found([PROVEN], failed=["Nova does not list its services."]),
+        _found([PROVEN], protected=[BUSY]),
+        _found(protected=[BUSY]),
     ],
-    ids=["one is undecided", "one has no change", "not all are shown", "unsound"],
+    ids=[
+        "one is undecided",
+        "one has no change",
+        "not all are shown",
+        "unsound",
+        "one is protected",
+        "all are protected",
+    ],
 )
 def test_one_doubt_keeps_all_allocations(found: dict[str, t.Any]) -> None:
     outcome = _determine(found)
 
     assert (outcome.complete, outcome.rewriting, outcome.former_roots) == (False, False, [])
+
+
+def test_protected_server_on_the_host_itself_is_no_doubt() -> None:
+    outcome = _determine(_found([PROVEN], protected=[BUSY_HERE]))
+
+    assert (outcome.complete, outcome.rewriting) == (True, True)
 
 
 @pytest.mark.parametrize("outcome", ["missing", "failed"])

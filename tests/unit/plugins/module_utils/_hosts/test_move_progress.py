@@ -199,7 +199,8 @@ def test_progress_of_a_move(name: str) -> None:
     migrations = [OLD]
     if newest is not None:
         migrations.insert(0, newest)
-    attempt = Attempt("uuid-of-web-1", "web-1", how, SOURCE, known=frozenset({OLD.uuid}))
+    known = frozenset({OLD.uuid})
+    attempt = Attempt("uuid-of-web-1", "web-1", how, SOURCE, known=known, is_accepted=True)
 
     verdict = judge_progress(attempt, Sighting(AT, server, migrations))
 
@@ -208,6 +209,30 @@ def test_progress_of_a_move(name: str) -> None:
         assert verdict.to == "compute-2"
     if state not in (ARRIVED,):
         assert verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("created_at", "fields", "state"),
+    [
+        ("2026-11-20T03:04:59", {}, ARRIVED),
+        ("2026-11-20T03:05:01", {}, AWAY),
+        ("2027-03-01T00:00:00", {}, AWAY),
+        (None, {}, AWAY),
+        # Nova has answered, so that the move is ours however late it begins.
+        ("2026-11-20T03:05:01", {"is_accepted": True}, ARRIVED),
+        ("2026-11-20T03:05:01", {"request_id": "req-1"}, ARRIVED),
+    ],
+)
+def test_a_later_move_of_somebody_else_is_not_that_of_a_request_that_was_never_sent(
+    created_at: str | None, fields: dict[str, t.Any], state: str
+) -> None:
+    """Taken for ours, it would be undone when the host returns."""
+    attempt = Attempt("uuid-of-web-1", "web-1", LIVE, SOURCE, requested_at=AT, **fields)
+    moved = migration("completed", created_at=created_at)
+
+    verdict = judge_progress(attempt, Sighting(AT, build_server(**away()), [moved]))
+
+    assert (verdict.state, verdict.to) == (state, "compute-2")
 
 
 def own(**changes: t.Any) -> Attempt:

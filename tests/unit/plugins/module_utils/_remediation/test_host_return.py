@@ -60,6 +60,14 @@ def test_only_what_drains_changed_and_nobody_since_is_taken_back(
     assert build_return(build_service(SOURCE, **now), history, REASON) == body
 
 
+def test_a_service_that_somebody_else_forced_down_stays_so(tmp_path: Path) -> None:
+    """An operator returned the host of an earlier drain, which had forced it down, by hand."""
+    fenced = {**DISABLED, "forced_down": True}
+    history = _record(tmp_path, ({}, fenced), ({}, DISABLED))
+
+    assert build_return(build_service(SOURCE, **fenced), history, REASON) == {"status": "enabled"}
+
+
 def test_service_that_was_disabled_before_the_drain_stays_disabled(tmp_path: Path) -> None:
     before = {**DISABLED, "disabled_reason": "bad RAM"}
     history = _record(tmp_path, (before, {"forced_down": True}))
