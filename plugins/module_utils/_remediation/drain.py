@@ -15,6 +15,7 @@ which resizes are ours to confirm.
 from __future__ import annotations
 
 import dataclasses as d
+import time
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.service_writer import (
@@ -81,6 +82,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # no server to a disabled host, so only those come that were on their way.
 _MAX_ROUNDS = 5
 
+# Within how many seconds a nova-compute that runs has reported again: its option report_interval is
+# 10 by default.
+_REPORTS_WITHIN = 15
+
 
 @d.dataclass(frozen=True)
 class DrainOptions:
@@ -135,10 +140,16 @@ def require_not_excluded(reader: DrainReader, options: DrainOptions) -> None:
 class HostDrain:
     """Drains one host."""
 
-    def __init__(self, session: Session, options: DrainOptions) -> None:
+    def __init__(
+        self,
+        session: Session,
+        options: DrainOptions,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._session = session
         self._options = options
         self._reader = DrainReader(session)
+        self._sleep = sleep
 
     def predict(self) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
@@ -146,6 +157,7 @@ class HostDrain:
         reading = self._reader.read(self._options.host)
         if self._options.settings.fenced:
             require_fencing(reading.service, self._options.settings)
+            self._require_silence(reading.service)
         plan = build_drain_plan(reading, self._options.settings)
         body = self._build_service_update(reading.service)
         service = apply_update(reading.service, body)
@@ -172,9 +184,13 @@ class HostDrain:
         host = self._options.host
         # Refused before anything is changed.
         require_not_excluded(self._reader, self._options)
-        require_fencing(self._reader.read_service(host), self._options.settings)
+        found = self._reader.read_service(host)
+        require_fencing(found, self._options.settings)
+        self._require_silence(found)
         service, service_changed = self._disable_service(journal)
-        mover = Mover(self._session, journal, self._options.settings, DRAIN)
+        # Nova also saves the time when it forces a service down.
+        last_report = self._reader.read_service(host).updated_at
+        mover = Mover(self._session, journal, self._options.settings, DRAIN, last_report)
         runner = MoveRun(mover, self._options.limits, stopped)
         begun = self._find_begun_moves(history)
         handled = {attempt.server for attempt in begun}
@@ -203,6 +219,24 @@ class HostDrain:
             "service": describe_services([service])[0],
             **_conclude(host, outcomes, result, stopped()),
         }
+
+    def _require_silence(self, service: Service) -> None:
+        """Raise InvalidInput for a fenced host whose nova-compute reports to Nova.
+
+        Nova calls a service down as long as it is forced down (nova/servicegroup/drivers/db.py,
+        is_up), but still saves the time of each report.
+        """
+        if not service.forced_down or not self._options.settings.fenced:
+            return
+        self._sleep(_REPORTS_WITHIN)
+        now = self._reader.read_service(service.host)
+        if now.updated_at != service.updated_at:
+            raise InvalidInput(
+                f"fenced says that no guest can still run on {service.host}, but its nova-compute "
+                f"reports to Nova (last at {now.updated_at}), although it is forced down: nothing "
+                "was changed. Cut off the power of the host, or unset forced_down and leave fenced "
+                "out to move the servers live and cold."
+            )
 
     def _build_service_update(self, service: Service) -> dict[str, t.Any]:
         forced_down = None

@@ -109,10 +109,19 @@ class ActiveMove:
 
 
 class Mover:
-    """Begins moves and follows them; the only code that asks Nova to move a server."""
+    """Begins moves and follows them; the only code that asks Nova to move a server.
+
+    last_report: when the nova-compute of a dead host reported last, so that a later report shows
+        that the host is back.
+    """
 
     def __init__(
-        self, session: Session, journal: MoveJournal, settings: DrainSettings, purpose: str
+        self,
+        session: Session,
+        journal: MoveJournal,
+        settings: DrainSettings,
+        purpose: str,
+        last_report: str | None = None,
     ) -> None:
         self._nova = NovaReader(session.compute)
         self._reader = MoveReader(session.compute)
@@ -121,6 +130,7 @@ class Mover:
         self._settings = settings
         self._purpose = purpose
         self._user = session.user
+        self._last_report = last_report
 
     def begin(self, task: MoveTask) -> ActiveMove | MoveEnd:
         """Ask Nova to move a server, if it may be moved now.
@@ -175,6 +185,12 @@ class Mover:
         # Only a service that is forced down stays down for Nova when the host comes back.
         if way.how == EVACUATION and not service.forced_down:
             return MoveEnd(LEFT, f"the compute service of {task.source} is not forced down")
+        if way.how == EVACUATION and service.updated_at != self._last_report:
+            return MoveEnd(
+                LEFT,
+                f"nova-compute on {task.source} reports to Nova again ({service.updated_at}), so "
+                "the guest may run there: cut off the power of the host",
+            )
         if way.how == EVACUATION and task.target is not None:
             return MoveEnd(LEFT, f"{task.source} is down")
         return way

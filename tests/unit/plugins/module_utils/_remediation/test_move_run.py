@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
@@ -22,11 +23,16 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     UNDER_WAY,
     DrainSettings,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.drain import (
+    DrainOptions,
+    HostDrain,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
     read_journal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
     DRAIN,
+    MoveHistory,
     MoveJournal,
     find_move_journals,
     read_history,
@@ -65,6 +71,7 @@ class Drain:
         max_failures: int = 5,
         settings: DrainSettings | None = None,
         stopped: t.Callable[[], str] = lambda: "",
+        last_report: str | None = None,
     ) -> dict[str, str]:
         """Drain the servers that are on the host, or these, and return the outcomes by name."""
         nova, session = self.nova, self.nova.session()
@@ -74,7 +81,7 @@ class Drain:
         # Two runs of one process in one second.
         self._runs += 1
         journal.path = journal.path.replace(".jsonl", f"-{self._runs:03}.jsonl")
-        mover = Mover(session, journal, settings or DrainSettings(), DRAIN)
+        mover = Mover(session, journal, settings or DrainSettings(), DRAIN, last_report)
         limits = RunLimits(parallel, retries, max_failures, timeout=600)
         begun = history.list_attempts(DRAIN)
         chosen = list(servers) or [uuid for uuid in nova.servers if nova.host(uuid) == SOURCE]
@@ -477,3 +484,44 @@ def test_each_server_has_a_line_when_it_is_done(
         "2 of 2  parked  left on compute-1: it is SUSPENDED: resume it, or have its owner shut it "
         "off",
     ]
+
+
+REPORTED = "2026-11-20T02:00:00.000000"
+
+
+def test_nothing_more_is_evacuated_from_a_host_that_is_back(nova: MovingNova, drain: Drain) -> None:
+    """Nova calls it down, because it is forced down, and its guests run."""
+    service = nova.services[SOURCE]
+    service.update(state="down", forced_down=True, updated_at=REPORTED)
+    for name in ("a", "b"):
+        nova.boot(name)
+    nova.on("POST", ACTION, after=lambda: service.update(updated_at="2026-11-20T03:00:10.000000"))
+
+    outcomes = drain.run(parallel=1, settings=DrainSettings(fenced=True), last_report=REPORTED)
+
+    assert sorted(outcomes.values()) == [LEFT, MOVED]
+    (left,) = [name for name, outcome in outcomes.items() if outcome == LEFT]
+    assert "reports to Nova again" in drain.reason(left)
+
+
+def test_a_host_that_reports_although_it_is_forced_down_is_not_drained(
+    nova: MovingNova, tmp_path: Path
+) -> None:
+    service = nova.services[SOURCE]
+    service.update(state="down", forced_down=True, updated_at=REPORTED)
+    nova.boot("a")
+    session = nova.session()
+    # It is not asked.
+    session.placement = session.compute
+    journal = MoveJournal(str(tmp_path), session.compute.endpoint, SOURCE)
+    options = DrainOptions(SOURCE, "reason", DrainSettings(fenced=True), RunLimits(1, 0, 1, 600))
+    slept: list[float] = []
+
+    def report(seconds: float) -> None:
+        slept.append(seconds)
+        service.update(updated_at="2026-11-20T03:00:10.000000")
+
+    with pytest.raises(InvalidInput, match=r"reports to Nova .* although it is forced down"):
+        HostDrain(session, options, report).run(journal, MoveHistory([]), str)
+
+    assert slept == [15] and nova.writes == []
