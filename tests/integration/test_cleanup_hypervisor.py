@@ -489,6 +489,12 @@ def test_cleanup_restarts_nova_compute_until_its_complaints_stop(
 
     foretold = clean.done("--check", kinds=[], **restart)
     assert world.log(host.name).count("Starting compute node") == began
+    status = "UPDATE migrations SET status = ? WHERE instance_uuid = ?"
+    world.sql(CELL1, status, "running", server)
+    moving = clean.done(kinds=[], **restart)
+    assert "was not restarted, because migrations from or to it are under way" in moving.told
+    assert world.log(host.name).count("Starting compute node") == began
+    world.sql(CELL1, status, "confirmed", server)
     run = clean.done(kinds=[], **restart)
 
     assert (

@@ -63,11 +63,14 @@ class HostRecords:
 def choose_records(earlier: HostRecords, current: HostRecord) -> HostRecords:
     """Return the records after another look at the host.
 
-    A decommissioning that has begun has already taken from the host what its record says.
+    A decommissioning that has begun has already taken from the host what its record says. It gives
+    nothing to a host: one that has more than its record was in service again since.
     """
     if earlier.record is None:
         return HostRecords(current, earlier.former)
     if earlier.find_started(current["service"]) is not None:
+        if _has_new_aggregate(earlier.record, current):
+            return HostRecords(current, earlier.record)
         return earlier
     if current["service"] is None or current["service"]["id"] is None:
         # Only a part of the host is left or can be seen: the earlier record has all of it.
@@ -76,6 +79,13 @@ def choose_records(earlier: HostRecords, current: HostRecord) -> HostRecords:
         return HostRecords(current, earlier.former)
     # Another machine has the name now.
     return HostRecords(current, earlier.record)
+
+
+def _has_new_aggregate(earlier: HostRecord, current: HostRecord) -> bool:
+    """Return whether the host is in an aggregate now in which it was not before."""
+    before = {aggregate["uuid"] for aggregate in earlier["aggregates"]}
+    now = {aggregate["uuid"] for aggregate in current["aggregates"]}
+    return not now <= before
 
 
 def _is_same_service(one: ServiceDocument | None, other: ServiceDocument | None) -> bool:

@@ -75,6 +75,32 @@ def test_the_record_that_counts(
     assert (records.record["taken_at"], former) == expected
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "expected"),
+    [
+        (["ssd", "gpu"], ["ssd", "gpu"], ("then", None)),
+        # The decommissioning has removed the host from an aggregate.
+        (["ssd", "gpu"], ["gpu"], ("then", None)),
+        (["ssd", "gpu"], [], ("then", None)),
+        # The host was in service again, and was drained or has died since.
+        (["ssd"], ["gpu"], ("now", "then")),
+        (["ssd"], ["ssd", "gpu"], ("now", "then")),
+    ],
+)
+def test_a_host_with_more_than_its_record_was_in_service_since(
+    then: list[str], now: list[str], expected: tuple[str, str | None]
+) -> None:
+    earlier, current = _record("then", UP, begun=True), _record("now", DISABLED)
+    for record, names in ((earlier, then), (current, now)):
+        record["aggregates"] = [{"uuid": name, "name": name, "zone": None} for name in names]
+
+    records = choose_records(HostRecords(earlier), current)
+
+    assert records.record is not None
+    former = records.former and records.former["taken_at"]
+    assert (records.record["taken_at"], former) == expected
+
+
 def test_the_first_record_keeps_a_former_one() -> None:
     former = _record("before", OTHER)
 
