@@ -53,6 +53,6 @@ def test_installed_collection_detects_removes_and_restores_orphans(
 
     (journal,) = (tmp_path / "orphan-cleanup").glob("journal-*")
     restored = users_own.playbook(
-        "restore_allocations", variables={**wanted, "orphan_cleanup_journal": str(journal)}
+        "restore_allocations", variables={"orphan_cleanup_journal": str(journal)}
     )
     assert restored.status == 0 and few.held == few.consumers, restored.output
