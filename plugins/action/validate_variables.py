@@ -14,7 +14,6 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._controller import is_on_controller
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
-    ROLES,
     find_faults,
     format_faults,
     list_options,
@@ -23,6 +22,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds i
     SCOPE_LISTS,
     Run,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
 
 if t.TYPE_CHECKING:  # pragma: no cover

@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits i
     find_narrowed_plan,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
+    ROLES,
     find_unknown_variables,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import (
@@ -36,8 +37,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import Option
-
-ROLES = ("orphan_cleanup", "host_decommission", "hypervisor_cleanup")
 
 # Names with the prefix of a role that are no variables of the role. The documentation of the module
 # validate_variables lists them.

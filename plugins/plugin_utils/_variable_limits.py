@@ -22,7 +22,10 @@ from collections.abc import Mapping
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import SCOPE_LISTS
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import unify_name
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
+    ROLES,
+    unify_name,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Sequence
@@ -36,7 +39,7 @@ _OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "sh
 # What chooses a cloud.
 _OF_CLOUD = ("cloud", "region_name")
 
-# What else limits a run, in the roles that have it.
+# What limits a run, in the roles that have it.
 _LIMITS = (
     *_OF_DETECTION,
     *_OF_RESTORE,
@@ -84,20 +87,14 @@ _SYNONYMS: Mapping[str, str] = {
     "zones": "availability_zones",
 }
 
-# The same where the variable of the hosts has another name.
-_HOSTS: Mapping[str, str] = {
-    name: "target" for name in ("hosts", *_SYNONYMS) if _SYNONYMS.get(name, "hosts") == "hosts"
-}
-
 # The words in the prefixes of the roles. Somebody who leaves one out means a variable of a role.
 # `placement` is not among them: the playbooks for AWX have variables that begin with it.
-_WORDS = ("orphan", "cleanup", "host", "decommission", "hypervisor")
+_WORDS = frozenset(word for role in ROLES for word in role.split("_"))
 
 # What a user of several roles wants to be the same in all of them. The kinds of
 # `hypervisor_cleanup` are others.
 _COMMON = (*_OF_CLOUD, "exclude_consumers", "exclude_providers")
 _WITH_SAME_KINDS = ("orphan_cleanup", "host_decommission")
-_ROLES = (*_WITH_SAME_KINDS, "hypervisor_cleanup")
 
 # What to write for a restore, and what to write elsewhere.
 _FOR_RESTORE: Mapping[str, tuple[str, ...]] = {
@@ -230,7 +227,7 @@ class Limits:
         return f"{advice} In a playbook of your own, set that variable from {name}, or rename it."
 
     def _translate(self, name: str) -> list[str]:
-        """Return the variables of this run that a name may have been meant for."""
+        """Return the variables that a name may have been meant for, those that limit this run."""
         short = self._find_limit(unify_name(name))
         if not short or (self._is_of_another_role(name) and not self._is_common(name, short)):
             return []
@@ -258,15 +255,25 @@ class Limits:
         while words:
             rest = "_".join(words)
             for form in (rest, f"{rest}s", rest.removesuffix("s")):
-                for short in (form, _SYNONYMS.get(form, ""), _HOSTS.get(form, "")):
-                    if short in _LIMITS and f"{self._role}_{short}" in self._names:
-                        return short
+                short = self._recognize(form)
+                if short:
+                    return short
             if words.pop(0) not in _WORDS:
                 break
         return ""
 
+    def _recognize(self, word: str) -> str:
+        """Return the limit of the role that a word or its synonym names, empty if it names none."""
+        synonym = _SYNONYMS.get(word, word)
+        # A role that works host by host calls it the target.
+        target = "target" if synonym == "hosts" else ""
+        for short in (word, synonym, target):
+            if short in _LIMITS and f"{self._role}_{short}" in self._names:
+                return short
+        return ""
+
     def _is_of_another_role(self, name: str) -> bool:
-        return any(name.startswith(f"{role}_") for role in _ROLES if role != self._role)
+        return any(name.startswith(f"{role}_") for role in ROLES if role != self._role)
 
     def _is_common(self, name: str, short: str) -> bool:
         """Return whether a limit of another role should be the same in this role."""

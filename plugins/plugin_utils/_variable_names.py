@@ -28,6 +28,8 @@ _SIMILAR = 0.6
 # `host_decommissioned_at` belongs to the user.
 _VERY_SIMILAR = 0.8
 
+ROLES = ("orphan_cleanup", "host_decommission", "hypervisor_cleanup")
+
 # The names of playbooks, which users take for the prefix.
 _PLAYBOOKS = {
     "orphan_cleanup": (

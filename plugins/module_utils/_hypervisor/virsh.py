@@ -333,12 +333,11 @@ def _has_emulated_tpm(root: ET.Element) -> bool:
 def _parse_disk_paths(root: ET.Element) -> tuple[str, ...]:
     """Return the files and devices of the disks of a domain, and of what they are layers of."""
     paths = []
-    for disk in root.findall("devices/disk"):
-        for source in disk.iter("source"):
-            path = source.get("file") or source.get("dev")
-            # The disk of a network, for example, has neither.
-            if path:
-                paths.append(path)
+    for source in root.findall("devices/disk//source"):
+        path = source.get("file") or source.get("dev")
+        # The disk of a network, for example, has neither.
+        if path:
+            paths.append(path)
     return tuple(paths)
 
 

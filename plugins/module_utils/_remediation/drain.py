@@ -188,8 +188,8 @@ class HostDrain:
         require_fencing(found, self._options.settings)
         self._require_silence(found)
         service, service_changed = self._disable_service(journal)
-        # Nova also saves the time when it forces a service down.
-        last_report = self._reader.read_service(host).updated_at
+        # Of after the change: Nova also saves the time when it forces a service down.
+        last_report = service.updated_at
         mover = Mover(self._session, journal, self._options.settings, DRAIN, last_report)
         runner = MoveRun(mover, self._options.limits, stopped)
         begun = self._find_begun_moves(history)

@@ -184,9 +184,7 @@ class ListingsIndex:
 
     def lists_node(self, host: str | None, node: str | None) -> bool:
         """Return whether Nova lists a compute node of that name on that host."""
-        return any(
-            self.nodes[root].name == node for root in self._nodes_by_host.get(host or "", ())
-        )
+        return any(self.nodes[root].name == node for root in self.list_nodes_at(host or ""))
 
     @functools.cached_property
     def has_servers_of_every_host(self) -> bool:

@@ -366,9 +366,9 @@ class ServerView:
 
     def _may_have_left_guest_in(self, root: str, failed: Migration) -> bool:
         # Host or node is enough: a guest that may be there is not to be overlooked.
-        is_destination = self.index.may_be_at(root, failed.dest_compute, failed.dest_node)
-        is_destination = is_destination or self._has_unexplained_name(root)
-        return is_destination and not self._has_left_after(failed, root)
+        is_named = self.index.may_be_at(root, failed.dest_compute, failed.dest_node)
+        may_be_destination = is_named or self._has_unexplained_name(root)
+        return may_be_destination and not self._has_left_after(failed, root)
 
     def _has_left_after(self, failed: Migration, root: str) -> bool:
         """Return whether a later move took the server out of the tree `root`.

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import RENAMED_KINDS
-from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import ROLES
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
 from ansible_collections.osops.placement.tests.unit.docs.interface import read_interface
 from ansible_collections.osops.placement.tests.unit.docs.porting import (
     find_message,

@@ -20,7 +20,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._drain_artifact im
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
     OTHER_VARIABLES,
-    ROLES,
     find_faults,
     format_faults,
     read_names,
@@ -31,6 +30,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._run import (
     build_journal_artifact,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import BOUNDS, Run
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
 from ansible_collections.osops.placement.tests.integration.bad_variables import BAD, LONG, Bad
 
 ROOT = Path(__file__).parents[4]

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
-    ROLES,
-    read_names,
-)
+from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import read_names
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
+    ROLES,
     find_unknown_variables,
     split_prefix,
 )

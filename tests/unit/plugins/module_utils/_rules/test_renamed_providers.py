@@ -20,14 +20,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 NAMES = ["compute-2", "compute-2-former"]
 
 
-@pytest.fixture(name="world")
-def _world() -> World:
-    world = World()
-    third = world.host("compute-3")
-    world.server(third, third)
-    return world
-
-
 def replace_host(world: World, root: str, name: str) -> str:
     """Give the host of a provider a new compute node, and return its provider."""
     host = world.nodes[root].host
