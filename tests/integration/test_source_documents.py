@@ -24,6 +24,8 @@ from minicloud_ctl.scenarios.registry import Context
 from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
 
 if t.TYPE_CHECKING:
+    from pathlib import Path
+
     from ansible_collections.osops.placement.tests.integration.support import (
         Ansible,
         Placement,
@@ -59,6 +61,12 @@ class Operator:
         run = self._ansible.playbook(name, variables={"orphan_cleanup_hosts": [host], **variables})
         assert run.status == 0, run.output
         return run
+
+    def restore(self, journal: Path) -> None:
+        """Restore everything in the journal."""
+        variables = {"orphan_cleanup_journal": str(journal)}
+        run = self._ansible.playbook("restore_allocations", variables=variables)
+        assert run.status == 0, run.output
 
     def is_offered(self, host: str, resources: dict[str, int]) -> bool:
         """Return whether the scheduler may choose the host for these amounts."""
@@ -149,7 +157,7 @@ def test_000_5c58c3b8669d2bfb_failed_migration_hides_its_target_from_the_schedul
     cleaned = operator.playbook("cleanup_orphans", target)
     assert cleaned.outcome(server)["outcome"] == outcome
     (journal,) = (cleaned.folder / "orphan-cleanup").glob("journal-*")
-    operator.playbook("restore_allocations", target, orphan_cleanup_journal=str(journal))
+    operator.restore(journal)
     assert {consumer: placement.held(consumer) for consumer in held} == held
     operator.playbook("cleanup_orphans", target)
 
