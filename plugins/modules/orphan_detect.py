@@ -1401,6 +1401,7 @@ def _read_cloud(
     session = connect()
     scope = resolve_projects(session, scope, module.warn)
     scope = resolve_host_groups(session, scope, cell_hosts, module.warn)
+    session.require_one_clock()
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
         module.warn(sentence)
@@ -1411,7 +1412,6 @@ def _read_cloud(
 def _read_allocations(
     module: AnsibleModule, session: Session, scope: Scope, policy: Policy, full_every: int
 ) -> Snapshot:
-    session.placement.needs_one_clock = True
     collector = IncrementalCollector(session, policy.pci_aliases)
     if module.params["mode"] != "incremental":
         return collector.collect(scope)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses as d
 import re
+import threading
 import time
 import typing as t
 
@@ -38,7 +39,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     format_duration,
-    parse_http_date,
+    format_timestamp,
     read_http_clock,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
@@ -72,6 +73,14 @@ _MAX_MESSAGE = 400
 _RETRY_PAUSES = (0.5, 1.0)
 # In seconds. Ages are compared with an hour and more.
 _MAX_CLOCK_DIFFERENCE = 300
+# From 1.15 on, GET / is answered with the current time as Last-Modified
+# (placement/handlers/root.py, home).
+_CLOCK_MICROVERSION = "1.15"
+# In seconds. After this the clock is read again: it may have been set.
+_CLOCK_LIFETIME = 60
+# How many connections ask for the time where no Date shows the clock of each answer: behind a load
+# balancer, every one may reach another server.
+_SERVERS_ASKED = 4
 T = t.TypeVar("T")
 
 
@@ -147,9 +156,12 @@ class Api:
         self._error_keys = error_keys
         # Set while a cell is known to be down: a 500 then counts without another attempt.
         self.believes_errors = False
-        # Set where the age of an allocation is needed: a Date less a Last-Modified.
+        # Set where the age of an allocation is needed: the time less a Last-Modified.
         self.needs_one_clock = False
-        self._clock: float | None = None
+        # Placement's own clock; None where only a Date tells the time.
+        self.clock: ServiceClock | None = None
+        # By how much the first answer with a time is ahead of our clock that is never set.
+        self._ahead: float | None = None
         self._adapter = adapter
         self._retried: list[float] = []
         data = None
@@ -318,8 +330,26 @@ class Api:
         request = f"GET {path}"
         if params:
             request += "?" + "&".join(f"{key}={text}" for key, text in params.items())
-        at = parse_http_date(reply.headers.get("Date")) or get_utc_now()
+        seconds = self.tell_time(reply)
+        at = get_utc_now() if seconds is None else format_timestamp(seconds)
         return Answer(make_printable(request), microversion or "", reply.status, at, value)
+
+    def tell_time(self, reply: Reply) -> float | None:
+        """Return when a reply was sent, in seconds since the epoch; None if that is unknown.
+
+        It is never later than by the clock of the service: ages are rather too small. A Date may be
+        that of a proxy, so where ages are needed the service's own clock counts as well.
+        """
+        date = read_http_clock(reply.headers.get("Date"))
+        if self.clock is None or (date is not None and not self.needs_one_clock):
+            return date
+        own = self.clock.read()
+        return min((time for time in (date, own) if time is not None), default=None)
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether any answer so far had a time by which an age is known."""
+        return self._ahead is not None
 
     def _shorten(self, path: str) -> str:
         """Return a path as a sentence has it, which names the endpoint already."""
@@ -371,26 +401,27 @@ class Api:
                 headers={**_HEADERS, **(headers or {})},
                 **kwargs,
             )
-        if self.needs_one_clock:
-            self._require_same_clock(response.headers.get("Date"))
+        date = read_http_clock(response.headers.get("Date"))
+        if date is not None:
+            self.require_same_clock(date - read_monotonic_clock())
         reply = self._parse_response(method, path, response)
         if method == "GET" and reply.status in _PROOF_STATUSES:
             self._require_same_subject(reply, path, kwargs.get("params") or {})
         return reply
 
-    def _require_same_clock(self, date: str | None) -> None:
-        """Raise CloudError if this answer is by another clock than the first one.
+    def require_same_clock(self, ahead: float) -> None:
+        """Raise CloudError if an answer is by another clock than the first one.
 
         By a clock that is days ahead, an allocation of minutes ago is old. It is unknown which of
         the clocks is right, so the request is not sent again.
+
+        ahead: the time in the answer, less that of our clock that is never set.
         """
-        clock = read_http_clock(date)
-        if clock is None:
+        if not self.needs_one_clock:
             return
-        ahead = clock - read_monotonic_clock()
-        if self._clock is None:
-            self._clock = ahead
-        if abs(ahead - self._clock) > _MAX_CLOCK_DIFFERENCE:
+        if self._ahead is None:
+            self._ahead = ahead
+        if abs(ahead - self._ahead) > _MAX_CLOCK_DIFFERENCE:
             raise CloudError(
                 f"{self.name} at {self.endpoint} answers by clocks that are more than "
                 f"{format_duration(_MAX_CLOCK_DIFFERENCE)} apart, so no age is known: set the "
@@ -446,6 +477,50 @@ class Api:
                 f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "
                 f"something unexpected as {wrong}: is a proxy in the way?"
             )
+
+
+class ServiceClock:
+    """Tells the time by Placement's own clock, read again once a minute.
+
+    uWSGI adds no `Date` to the answers of its application, with `http` and with `http-socket`, and
+    a proxy adds its own.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._lock = threading.Lock()
+        self._ahead: float | None = None
+        self._read_at: float | None = None
+
+    def read(self) -> float | None:
+        """Return the seconds since the epoch, rather too early; None if Placement tells no time.
+
+        Raises CloudError when its servers are known to have different times.
+        """
+        with self._lock:
+            now = read_monotonic_clock()
+            if self._read_at is None or now - self._read_at > _CLOCK_LIFETIME:
+                self._ahead = self._measure()
+                self._read_at = now
+            ahead = self._ahead
+        return None if ahead is None else ahead + read_monotonic_clock()
+
+    def _measure(self) -> float | None:
+        """Return by how much the clock is ahead of ours that is never set, at the least."""
+        aheads = []
+        for _attempt in range(_SERVERS_ASKED):
+            path = self._api.endpoint
+            reply, _body = self._api.read(path, _CLOCK_MICROVERSION, lambda reply: reply.body, True)
+            seconds = read_http_clock(reply.headers.get("Last-Modified"))
+            if reply.status != 200 or seconds is None:
+                return None
+            # The time on the way back makes it earlier than it is.
+            ahead = seconds - read_monotonic_clock()
+            self._api.require_same_clock(ahead)
+            aheads.append(ahead)
+            if read_http_clock(reply.headers.get("Date")) is not None:
+                break
+        return min(aheads)
 
 
 def _format_microversion(version: tuple[int, int]) -> str:

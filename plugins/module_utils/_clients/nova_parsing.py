@@ -235,6 +235,7 @@ def parse_action(row: Mapping[str, t.Any]) -> Action:
         start_time=row["start_time"],
         message=row["message"],
         events=tuple(map(_parse_event, row.get("events") or ())),
+        updated_at=row.get("updated_at"),
     )
 
 

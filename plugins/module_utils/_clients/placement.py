@@ -323,8 +323,9 @@ class PlacementReader:
         reply = self._api.get(path, self._allocation)
         self._api.expect(reply, f"for the allocation of {consumer}")
         has_generation = self._api.newest >= (1, 28)
+        now = self._api.tell_time(reply)
         allocation = self._api.parse(
-            lambda reply: parse_allocation(consumer, reply, has_generation), reply, path
+            lambda reply: parse_allocation(consumer, reply, now, has_generation), reply, path
         )
         return self._api.build_answer(path, self._allocation, {}, reply, allocation)
 

@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-import email.utils
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.times import read_http_clock
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Allocation,
@@ -30,6 +30,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # The type of a consumer that has none (from 1.38 on).
 _NO_TYPE = "unknown"
+# The year of the first release of Placement, in seconds since the epoch: no allocation is older.
+_FIRST_RELEASE = 1451606400
 _PROVIDER_KEYS = frozenset(
     {"uuid", "name", "generation", "root_provider_uuid", "parent_provider_uuid"}
 )
@@ -101,9 +103,12 @@ def _parse_summary(summary: Mapping[str, t.Any]) -> ProviderSummary:
     )
 
 
-def parse_allocation(consumer: str, reply: Reply, has_generation: bool = True) -> Allocation:
+def parse_allocation(
+    consumer: str, reply: Reply, now: float | None, has_generation: bool = True
+) -> Allocation:
     """Return the allocation of a consumer in a reply, with its age by the clock of the service.
 
+    now: the time in seconds since the epoch; None if it is unknown.
     has_generation: whether Placement shows the generations of consumers, as it does from 1.28 on.
     """
     body = reply.body
@@ -115,7 +120,7 @@ def parse_allocation(consumer: str, reply: Reply, has_generation: bool = True) -
     if resources:
         # The listing of a provider has allocations too, and no generation beside them.
         generation = int(body["consumer_generation"]) if has_generation else None
-        age_seconds = _compute_age(reply.headers)
+        age_seconds = _compute_age(reply.headers, now)
     return Allocation(
         consumer=consumer,
         generation=generation,
@@ -132,11 +137,10 @@ def parse_resources(allocations: Mapping[str, t.Any]) -> dict[str, Resources]:
     return {provider: entry["resources"] for provider, entry in allocations.items()}
 
 
-def _compute_age(headers: Mapping[str, str]) -> int | None:
-    # Each write inserts the allocations as new rows, so Last-Modified is the newest write; Date is
-    # the same server's clock.
-    modified, date = headers.get("Last-Modified"), headers.get("Date")
-    if not modified or not date:
+def _compute_age(headers: Mapping[str, str], now: float | None) -> int | None:
+    # Each write inserts the allocations as new rows, so Last-Modified is the newest write.
+    modified = read_http_clock(headers.get("Last-Modified"))
+    # Some proxies write a time of their own, such as that of 1970.
+    if modified is None or now is None or modified < _FIRST_RELEASE:
         return None
-    elapsed = email.utils.parsedate_to_datetime(date) - email.utils.parsedate_to_datetime(modified)
-    return max(0, int(elapsed.total_seconds()))
+    return max(0, int(now - modified))

@@ -22,6 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.api impor
     IRONIC_ERROR_KEYS,
     KEYSTONE_ERROR_KEYS,
     Api,
+    ServiceClock,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.cloud_files import (
     check_cloud_files,
@@ -80,6 +81,21 @@ class Session:
     accelerator: Api | None = None
     bare_metal: Api | None = None
 
+    def __post_init__(self) -> None:
+        """Let Placement's own clock tell the time where an answer has no Date."""
+        self.placement.clock = ServiceClock(self.placement)
+        for api in filter(None, (self.compute, self.bare_metal)):
+            api.clock = self.placement.clock
+
+    def require_one_clock(self) -> None:
+        """Read Placement's clock, and have all its answers be by that clock.
+
+        Raises CloudError when its servers are known to have different times.
+        """
+        self.placement.needs_one_clock = True
+        if self.placement.clock is not None:
+            self.placement.clock.read()
+
     @property
     def cloud(self) -> Cloud:
         """Which cloud this is, as a snapshot records it."""
@@ -92,6 +108,7 @@ class Session:
             self.other_novas,
             self.placement.newest,
             self.compute.newest,
+            self.placement.tells_time or not self.placement.needs_one_clock,
         )
 
 

@@ -99,26 +99,17 @@ def shift_time(moment: str, seconds: int) -> str:
     return format_time(start + datetime.timedelta(seconds=seconds))
 
 
-def parse_http_date(header: str | None) -> str | None:
-    """Return the time in a `Date` header as `get_utc_now` writes it; None without a time."""
-    if not header:
-        return None
-    try:
-        return format_time(email.utils.parsedate_to_datetime(header))
-    # Python 3.9 raises TypeError.
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
 def read_http_clock(header: str | None) -> float | None:
-    """Return the time in a `Date` header in seconds since the epoch; None without a time."""
+    """Return the time in a header such as `Date`, in seconds since the epoch; None without one."""
     parsed = email.utils.parsedate_tz(header) if header else None
     if parsed is None:
         return None
     try:
-        return float(email.utils.mktime_tz(parsed))
-    except (ValueError, OverflowError):
+        seconds = float(email.utils.mktime_tz(parsed))
+        format_timestamp(seconds)
+    except (ValueError, OverflowError, OSError):
         return None
+    return seconds
 
 
 def format_timestamp(seconds_since_epoch: float) -> str:

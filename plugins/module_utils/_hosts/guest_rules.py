@@ -44,7 +44,10 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.deletions i
     find_deleted_server,
     is_deleted,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
+from ansible_collections.osops.placement.plugins.module_utils._rules.protections import (
+    PROTECTIONS,
+    explain_recent_event,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.unknown_consumers import (
     is_unknown_to_nova,
 )
@@ -213,6 +216,9 @@ def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None
         reason = protect(view, policy)
         if reason:
             return protected(reason, *view.state_evidence)
+    reason = explain_recent_event(view, policy)
+    if reason:
+        return protected(reason, *view.server_answers)
     # The order matters: a guest in use is protected before anything is proven about its server.
     for rule in _RULES:
         decision = rule(guest, view, policy)

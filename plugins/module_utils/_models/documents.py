@@ -159,6 +159,8 @@ class CloudDocument(t.TypedDict):
     # The newest microversions: major and minor.
     placement_version: list[int]
     compute_version: list[int]
+    # Whether Placement's answers have a time, without which no age is known.
+    tells_time: bool
 
 
 class ShardDocument(t.TypedDict):

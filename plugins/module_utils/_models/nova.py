@@ -299,6 +299,7 @@ class Action:
     """An instance action (`GET /servers/{id}/os-instance-actions`).
 
     events: empty where the action was not requested by itself.
+    updated_at: when its newest event began or ended; None before compute microversion 2.58.
     """
 
     action: str
@@ -307,6 +308,7 @@ class Action:
     start_time: str | None
     message: str | None
     events: tuple[ActionEvent, ...] = ()
+    updated_at: str | None = None
 
     @property
     def is_finished(self) -> bool:

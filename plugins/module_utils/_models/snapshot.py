@@ -264,6 +264,7 @@ class Cloud:
     allocators: the types of other services in its catalogue that allocate from Placement.
     other_novas: the other regions of the catalogue whose Nova uses the same Placement.
     placement_version, compute_version: the newest microversions that the services support.
+    tells_time: whether the answers of Placement have a time, without which no age is known.
     """
 
     placement_endpoint: str
@@ -274,6 +275,7 @@ class Cloud:
     other_novas: tuple[str, ...] = ()
     placement_version: tuple[int, int] = (1, 39)
     compute_version: tuple[int, int] = (2, 100)
+    tells_time: bool = True
 
 
 @d.dataclass(frozen=True)

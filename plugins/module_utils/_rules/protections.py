@@ -16,12 +16,16 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    format_duration,
+    seconds_between,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Server
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
@@ -148,23 +152,99 @@ def protect_error_with_host(view: ConsumerView, policy: Policy) -> str | None:
 
 def protect_too_young(view: ConsumerView, policy: Policy) -> str | None:
     """The allocation was last written less than `orphan_cleanup_min_age` ago, or at an unknown
-    time.
+    time. The same holds for the newest change of its server, of a migration of the server, and for
+    the newest action: Nova writes some allocations after the end of an operation is visible.
     """
-    age = view.age_seconds
-    if not policy.min_age:
+    if view.allocation.resources:
+        reason = _explain_age("Its allocation was last written", view.age_seconds, policy)
+        if reason:
+            return reason
+    return explain_recent_event(view, policy)
+
+
+def explain_recent_event(view: ConsumerView, policy: Policy) -> str | None:
+    """Return what Nova did to the server less than the minimum age ago, or None."""
+    event = _find_newest_event(view)
+    if event is None:
         return None
-    if age is None:
-        return "Its age is unknown, so it may be younger than the minimum age."
-    if age >= policy.min_age:
+    return _explain_age(*event, policy)
+
+
+def _explain_age(what: str, age: int | None, policy: Policy) -> str | None:
+    """Return that something was done too short a time ago; None if it was not.
+
+    age: in seconds; None if it is unknown.
+    """
+    # A minimum age of 0 switches this protection off, also for what is unknown.
+    if not policy.min_age or (age is not None and age >= policy.min_age):
         return None
-    change = "Its allocation was last written"
-    # Without an allocation, the age is that of the server (ConsumerView.age_seconds).
-    if view.server is not None and not view.allocation.resources:
-        change = "Nova last changed its server"
-    return (
-        f"{change} {format_duration(age)} ago, and the minimum age is "
-        f"{format_duration(policy.min_age)}."
-    )
+    when = "at an unknown time" if age is None else f"{format_duration(age)} ago"
+    return f"{what} {when}, and the minimum age is {format_duration(policy.min_age)}."
+
+
+def _find_newest_event(view: ConsumerView) -> tuple[str, int | None] | None:
+    """Return what Nova did last to the server of a consumer, and how many seconds ago.
+
+    Nova writes some allocations after it has made the end of an operation visible. For example, it
+    sets the migration of a confirmed resize to `confirmed` and the server to ACTIVE, and then reads
+    and removes the allocation of the migration (nova/compute/manager.py, confirm_resize): if that
+    changes in between, Nova puts the server into ERROR. docs/safety.md lists these places. The age
+    of the allocation says nothing about that.
+
+    An event at an unknown time counts as the newest. The result is None if Nova has no record.
+    """
+    now = _find_time(view)
+    newest: tuple[str, int | None] | None = None
+    for what, moment in _list_events(view):
+        age = seconds_between(moment, now)
+        if age is None:
+            return what, None
+        if newest is None or age < (newest[1] or 0):
+            newest = (what, age)
+    return newest
+
+
+def _find_time(view: ConsumerView) -> str | None:
+    """Return the earliest of the times that the services show, so that no event seems too old.
+
+    Nova's own clock is in the reports of its services: while one is up, nova-api and whoever wrote
+    its report have the same time.
+    """
+    snapshot = view.index.snapshot
+    times = [view.evidence.allocation.at, view.subject.server.at]
+    for answer in (snapshot.services_after, snapshot.services):
+        reports = [row.updated_at for row in answer.value or () if row.state == "up"]
+        if any(reports):
+            # Compared as text, a time without a Z or a fraction counts as the earlier one.
+            times.append(max(filter(None, reports)))
+            break
+    return min(filter(None, times), default=None)
+
+
+def _list_events(view: ConsumerView) -> Iterator[tuple[str, str | None]]:
+    """Yield what was done to the server, in words, and when; None for an unknown time."""
+    subject = view.subject
+    if subject.server.value is not None:
+        yield "Nova last changed its server", subject.server.value.updated
+    for server in subject.deleted_listing.value or ():
+        # Where only its name was asked for, an action shows the deletion.
+        if server.status:
+            yield "Nova deleted its server", _find_deletion_time(server)
+    for move in view.server_migrations:
+        yield f"Nova last changed migration {move.uuid} of its server", move.changed_at
+    read_alone = [answer.value for answer in (*subject.last_actions, *subject.port_actions)]
+    for action in (*(subject.actions.value or ()), *filter(None, read_alone)):
+        yield f"The action {action.action} was recorded", _find_last_time(action)
+
+
+def _find_deletion_time(server: Server) -> str | None:
+    return max(filter(None, (server.terminated_at, server.updated)), default=None)
+
+
+def _find_last_time(action: Action) -> str | None:
+    times = [action.start_time, action.updated_at]
+    times.extend(event.finish_time or event.start_time for event in action.events)
+    return max(filter(None, times), default=None)
 
 
 PROTECTIONS: Mapping[str, Callable[[ConsumerView, Policy], str | None]] = {

@@ -57,7 +57,14 @@ REQUIREMENTS = (
 
 def list_unmet_requirements(cloud: Cloud) -> tuple[str, ...]:
     """Return a sentence for each proof that `cloud` cannot give."""
-    return tuple(requirement.explain(offered) for requirement, offered in _list_unmet(cloud))
+    sentences = [requirement.explain(offered) for requirement, offered in _list_unmet(cloud)]
+    if not cloud.tells_time:
+        sentences.append(
+            f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
+            "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
+            "changed: look for a proxy that removes these headers."
+        )
+    return tuple(sentences)
 
 
 def list_blocking_requirements(cloud: Cloud) -> tuple[str, ...]:

@@ -68,10 +68,12 @@ FLAVOR = Flavor(vcpus=1, ram=512, disk=1, ephemeral=0, swap=0, extra_specs={})
 OLD = 30 * 86400
 NOW = "2026-11-20T12:00:00Z"
 LATER = "2026-11-20T13:00:00.000000"
+# When the services answer: what was done to a server is older than the minimum age by then.
+ASKED_AT = "2026-11-20T15:00:00Z"
 
 
 def answer(request: str, status: int, value: T | None = None) -> Answer[T]:
-    return Answer(request, "2.68", status, NOW, value)
+    return Answer(request, "2.68", status, ASKED_AT, value)
 
 
 class World:

@@ -126,11 +126,25 @@ def test_message_of_a_service_is_a_line_for_a_sentence(body: t.Any, detail: str)
     assert Reply(400, {}, body).detail == detail
 
 
-def test_time_that_is_beyond_all_clocks_is_one_sentence() -> None:
-    api = _open(RIGHT, **{"Last-Modified": "Mon, 23 Nov 2026 10:00:00 +99999999999999"})
+@pytest.mark.parametrize(
+    ("modified", "age"),
+    [
+        ("Mon, 23 Nov 2026 09:00:00 GMT", 3600),
+        ("Mon, 23 Nov 2026 09:00:00 -0000", 3600),
+        ("Mon, 23 Nov 2026 11:00:00 GMT", 0),
+        ("Mon, 23 Nov 2026 10:00:00 +99999999999999", None),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", None),
+        ("0", None),
+        (None, None),
+    ],
+)
+def test_age_is_unknown_without_a_time_of_the_last_write(
+    modified: str | None, age: int | None
+) -> None:
+    headers = {"Date": NOW} | ({"Last-Modified": modified} if modified else {})
+    answer = PlacementReader(_open(RIGHT, **headers)).get_allocation("a")
 
-    with pytest.raises(MalformedResponse, match="something unexpected"):
-        PlacementReader(api).get_allocation("a")
+    assert answer.value and answer.value.age_seconds == age
 
 
 @pytest.mark.parametrize("generation", [{}, {"consumer_generation": None}])

@@ -13,7 +13,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
     format_duration,
     is_earlier,
     parse_duration,
-    parse_http_date,
+    read_http_clock,
     seconds_between,
 )
 
@@ -85,15 +85,19 @@ def test_seconds_between_two_api_timestamps_are_computed(
 @pytest.mark.parametrize(
     ("header", "time"),
     [
-        ("Fri, 20 Nov 2026 12:00:05 GMT", "2026-11-20T12:00:05Z"),
+        ("Fri, 20 Nov 2026 12:00:05 GMT", 1795176005.0),
+        ("Fri, 20 Nov 2026 13:00:05 +0100", 1795176005.0),
+        ("Fri, 20 Nov 2026 12:00:05 -0000", 1795176005.0),
         (None, None),
         ("", None),
+        ("0", None),
         ("yesterday", None),
+        ("Mon, 23 Nov 99999 10:00:00 GMT", None),
         ("Mon, 23 Nov 2026 10:00:00 +99999999999999", None),
     ],
 )
-def test_date_header_is_a_time(header: str | None, time: str | None) -> None:
-    assert parse_http_date(header) == time
+def test_header_with_a_time_is_read(header: str | None, time: float | None) -> None:
+    assert read_http_clock(header) == time
 
 
 @pytest.mark.parametrize(

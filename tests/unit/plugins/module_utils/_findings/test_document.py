@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
+    ASKED_AT,
     NOW,
     OLD,
     PROJECT,
@@ -285,7 +286,7 @@ def test_evidence_can_be_replayed(cloud: Cloud) -> None:
         "request": f"server {cloud.deleted}",
         "microversion": "2.68",
         "status": 404,
-        "at": NOW,
+        "at": ASKED_AT,
         "facts": None,
     }
     assert evidence["deleted_listing"]["facts"][0]["uuid"] == cloud.deleted

@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
     NO_MINIMUM_AGE,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    ASKED_AT,
     NOW,
     World,
     answer,
@@ -61,7 +62,7 @@ def test_findings_are_watched_and_healthy_servers_are_not(world: World) -> None:
     assert memory.hosts == {"compute-1", "compute-2"}
     assert memory.full_at == NOW
     # Five minutes before the reading, for the clocks of the conductors.
-    assert memory.changes_since == "2026-11-20T11:55:00Z"
+    assert memory.changes_since == "2026-11-20T14:55:00Z"
 
 
 def test_time_of_the_full_reading_is_handed_on(world: World) -> None:
@@ -71,7 +72,7 @@ def test_time_of_the_full_reading_is_handed_on(world: World) -> None:
 
     assert memory and memory.full_at == YESTERDAY
     # Each change is listed twice.
-    assert (memory.read_at, memory.changes_since) == (NOW, "2026-11-20T11:45:00Z")
+    assert (memory.read_at, memory.changes_since) == (ASKED_AT, "2026-11-20T11:45:00Z")
 
 
 @pytest.mark.parametrize("status", ["running", "finished", "confirmed"])

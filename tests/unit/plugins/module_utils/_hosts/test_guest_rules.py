@@ -416,7 +416,7 @@ def test_directory_on_shared_storage_is_protected_while_its_server_lives(
 
 def test_leftover_younger_than_the_minimum_age_is_protected(site: Site) -> None:
     for server in (site.gone(), site.moved()):
-        assert site.verdicts(server, Policy(min_age=1)) == ("protected", "protected")
+        assert site.verdicts(server, Policy(min_age=4 * 3600)) == ("protected", "protected")
 
 
 def test_recently_changed_directory_is_protected(site: Site) -> None:
@@ -552,7 +552,7 @@ def test_domain_without_a_definition_time_is_protected(site: Site) -> None:
         "user": None,
         "created_at": "\n2020-11-20 12:00:00\n",
     }
-    (finding,) = site.judged(site.found(_domain(gone, nova=told)), Policy())
+    (finding,) = site.judged(site.found(_domain(gone, nova=told)), Policy(min_age=4 * 3600))
     assert finding.decision.verdict == "protected"
 
 

@@ -36,7 +36,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
     answer,
 )
 
-LONG_AGO, LATELY = "2026-11-01T12:00:00", "2026-11-20T11:59:00"
+LONG_AGO, LATELY = "2026-11-01T12:00:00", "2026-11-20T14:59:00"
 CLASS = "CUSTOM_GOLD"
 STRANGER = "99999999-0000-4000-8000-000000000000"
 

@@ -346,7 +346,7 @@ def test_allocation_is_kept_where_an_evacuation_may_have_left_the_guest() -> Non
 def test_young_allocation_is_protected(situation: Situation) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
-    cloud.servers[consumer] = d.replace(cloud.servers[consumer], updated="2026-11-20T11:59:00Z")
+    cloud.servers[consumer] = d.replace(cloud.servers[consumer], updated="2026-11-20T14:59:00Z")
     if consumer in cloud.allocations:
         cloud.hold(consumer, cloud.there, age=60)
         cloud.allocations[consumer] = d.replace(cloud.allocations[consumer], age_seconds=60)

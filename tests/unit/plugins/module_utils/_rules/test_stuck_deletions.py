@@ -32,7 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.stuck_delet
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
-LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
+LONG_AGO, LATELY = "2026-11-01T15:00:00.000000", "2026-11-20T14:00:00.000000"
 DELETING = {"task_state": "deleting"}
 FAILED = {"status": "ERROR"}
 

@@ -27,8 +27,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-# Nova answers at 12:00:00 (`world.NOW`).
-LONG_AGO, SEEN_AT = "2026-11-20T08:00:00Z", "2026-11-20T11:50:00Z"
+# Nova answers at 15:00:00 (`world.ASKED_AT`).
+LONG_AGO, SEEN_AT = "2026-11-20T08:00:00Z", "2026-11-20T14:50:00Z"
 PCI, GPU = "0000:84:00.0", "0000:3b:00.0"
 
 
@@ -101,13 +101,13 @@ def host_is_known_to_ansible_by_another_name(cloud: Cloud) -> None:
 
 def was_changed_before_the_look(cloud: Cloud) -> None:
     cloud.servers[cloud.leaker] = d.replace(
-        cloud.servers[cloud.leaker], updated="2026-11-20T11:48:59Z"
+        cloud.servers[cloud.leaker], updated="2026-11-20T14:48:59Z"
     )
-    cloud.requested("reboot", "2026-11-20T11:48:50.000000")
+    cloud.requested("reboot", "2026-11-20T14:48:50.000000")
 
 
 def clock_of_the_host_is_a_little_fast(cloud: Cloud) -> None:
-    cloud.sees(read_at="2026-11-20T12:00:59Z")
+    cloud.sees(read_at="2026-11-20T15:00:59Z")
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,11 @@ def another_host_of_the_same_name_was_read(cloud: Cloud) -> None:
 
 
 def read_too_long_ago(cloud: Cloud) -> None:
-    cloud.sees(read_at="2026-11-20T10:59:59Z")
+    cloud.sees(read_at="2026-11-20T13:59:59Z")
 
 
 def read_in_the_future(cloud: Cloud) -> None:
-    cloud.sees(read_at="2026-11-20T12:01:01Z")
+    cloud.sees(read_at="2026-11-20T15:01:01Z")
 
 
 def allocated_since(cloud: Cloud) -> None:
@@ -215,7 +215,7 @@ def allocated_at_an_unknown_time(cloud: Cloud) -> None:
 
 def changed_since(cloud: Cloud) -> None:
     cloud.servers[cloud.leaker] = d.replace(
-        cloud.servers[cloud.leaker], updated="2026-11-20T11:49:00Z"
+        cloud.servers[cloud.leaker], updated="2026-11-20T14:49:00Z"
     )
 
 
@@ -224,7 +224,7 @@ def changed_at_an_unknown_time(cloud: Cloud) -> None:
 
 
 def action_requested_since(cloud: Cloud) -> None:
-    cloud.requested("attach_interface", "2026-11-20T11:49:30.000000")
+    cloud.requested("attach_interface", "2026-11-20T14:49:30.000000")
 
 
 def action_requested_at_an_unknown_time(cloud: Cloud) -> None:
