@@ -203,5 +203,5 @@ def _kill_on_the_way(world: World, guests: Guests) -> None:
 
 
 def set_back(world: World, days: int) -> None:
-    """Make every allocation older by so much, in Placement's own database."""
-    databases.set_allocations_back(world.paths, days)
+    """Make all allocations and events older by so much, in the services' own databases."""
+    databases.set_back(world.paths, 24 * days)

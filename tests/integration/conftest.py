@@ -58,7 +58,8 @@ def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[
     """The running cloud.
 
     A module with OWN_CLOUD gets a new one that no other module uses afterwards. So does a module
-    with REAL_PARTS, the names of real parts that it needs, such as "neutron".
+    with REAL_PARTS, the names of real parts that it needs, such as "neutron", and one with
+    WITHOUT_DATE, whose services answer without a Date, as behind uWSGI.
     """
     alone = _needs_own_cloud(request.module)
     parts = getattr(request.module, "REAL_PARTS", ())
@@ -67,7 +68,10 @@ def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[
             pytest.skip(f"the minicloud has no real {part.capitalize()} for this release")
     if alone:
         own_cloud.forget()
-    own_cloud.run("up", *(f"--with={part}" for part in parts))
+    options = [f"--with={part}" for part in parts]
+    if getattr(request.module, "WITHOUT_DATE", False):
+        options.append("--without-date")
+    own_cloud.run("up", *options)
     yield own_cloud
     if alone:
         own_cloud.forget()
@@ -163,7 +167,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _needs_own_cloud(module: t.Any) -> bool:
-    return bool(getattr(module, "OWN_CLOUD", False) or getattr(module, "REAL_PARTS", ()))
+    names = ("OWN_CLOUD", "REAL_PARTS", "WITHOUT_DATE")
+    return any(getattr(module, name, None) for name in names)
 
 
 def _rank(item: pytest.Item) -> int:

@@ -59,7 +59,7 @@ class Leaks:
         server = self.world.boot(self.host.name)
         held = holdings.of(self.world.cloud, server)
         self.world.hold(server, {**held.allocations, self.child: {DEVICE: 1}})
-        databases.set_allocations_back(self.world.paths, 1)
+        databases.set_allocations_back(self.world.paths, 24)
         for table, column, key in (
             ("instances", "updated_at", "uuid"),
             ("instance_actions", "start_time", "instance_uuid"),

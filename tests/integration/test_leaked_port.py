@@ -78,7 +78,7 @@ class Leaks:
 
     def run(self, playbook: str, *arguments: str, **variables: t.Any) -> Run:
         # What was just written may be one half of a change.
-        databases.set_allocations_back(self.world.paths, 1)
+        databases.set_allocations_back(self.world.paths, 24)
         named = {f"orphan_cleanup_{name}": value for name, value in variables.items()}
         return self.ansible.playbook(playbook, *arguments, variables=named)
 

@@ -14,6 +14,7 @@ import stat
 import typing as t
 
 import pytest
+from minicloud_ctl import databases
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import (
@@ -26,6 +27,7 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
 
 # What the tables show for each situation: the kinds of the orphans, and the reasons that protect
 # lookalikes.
@@ -116,12 +118,15 @@ EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
     "orphan_cleanup_max_changes": 1000,
     "orphan_cleanup_max_share": 1,
+    "orphan_cleanup_min_age": "1h",
+    "orphan_cleanup_unknown_min_age": "1h",
 }
 
 Holdings = dict[str, t.Any]
 
 
-OWN_CLOUD = True
+# Nothing is old enough without a time, so the situations show that Placement's own clock is read.
+WITHOUT_DATE = True
 
 
 @d.dataclass(frozen=True)
@@ -169,8 +174,10 @@ def story(
     placement: Placement,
     play: t.Callable[..., Run],
     situations: frozenset[str],
+    world: World,
 ) -> Story:
     minicloud.scenario(*situations)
+    databases.set_back(world.paths, hours=2)
     return Story(
         situations=situations,
         placement=placement.newest,

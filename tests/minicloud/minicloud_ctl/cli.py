@@ -60,6 +60,11 @@ def parser() -> argparse.ArgumentParser:
         choices=states.PARTS,
         help="add a real service, which stays until 'down --purge'; neutron: instead of the stub",
     )
+    command.add_argument(
+        "--without-date",
+        action="store_true",
+        help="the APIs answer without a Date, as behind uWSGI, until 'down --purge'",
+    )
     command = commands.add_parser("down", help="stop everything")
     command.add_argument(
         "--purge", action="store_true", help="also delete all state except the virtual environment"
@@ -130,7 +135,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("rename", help="give a scenario's server another name")
     command.add_argument("name", metavar="SCENARIO")
     command.add_argument("server_name", metavar="NAME")
-    command = commands.add_parser("age", help="make every allocation older, in the database")
+    command = commands.add_parser("age", help="make all allocations and events older")
     command.add_argument("days", type=int)
     return top
 
@@ -161,7 +166,7 @@ def _install(paths: Paths, arguments: argparse.Namespace) -> int:
 
 def _up(paths: Paths, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
-    lifecycle.up(paths, arguments.computes, arguments.parts)
+    lifecycle.up(paths, arguments.computes, arguments.parts, arguments.without_date)
     print(
         f'minicloud is ready ({time.monotonic() - began:.1f} s): eval "$(tests/minicloud/minicloud '
         'env)"'
@@ -227,7 +232,7 @@ def _rename(paths: Paths, arguments: argparse.Namespace) -> int:
 
 
 def _age(paths: Paths, arguments: argparse.Namespace) -> int:
-    databases.set_allocations_back(paths, arguments.days)
+    databases.set_back(paths, 24 * arguments.days)
     return 0
 
 

@@ -60,14 +60,42 @@ def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
 
 
-def set_allocations_back(paths: Paths, days: int) -> None:
-    """Make every allocation older by so much."""
-    older = f"strftime('%Y-%m-%d %H:%M:%S.000000', {{}}, '-{days} days')"
+# The times of Nova's records by which an age is known, by table.
+NOVA_TIMES = {
+    "instances": ("created_at", "updated_at", "deleted_at", "launched_at", "terminated_at"),
+    "migrations": ("created_at", "updated_at", "deleted_at"),
+    "instance_actions": ("created_at", "updated_at", "start_time", "finish_time"),
+    "instance_actions_events": ("created_at", "updated_at", "start_time", "finish_time"),
+}
+
+
+def set_back(paths: Paths, hours: int) -> None:
+    """Make every allocation older by so much, and what Nova did to servers."""
+    set_allocations_back(paths, hours)
+    for path in sorted(paths.databases.glob("*.db")):
+        with writing(paths, path.stem) as connection:
+            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            tables = {row["name"] for row in names}
+            if tables.issuperset(NOVA_TIMES):
+                for table, columns in NOVA_TIMES.items():
+                    _set_back(connection, table, columns, hours)
+
+
+def set_allocations_back(paths: Paths, hours: int) -> None:
+    """Make every allocation older by so much, and nothing of what Nova did."""
     with writing(paths, "placement") as connection:
-        connection.execute(
-            f"UPDATE allocations SET created_at = {older.format('created_at')}, "
-            f"updated_at = {older.format('updated_at')}"
-        )
+        _set_back(connection, "allocations", ("created_at", "updated_at"), hours)
+
+
+def _set_back(
+    connection: sqlite3.Connection, table: str, columns: tuple[str, ...], hours: int
+) -> None:
+    # Which of two events came first may depend on the fraction of a second.
+    changes = (
+        f"{name} = strftime('%Y-%m-%d %H:%M:%S', {name}, '-{hours} hours') || substr({name}, 20)"
+        for name in columns
+    )
+    connection.execute(f"UPDATE {table} SET {', '.join(changes)}")
 
 
 def map_cell(

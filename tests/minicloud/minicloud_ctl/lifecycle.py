@@ -48,15 +48,21 @@ PORT_SECONDS = 10.0
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 
 
-def up(paths: Paths, computes: int, parts: Sequence[str] = ()) -> None:
+def up(
+    paths: Paths, computes: int, parts: Sequence[str] = (), without_date: bool = False
+) -> None:
     """Start everything that should run and does not, and wait until it answers.
 
-    ``parts`` are added for good (``states.PARTS``).
+    ``parts`` are added for good (``states.PARTS``), and so is ``without_date``.
     """
     install.install(paths)
     state = states.create(paths)
     _add_first_computes(paths, computes)
     real_parts.prepare(paths, parts)
+    if without_date and not states.load(paths).without_date:
+        processes.stop(paths, processes.names(paths))
+        with states.changing(paths) as state:
+            state.without_date = True
     state = states.load(paths)
     configs.write_all(paths, state)
     real_parts.write_configs(paths, state)

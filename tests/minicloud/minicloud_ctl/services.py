@@ -215,7 +215,8 @@ def _api(paths: Paths, state: State, name: str, application: str, extra: dict[st
         str(port),
         str(API_THREADS),
     ]
-    return Service(name, application, argv, extra, port)
+    without = {"MINICLOUD_WITHOUT_DATE": "1"} if state.without_date else {}
+    return Service(name, application, argv, {**extra, **without}, port)
 
 
 def prefix(nova: str) -> str:

@@ -16,6 +16,7 @@ Ports, passwords, and which nova-compute services there should be.
    "workers": [further processes of the first nova-api],
    "parts": [real parts that were added with "up --with"; see PARTS],
    "dead_agents": {host: [binaries of its network agents that do not report]},
+   "without_date": whether the APIs answer without a Date,
    "done": [steps of ``up`` that need no repetition],
    "release": name of the OpenStack release}
 """
@@ -59,6 +60,7 @@ class State:
     workers: list[str] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     dead_agents: dict[str, list[str]] = field(default_factory=dict)
+    without_date: bool = False
     done: list[str] = field(default_factory=list)
     release: str = releases.NEWEST.name
 

@@ -19,11 +19,13 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import re
 import runpy
 import sys
 import sysconfig
 
 import waitress
+import waitress.task
 
 from minicloud_venv import workers
 
@@ -79,11 +81,23 @@ def load(name: str) -> workers.Application:
     return runpy.run_path(path, run_name="application")["application"]
 
 
+def leave_out_date() -> None:
+    """Answer without a Date, as uWSGI does with ``http`` and ``http-socket``."""
+    build = waitress.task.Task.build_response_header
+
+    def build_without_date(task: waitress.task.Task) -> bytes:
+        return re.sub(rb"(?i)\r\nDate:[^\r]*", b"", build(task))
+
+    waitress.task.Task.build_response_header = build_without_date
+
+
 def main(name: str, port: int, threads: int, processes: int = 1) -> None:
     # Keystone and Glance parse sys.argv when they are imported.
     sys.argv = [name]
     if name == "keystone":
         bootstrap_keystone()
+    if os.environ.get("MINICLOUD_WITHOUT_DATE"):
+        leave_out_date()
     application = load(name) if processes == 1 else workers.spread(lambda: load(name), processes)
     waitress.serve(
         application,
