@@ -48,9 +48,7 @@ PORT_SECONDS = 10.0
 HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 
 
-def up(
-    paths: Paths, computes: int, parts: Sequence[str] = (), without_date: bool = False
-) -> None:
+def up(paths: Paths, computes: int, parts: Sequence[str] = (), without_date: bool = False) -> None:
     """Start everything that should run and does not, and wait until it answers.
 
     ``parts`` are added for good (``states.PARTS``), and so is ``without_date``.

@@ -274,7 +274,9 @@ class Nova:
             if host is KEPT
             else {"host": node.host if node else None, "node": node.name if node else None}
         )
-        self.world.servers[server] = d.replace(row, status=status, task_state=task, **where)
+        self.world.servers[server] = d.replace(
+            row, status=status, task_state=task, updated=self._time(), **where
+        )
 
     def destroy(self, server: str) -> None:
         """nova/objects/instance.py, destroy: the rows of its migrations are deleted too."""

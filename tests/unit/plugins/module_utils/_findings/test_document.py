@@ -22,8 +22,8 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
     ASKED_AT,
+    CLAIM,
     NOW,
     OLD,
     PROJECT,

@@ -1,0 +1,98 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Old allocations whose server Nova has just changed: it may not have finished with them."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+import pytest
+from minicloud_ctl import databases, holdings, servers
+
+from ansible_collections.osops.placement.tests.integration.interposer import Interposer
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+        Run,
+    )
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+SOURCE, DESTINATION = "slow-source", "compute-2"
+AGES = {"orphan_cleanup_min_age": "1h"}
+
+
+@pytest.fixture(scope="module")
+def wire(minicloud: Minicloud, world: World) -> Iterator[Interposer]:
+    """A host whose nova-compute alone reaches Placement through an interposer."""
+    local = world.paths.etc / "nova-first" / "local.conf"
+    before = local.read_text()
+    with contextlib.ExitStack() as stack:
+        wire = stack.enter_context(Interposer(f"http://127.0.0.1:{minicloud.ports['placement']}"))
+        local.write_text(f"{before}\n[placement]\nendpoint_override = {wire.url}\n")
+        stack.callback(local.write_text, before)
+        world.own_host(SOURCE)
+        local.write_text(before)
+        yield wire
+        # It ends before the interposer does.
+        world.crash(SOURCE)
+
+
+def test_confirmed_migration_is_kept_until_nova_has_removed_its_allocation(
+    wire: Interposer, world: World, ansible: Ansible, placement: Placement
+) -> None:
+    """Nova shows the end of a confirmed resize, then reads and removes the allocation.
+
+    A removal in between gives Nova a 409, and Nova puts the server into ERROR.
+    """
+    server = world.boot(SOURCE)
+    migration = servers.migrate(world.cloud, server, DESTINATION)
+    databases.set_back(world.paths, hours=48)
+    runs: list[Run] = []
+
+    def clean() -> None:
+        shown = servers.get(world.cloud, server)
+        assert (shown["status"], shown["OS-EXT-STS:task_state"]) == ("ACTIVE", None)
+        servers.await_migration(world.cloud, server, "confirmed")
+        named = {"orphan_cleanup_consumers": [migration]}
+        runs.append(ansible.playbook("cleanup_orphans", variables={**AGES, **named}))
+
+    wire.on("PUT", f"/allocations/{migration}", before=clean)
+    servers.act(world.cloud, server, "confirmResize")
+    world.wait("the run in the middle of the confirmation", lambda: runs or wire.errors)
+
+    (run,) = runs
+    assert run.status == 0, run.output
+    assert run.entry(migration)["kind"] == "too_young"
+    assert run.entry(migration)["age_seconds"] > 86400
+    servers.await_event(world.cloud, server, "confirmResize", "compute_confirm_resize")
+    holdings.await_providers(world.cloud, migration)
+    assert servers.get(world.cloud, server)["status"] == "ACTIVE"
+    assert list(placement.held(server)) == [world.provider(DESTINATION)]
+
+
+def test_change_of_a_server_since_the_plan_keeps_its_allocation(
+    world: World, ansible: Ansible, placement: Placement
+) -> None:
+    """The renewed proof looks at the events again: the generation does not show them."""
+    server = world.boot("compute-1")
+    world.claim_also(server, DESTINATION)
+    databases.set_back(world.paths, hours=48)
+    named = {**AGES, "orphan_cleanup_consumers": [server]}
+    planned = ansible.playbook("cleanup_orphans", "--check", variables=named)
+    assert planned.outcome(server)["outcome"] == "reduced", planned.output
+    servers.act(world.cloud, server, "reboot", {"type": "HARD"})
+    servers.settle(world.cloud, server, "compute-1")
+
+    plan = {"orphan_cleanup_plan": str(ansible.folder / "orphan-cleanup" / "plan.json")}
+    run = ansible.playbook("cleanup_orphans", variables={**AGES, **plan})
+
+    assert run.outcome(server)["outcome"] == "skipped", run.output
+    assert len(placement.held(server)) == 2
