@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import typing as t
 
 import pytest
 from minicloud_ctl import databases, holdings, servers
 
+from ansible_collections.osops.placement.tests.integration.forks import Forks
 from ansible_collections.osops.placement.tests.integration.interposer import Interposer
 
 if t.TYPE_CHECKING:
@@ -21,12 +23,10 @@ if t.TYPE_CHECKING:
         Ansible,
         Minicloud,
         Placement,
-        Run,
     )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 SOURCE, DESTINATION = "slow-source", "compute-2"
-AGES = {"orphan_cleanup_min_age": "1h"}
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +45,32 @@ def wire(minicloud: Minicloud, world: World) -> Iterator[Interposer]:
         world.crash(SOURCE)
 
 
+@pytest.fixture
+def forks(ansible: Ansible) -> Iterator[Forks]:
+    with Forks(ansible) as forks:
+        yield forks
+
+
+def detect(forks: Forks, ansible: Ansible, consumer: str) -> dict[str, t.Any]:
+    """Plan the default changes of one consumer at the default ages, and return its entry."""
+    findings, plan = ansible.folder / "findings.json", ansible.folder / "plan.json"
+    found = forks.run("orphan_detect", dest=str(findings), consumers=[consumer])
+    assert not found["failed"], found
+    forks.run("orphan_plan", findings=str(findings), dest=str(plan))
+    document = json.loads(findings.read_text())
+    (entry,) = (*document["findings"], *document["protected"], *document["undecided"])
+    return entry
+
+
+def remediate(forks: Forks, ansible: Ansible) -> list[str]:
+    """Make the planned changes, and return their outcomes."""
+    plan = str(ansible.folder / "plan.json")
+    done = forks.run("orphan_remediate", plan=plan, output_dir=str(ansible.folder))
+    return [outcome["outcome"] for outcome in done["outcomes"]]
+
+
 def test_confirmed_migration_is_kept_until_nova_has_removed_its_allocation(
-    wire: Interposer, world: World, ansible: Ansible, placement: Placement
+    wire: Interposer, world: World, ansible: Ansible, forks: Forks, placement: Placement
 ) -> None:
     """Nova shows the end of a confirmed resize, then reads and removes the allocation.
 
@@ -55,23 +79,21 @@ def test_confirmed_migration_is_kept_until_nova_has_removed_its_allocation(
     server = world.boot(SOURCE)
     migration = servers.migrate(world.cloud, server, DESTINATION)
     databases.set_back(world.paths, hours=48)
-    runs: list[Run] = []
+    seen: list[tuple[dict[str, t.Any], list[str]]] = []
 
     def clean() -> None:
         shown = servers.get(world.cloud, server)
         assert (shown["status"], shown["OS-EXT-STS:task_state"]) == ("ACTIVE", None)
         servers.await_migration(world.cloud, server, "confirmed")
-        named = {"orphan_cleanup_consumers": [migration]}
-        runs.append(ansible.playbook("cleanup_orphans", variables={**AGES, **named}))
+        seen.append((detect(forks, ansible, migration), remediate(forks, ansible)))
 
     wire.on("PUT", f"/allocations/{migration}", before=clean)
     servers.act(world.cloud, server, "confirmResize")
-    world.wait("the run in the middle of the confirmation", lambda: runs or wire.errors)
+    world.wait("a run in the middle of the confirmation", lambda: seen or wire.errors)
 
-    (run,) = runs
-    assert run.status == 0, run.output
-    assert run.entry(migration)["kind"] == "too_young"
-    assert run.entry(migration)["age_seconds"] > 86400
+    ((entry, outcomes),) = seen
+    assert (entry["kind"], outcomes) == ("too_young", [])
+    assert entry["age_seconds"] > 86400
     servers.await_event(world.cloud, server, "confirmResize", "compute_confirm_resize")
     holdings.await_providers(world.cloud, migration)
     assert servers.get(world.cloud, server)["status"] == "ACTIVE"
@@ -79,20 +101,16 @@ def test_confirmed_migration_is_kept_until_nova_has_removed_its_allocation(
 
 
 def test_change_of_a_server_since_the_plan_keeps_its_allocation(
-    world: World, ansible: Ansible, placement: Placement
+    world: World, ansible: Ansible, forks: Forks, placement: Placement
 ) -> None:
     """The renewed proof looks at the events again: the generation does not show them."""
     server = world.boot("compute-1")
     world.claim_also(server, DESTINATION)
     databases.set_back(world.paths, hours=48)
-    named = {**AGES, "orphan_cleanup_consumers": [server]}
-    planned = ansible.playbook("cleanup_orphans", "--check", variables=named)
-    assert planned.outcome(server)["outcome"] == "reduced", planned.output
+    planned = detect(forks, ansible, server)
     servers.act(world.cloud, server, "reboot", {"type": "HARD"})
     servers.settle(world.cloud, server, "compute-1")
 
-    plan = {"orphan_cleanup_plan": str(ansible.folder / "orphan-cleanup" / "plan.json")}
-    run = ansible.playbook("cleanup_orphans", variables={**AGES, **plan})
-
-    assert run.outcome(server)["outcome"] == "skipped", run.output
+    assert planned["kind"] == "extra_host"
+    assert remediate(forks, ansible) == ["skipped"]
     assert len(placement.held(server)) == 2

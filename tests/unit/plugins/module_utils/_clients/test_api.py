@@ -13,7 +13,11 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients import api as module
-from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import (
+    Api,
+    Reply,
+    ServiceClock,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
@@ -254,6 +258,102 @@ def test_clocks_are_compared_only_where_an_age_is_needed() -> None:
     api.get("/x", "1.28")
 
     assert api.get("/x", "1.28").status == 200
+
+
+TOMORROW, SOON = "Tue, 24 Nov 2026 10:00:00 GMT", "Mon, 23 Nov 2026 10:04:00 GMT"
+LONG_AGO = "Mon, 23 Nov 2026 06:00:00 GMT"
+
+
+def _telling(
+    date: str | None, *own: str | None, modified: str = LONG_AGO, status: int = 200
+) -> Api:
+    """Return a Placement that writes this Date, and these times of its own at GET / in turn."""
+    left = list(own)
+
+    def request(url: str, *_arguments: t.Any, **_options: t.Any) -> t.Any:
+        is_root = url == "http://placement/"
+        own_time = left.pop(0) if is_root and len(left) > 1 else left[0]
+        headers = {"Date": date, "Last-Modified": own_time if is_root else modified}
+        return types.SimpleNamespace(
+            status_code=status if is_root else 200,
+            headers={name: value for name, value in headers.items() if value is not None},
+            content=RIGHT.encode(),
+            json=lambda: ALLOCATION,
+        )
+
+    api = _open(RIGHT)
+    api._adapter.request = request
+    api.endpoint = "http://placement/"
+    api.clock = ServiceClock(api)
+    api.needs_one_clock = True
+    return api
+
+
+@pytest.mark.parametrize(
+    ("date", "own"),
+    [
+        (NOW, [NOW]),
+        # As behind uWSGI.
+        (None, [NOW]),
+        (None, [NOW, NOW, NOW, SOON]),
+        # A proxy writes a Date of its own.
+        (SOON, [NOW]),
+        (NOW, [SOON]),
+        (NOW, [None]),
+        ("yesterday", [NOW]),
+        (NOW, ["yesterday"]),
+    ],
+)
+def test_age_is_by_the_earliest_of_the_clocks(date: str | None, own: list[str | None]) -> None:
+    answer = PlacementReader(_telling(date, *own)).get_allocation("a")
+
+    assert answer.value and answer.value.age_seconds == pytest.approx(4 * 3600, abs=30)
+    assert answer.at.startswith("2026-11-23T10:00:")
+
+
+@pytest.mark.parametrize("status", [200, 503])
+@pytest.mark.parametrize("own", [None, "", "yesterday", "Mon, 23 Nov 99999 10:00:00 GMT"])
+def test_no_age_is_known_where_nothing_tells_the_time(own: str | None, status: int) -> None:
+    api = _telling(None, own, status=status)
+    answer = PlacementReader(api).get_allocation("a")
+
+    assert answer.value and answer.value.age_seconds is None
+    assert not api.tells_time
+
+
+@pytest.mark.parametrize(
+    ("date", "own"),
+    [(TOMORROW, [NOW]), (NOW, [TOMORROW]), (None, [NOW, TOMORROW]), (None, [TOMORROW, NOW])],
+)
+def test_servers_of_placement_whose_clocks_are_apart_leave_no_age(
+    date: str | None, own: list[str]
+) -> None:
+    with pytest.raises(CloudError, match="by clocks that are more than 5m apart"):
+        PlacementReader(_telling(date, *own)).get_allocation("a")
+
+
+def test_clock_is_read_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    elapsed = [0.0]
+    monkeypatch.setattr(module, "read_monotonic_clock", lambda: elapsed[0])
+    api = _telling(None, NOW, NOW, NOW, NOW, TOMORROW)
+    reader = PlacementReader(api)
+    reader.get_allocation("a")
+    elapsed[0] = 59.0
+    later = reader.get_allocation("a")
+    elapsed[0] = 61.0
+
+    assert later.value and later.value.age_seconds == 4 * 3600 + 59
+    with pytest.raises(CloudError, match="by clocks that are more than 5m apart"):
+        reader.get_allocation("a")
+
+
+def test_placement_tells_the_time_of_a_nova_that_sends_none() -> None:
+    nova = _answer_at(None, TOMORROW)
+    nova.clock = _telling(None, NOW).clock
+    first, second = (nova.ask("/x", "2.68", lambda reply: reply.body) for _count in range(2))
+
+    assert first.at.startswith("2026-11-23T10:00:")
+    assert second.at == "2026-11-24T10:00:00Z"
 
 
 @pytest.mark.parametrize(("length", "advises"), [(100, True), (250, False)])
