@@ -16,6 +16,7 @@ options:
     description:
       - Allocations that are younger than this are protected. The age is the time since the
         allocation was last written, by the clock of Placement.
+      - So are allocations whose server, or a migration of it, Nova has changed within this time.
       - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
     default: 1h

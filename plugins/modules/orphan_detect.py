@@ -450,7 +450,8 @@ summary:
           version_added: 2.0.0
         not_provable:
           description: What cannot be proven because a service is too old, one sentence each with
-            the kinds that are undecided for this reason.
+            the kinds that are undecided for this reason, and whether no age is known because
+            Placement tells no time.
           returned: success
           type: list
           elements: str

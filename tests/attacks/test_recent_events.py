@@ -19,6 +19,11 @@ from ansible_collections.osops.placement.tests.integration.interposer import Int
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ansible_collections.osops.placement.tests.integration.interposer import (
+        Answered,
+        Asked,
+        Wires,
+    )
     from ansible_collections.osops.placement.tests.integration.support import (
         Ansible,
         Minicloud,
@@ -114,3 +119,25 @@ def test_change_of_a_server_since_the_plan_keeps_its_allocation(
     assert planned["kind"] == "extra_host"
     assert remediate(forks, ansible) == ["skipped"]
     assert len(placement.held(server)) == 2
+
+
+def test_placement_without_a_time_is_said_once(
+    wires: Wires, ansible: Ansible, world: World
+) -> None:
+    """Nothing is old enough then; without a minimum age nothing has to be."""
+    orphans = [world.claim(DESTINATION) for _count in range(3)]
+
+    def hide_time(asked: Asked, ask: t.Callable[[Asked], Answered]) -> Answered:
+        return ask(asked).replace_header("Date", None).replace_header("Last-Modified", None)
+
+    wires.placement.middlebox = hide_time
+    dest = ansible.folder / "findings.json"
+    aged = ansible.module("orphan_detect", consumers=orphans, dest=str(dest))
+    found = json.loads(dest.read_text())
+    young = ansible.module("orphan_detect", consumers=orphans, min_age="0", unknown_min_age="0")
+
+    (warning,) = map(str, aged["warnings"])
+    assert "no age is known" in warning
+    assert aged["summary"]["verdicts"]["protected"] == len(orphans)
+    assert found["cloud"]["tells_time"] is False
+    assert young["summary"]["verdicts"]["orphaned"] == len(orphans)

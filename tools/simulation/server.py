@@ -93,9 +93,11 @@ def _encode(response: Response) -> bytes:
     if response.body is not None:
         body = json.dumps(response.body, separators=(",", ":")).encode()
     now = email.utils.formatdate(usegmt=True)
+    # Placement's own clock, at its root.
+    modified = now if response.kind == "version" else _LAST_MODIFIED
     head = (
         f"HTTP/1.1 {response.status} X\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nDate: {now}\r\nLast-Modified: {_LAST_MODIFIED}\r\n"
+        f"Content-Length: {len(body)}\r\nDate: {now}\r\nLast-Modified: {modified}\r\n"
         "X-Subject-Token: simulated\r\nX-Openstack-Request-Id: req-simulated\r\n\r\n"
     )
     return head.encode() + body

@@ -24,8 +24,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
-# The header with the id of a request, which is also that of its instance action.
-_REQUEST_ID = "x-openstack-request-id"
+# The headers with the id of a request, which is also that of its instance action. Nova sends both,
+# and a proxy may let only one pass.
+_REQUEST_IDS = ("x-openstack-request-id", "x-compute-request-id")
 
 
 @d.dataclass(frozen=True)
@@ -84,5 +85,5 @@ class ServerMover:
             reply = self._api.write("POST", f"/servers/{server}/action", self._microversion, body)
         except CloudError as error:
             return MoveReply(None, str(error))
-        request_id = reply.headers.get(_REQUEST_ID) or ""
-        return MoveReply(reply.status, reply.detail, request_id)
+        request_ids = filter(None, map(reply.headers.get, _REQUEST_IDS))
+        return MoveReply(reply.status, reply.detail, next(request_ids, ""))

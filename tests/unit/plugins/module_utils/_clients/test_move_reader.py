@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import types
 import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Reply
 from ansible_collections.osops.placement.plugins.module_utils._clients.move_reader import (
     describe_failed_events,
     parse_drain_server,
@@ -115,6 +117,23 @@ def test_what_an_answer_means(status: int | None, accepted: bool, refused: bool)
 
     assert reply.is_accepted is accepted
     assert reply.is_refused is refused
+
+
+@pytest.mark.parametrize(
+    ("headers", "request_id"),
+    [
+        ({"x-openstack-request-id": "req-1", "x-compute-request-id": "req-1"}, "req-1"),
+        ({"x-compute-request-id": "req-1"}, "req-1"),
+        ({}, ""),
+    ],
+)
+def test_id_of_a_request_is_in_either_header(headers: dict[str, str], request_id: str) -> None:
+    api = types.SimpleNamespace(
+        choose_microversion=lambda *_version: "2.68",
+        write=lambda *_request: Reply(202, headers, {}),
+    )
+
+    assert ServerMover(t.cast(t.Any, api)).confirm_resize("a").request_id == request_id
 
 
 def test_a_lost_answer_is_neither_accepted_nor_refused() -> None:

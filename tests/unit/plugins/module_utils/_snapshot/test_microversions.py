@@ -111,3 +111,13 @@ def test_each_missing_version_is_reported_once(version: tuple[int, int], sentenc
         len(list_unmet_requirements(cloud)) == len(list_blocking_requirements(cloud)) == sentences
     )
     assert (explain_unprovable("deleted_server", cloud) is None) == (sentences == 0)
+
+
+def test_placement_that_tells_no_time_is_one_sentence_and_no_requirement() -> None:
+    """A minimum age of 0 needs no time, so that nothing is refused."""
+    cloud = d.replace(World().snapshot().cloud, tells_time=False)
+
+    (sentence,) = list_unmet_requirements(cloud)
+    assert cloud.placement_endpoint in sentence
+    assert list_blocking_requirements(cloud) == ()
+    assert explain_unprovable("deleted_server", cloud) is None
