@@ -419,7 +419,6 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         watch_for_stop() as stopped,
         acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
-        session.require_one_clock()
         writer = AllocationWriter(session.placement)
         group_check = GroupCheck.read(session, plan.groups)
         reading = RenewingCollector(session, policy.pci_aliases)

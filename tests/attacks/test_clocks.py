@@ -43,6 +43,7 @@ PLACEMENT = {
     "Date without a zone": _header("Date", lambda: _date(0, usegmt=False)),
     "Date that is none": _header("Date", lambda: "yesterday"),
     "Last-Modified that is none": _header("Last-Modified", lambda: "0"),
+    "Date of a proxy that is ahead": _header("Date", lambda: _date(400 * DAY)),
 }
 CONSUMERS = {"placement": f"GET /allocations/{UUID}", "nova": f"GET .*/servers/{UUID}"}
 JUMPS = {"forwards": 400 * DAY, "back": -400 * DAY}

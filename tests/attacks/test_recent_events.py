@@ -125,7 +125,9 @@ def test_placement_without_a_time_is_said_once(
     wires: Wires, ansible: Ansible, world: World
 ) -> None:
     """Nothing is old enough then; without a minimum age nothing has to be."""
-    orphans = [world.claim(DESTINATION) for _count in range(3)]
+    orphans = [world.boot("compute-1") for _count in range(2)]
+    for server in orphans:
+        world.claim_also(server, DESTINATION)
 
     def hide_time(asked: Asked, ask: t.Callable[[Asked], Answered]) -> Answered:
         return ask(asked).replace_header("Date", None).replace_header("Last-Modified", None)

@@ -107,10 +107,12 @@ class Collector:
     """
 
     def __init__(self, session: Session, pci_aliases: Mapping[str, PciAlias] | None = None) -> None:
-        """Prepare the readers of all services.
+        """Prepare the readers of all services, and read the time.
 
         pci_aliases: as in the policy.
+        Raises CloudError when the servers of Placement are known to have different times.
         """
+        session.require_one_clock()
         self._pci_aliases = pci_aliases or {}
         self._cloud = session.cloud
         self._placement = PlacementReader(session.placement)

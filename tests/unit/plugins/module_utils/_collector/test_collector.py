@@ -90,6 +90,7 @@ class Site(World):
         )
         neutron = types.SimpleNamespace(list_ports=lambda uuid: known[uuid].server_ports)
         session = types.SimpleNamespace(
+            require_one_clock=lambda: None,
             cloud=self.snapshot().cloud,
             placement=None,
             compute=None,

@@ -433,6 +433,7 @@ def _first_then_second(first: t.Callable[[], t.Any], second: t.Callable[[], t.An
 def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
     """Yield a collector that reads `cloud`, one request after the other."""
     session = types.SimpleNamespace(
+        require_one_clock=lambda: None,
         cloud=cloud.world.snapshot().cloud,
         project="",
         placement=None,
