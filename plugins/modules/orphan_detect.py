@@ -30,6 +30,44 @@ extends_documentation_fragment:
 requirements:
   - jmespath, if O(select) is set
 options:
+  also_kinds:
+    description:
+      - Kinds that are searched for as if O(kinds) named them, with all requests that only they
+        need. Other kinds are reported too. It has no effect on a kind that O(kinds) leaves out.
+      - The role gives the kinds that it may change.
+    type: list
+    elements: str
+    default: []
+    choices:
+      - deleted_server
+      - ended_migration
+      - deleted_migration
+      - evacuated_source
+      - extra_host
+      - unhosted_server
+      - unknown_consumer
+      - unreverted_allocation
+      - former_provider
+      - misplaced_allocation
+      - missing_allocation
+      - leaked_port
+      - wrong_amount
+      - wrong_owner
+      - leaked_child
+      - orphaned_provider
+      - name_conflict
+      - capacity_mismatch
+      - uneven_capacity
+      - aggregate_mismatch
+      - trait_mismatch
+      - zone_mismatch
+      - unconfirmed_resize
+      - stuck_migration
+      - stale_service
+      - stuck_deletion
+      - missing_project
+      - bare_metal_mismatch
+    version_added: 3.0.0
   allow_unknown_consumers:
     description:
       - Whether to accept UUIDs in O(consumers) of which neither Placement nor Nova knows anything.
@@ -1264,6 +1302,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.sighting
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    KINDS,
     get_finding_subject,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
@@ -1492,6 +1531,12 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         **guests_option(),
         **scope_options(),
         **sighting_policy_options(),
+        "also_kinds": {
+            "type": "list",
+            "elements": "str",
+            "default": [],
+            "choices": [kind.name for kind in KINDS],
+        },
         "allow_unknown_consumers": {"type": "bool", "default": False},
         "select": {"type": "str"},
         "dest": {"type": "path"},

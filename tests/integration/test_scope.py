@@ -9,9 +9,12 @@ Triage finds what it promises to find.
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 import pytest
+
+from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +105,25 @@ def test_named_host_shows_wrong_owners_too(ansible: Ansible, minicloud: Miniclou
     assert ("wrong_owner", allocation["consumer"]) in _found(
         ansible, hosts=[allocation["provider_name"]]
     )
+
+
+@pytest.mark.parametrize("kind", ["wrong_owner", long("wrong_amount")])
+def test_a_kind_that_may_be_changed_is_searched(
+    ansible: Ansible, minicloud: Minicloud, kind: str
+) -> None:
+    variables = {
+        "orphan_cleanup_remediate_kinds": [kind],
+        "orphan_cleanup_min_age": 0,
+        "orphan_cleanup_max_share": 1,
+    }
+
+    run = ansible.playbook("cleanup_orphans", "--check", variables=variables)
+
+    assert run.status == 0, run.output
+    plan = json.loads((run.folder / "orphan-cleanup" / "plan.json").read_text())
+    changes = {(step["kind"], step["consumer"]) for step in plan["changes"]}
+    assert (kind, _server(minicloud, kind)) in changes, run.output
+    assert {name for name, _consumer in changes} == {kind}
 
 
 def test_unknown_host_is_refused(ansible: Ansible) -> None:

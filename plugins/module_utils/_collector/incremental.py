@@ -178,7 +178,7 @@ class IncrementalCollector(Collector):
                 "microversion 2.59."
             )
         for kind in _KINDS_OF_ALL:
-            if kind in scope.kinds:
+            if scope.seeks(kind):
                 raise FullReadingNeeded(f"The kind {kind} needs everything to be read.")
 
     def _list_changed(

@@ -89,7 +89,7 @@ def find_candidates(
         )
         has_wrong_amounts = amounts.names(consumer)
         # What its ports request, only a lookup shows. The user has asked for it of every server.
-        may_have_leak = "leaked_port" in scope.kinds and list_network_amounts(allocations)
+        may_have_leak = scope.seeks("leaked_port") and list_network_amounts(allocations)
         if not at_home or has_wrong_amounts or may_have_leak:
             candidates.add(consumer)
     return sorted(candidates)

@@ -79,6 +79,7 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
         consumers=tuple(sorted(consumers)),
         projects=tuple(sorted(projects)),
         kinds=tuple(options["kinds"]),
+        also_kinds=tuple(options.get("also_kinds", ())),
         mode=mode,
         shard=shard,
         groups=HostGroups(

@@ -54,7 +54,9 @@ def describe_source(cloud: Cloud, scope: Scope) -> str:
     described = d.asdict(scope)
     # A project that gets another name is the same project.
     del described["project_names"]
-    # A memory of a version without groups is still one of the same part.
+    # A memory of a version without them is still one of the same part.
+    if not scope.also_kinds:
+        del described["also_kinds"]
     if scope.groups.is_empty:
         del described["groups"]
     parts = [cloud.placement_endpoint, cloud.compute_endpoint, cloud.region, described]

@@ -211,6 +211,8 @@ class ScopeDocument(t.TypedDict):
     shard: t.NotRequired[ShardDocument | None]
     # Its lists are empty where no group is named. Files of version 1.0 do not have it.
     groups: t.NotRequired[GroupsDocument]
+    # Searched as if `kinds` named them, unless that names others. Since version 3.0.
+    also_kinds: t.NotRequired[list[str]]
 
 
 class AnswerDocument(t.TypedDict):

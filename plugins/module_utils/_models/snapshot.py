@@ -337,6 +337,7 @@ class Scope:
     shard: the part of the cloud that is read; None for all of it (see `_collector.shards`).
     project_names: the name of each of `projects`, in the same order; empty where it is not known.
     groups: the hosts that are read, by their aggregates, zones and cells.
+    also_kinds: kinds that are searched as if `kinds` named them, unless that names others.
     """
 
     hosts: tuple[str, ...] = ()
@@ -347,6 +348,8 @@ class Scope:
     shard: Shard | None = None
     project_names: tuple[str, ...] = ()
     groups: HostGroups = NO_GROUPS
+    # It leaves nothing out: a reading of the whole cloud is one with it, too.
+    also_kinds: tuple[str, ...] = d.field(default=(), compare=False)
 
     @property
     def is_narrow(self) -> bool:
@@ -366,12 +369,16 @@ class Scope:
     @property
     def needs_every_lookup(self) -> bool:
         """Whether each consumer is looked up, even when the listings show it to be in order."""
-        return self.is_narrow or "wrong_owner" in self.kinds
+        return self.is_narrow or self.seeks("wrong_owner")
 
     @property
     def names_amounts(self) -> bool:
         """Whether the user asks for the amounts of every server in scope."""
-        return "wrong_amount" in self.kinds
+        return self.seeks("wrong_amount")
+
+    def seeks(self, kind: str) -> bool:
+        """Return whether a kind is searched with all requests that only it needs."""
+        return kind in (self.kinds or self.also_kinds)
 
     def includes_any(self, *kinds: str) -> bool:
         """Return whether findings of at least one of these kinds are reported."""

@@ -66,6 +66,7 @@ def test_older_file_of_the_same_format_is_read() -> None:
     # These were added later.
     assert written["snapshot"].pop("reading")["mode"] == "full"
     assert written["snapshot"]["scope"].pop("project_names") == []
+    assert written["snapshot"]["scope"].pop("also_kinds") == []
     for field in ("host_trees", "host_allocations"):
         assert written["snapshot"].pop(field) == {}
     assert written["snapshot"].pop("unlisted_moves")["status"] == 0
