@@ -32,6 +32,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     lines,
     terminal,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
+    Context,
+    read_context,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     format_commands,
     format_journals,
@@ -152,7 +156,9 @@ class ActionModule(ReportActionModule):
             drawn += changes.format_remediation(
                 documents["remediation"], options["journal"], width, names
             )
-            drawn += format_undo(documents["remediation"], options["journal"] or "")
+            drawn += format_undo(
+                documents["remediation"], options["journal"] or "", self._read_context()
+            )
         prose = lines.get_prose_width(width)
         if documents["hosts"]:
             for host in documents["hosts"]["hosts"]:
@@ -168,15 +174,22 @@ class ActionModule(ReportActionModule):
             drawn += changes.format_failure(options["failure"], prose)
         print_lines(drawn)
 
-    @staticmethod
-    def _draw_results(options: dict[str, t.Any], width: int) -> list[str]:
+    def _read_context(self) -> Context:
+        role = self._task._role
+        return (
+            read_context(self._task_vars, role.get_name(False), self._templar)
+            if role
+            else Context()
+        )
+
+    def _draw_results(self, options: dict[str, t.Any], width: int) -> list[str]:
         """Return what a play did, how to undo it, and the command to type next."""
-        results = options["results"] or []
+        results, run = options["results"] or [], self._read_context()
         journals = [result["journal"] for result in results if result.get("journal")]
         return [
             *changes.format_results(results, width),
-            *format_journals(journals),
-            *format_commands(options["undo"], options["next"]),
+            *format_journals(journals, run),
+            *format_commands(options["undo"], options["next"], run),
         ]
 
     def _read_complaints(self, option: t.Any) -> list[t.Any]:

@@ -36,6 +36,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
     print_lines,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import changes, terminal
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
+    read_context,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
     format_ending,
@@ -260,6 +263,7 @@ class ActionModule(ReportActionModule):
             check_mode=self._task.check_mode,
             detects_only=not self._state.get("remediates", True),
             failed=failed,
+            run=read_context(self._task_vars, "orphan_cleanup", self._templar),
         )
 
 

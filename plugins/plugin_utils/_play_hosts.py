@@ -6,12 +6,15 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Plays without hosts, which Ansible skips as if they had succeeded."""
+"""The playbook that was started, and plays that Ansible skips as if they had succeeded."""
 
 from __future__ import annotations
 
+import os
 import typing as t
+from pathlib import Path
 
+from ansible import context
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
 
@@ -20,7 +23,41 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_text imp
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
 
+COLLECTION = "osops.placement"
 _LOCALHOST = "localhost"
+
+# Without links: in a clone, a playbook finds the plugins through one.
+_PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
+
+LEFT_OUT = (
+    "Nothing was done: --start-at-task and --skip-tags always would leave out the checks before "
+    "the first change. Run the whole playbook."
+)
+
+
+def get_started_playbook() -> str:
+    """Return the playbook of this run as the user has named it, empty if there are several."""
+    started = list(context.CLIARGS.get("args") or ())
+    return str(started[0]) if len(started) == 1 else ""
+
+
+def get_started_name() -> str:
+    """Return the name of the playbook without its folder or collection, empty if it is not ours."""
+    started = get_started_playbook()
+    name = started.removeprefix(f"{COLLECTION}.")
+    if name == started:
+        name = os.path.splitext(os.path.basename(started))[0]
+    return name if (_PLAYBOOKS / f"{name}.yml").exists() else ""
+
+
+def leaves_out_checks() -> bool:
+    """Return whether the command line leaves out the first tasks of a playbook of this collection.
+
+    A playbook of the user may start at a task before ours.
+    """
+    if context.CLIARGS.get("start_at_task") and get_started_name():
+        return True
+    return "always" in (context.CLIARGS.get("skip_tags") or ())
 
 
 def list_patterns(terms: t.Any) -> list[str]:

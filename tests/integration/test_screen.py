@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
 import typing as t
 import uuid
 
@@ -79,7 +81,9 @@ def test_detection_of_nine_findings_fits_on_one_screen(ansible: Ansible, nine: l
 
     assert run.status == 0 and len(lines) <= MAX_LINES, run.output
     assert run.output.count("\nTASK [") <= 6
-    assert "Next:    ansible-playbook osops.placement.cleanup_orphans --check" in run.output
+    following = _get_command(run.output, "Next")
+    assert " ansible-playbook osops.placement.cleanup_orphans -e " in following
+    assert all(uuid in following for uuid in nine) and following.endswith(" --check")
     # Which hosts the cells have is read only for a scope of cells.
     assert run.output.count("skipping:") == 1
 
@@ -95,7 +99,7 @@ def test_changes_are_listed_with_the_command_that_undoes_them(
     last = "\n".join(lines[-10:])
     (journal,) = (run.folder / "orphan-cleanup").glob("journal-*")
     assert "Outcome: 9 removed." in last and f"Journal: {journal}" in last
-    assert f"restore_allocations -e orphan_cleanup_journal={journal}" in last
+    assert _get_command(run.output, "Undo").endswith(f" -e orphan_cleanup_journal={journal}")
 
     back = ansible.playbook(
         "restore_allocations", variables={"orphan_cleanup_journal": str(journal)}
@@ -109,6 +113,57 @@ def test_changes_are_listed_with_the_command_that_undoes_them(
     shown, _task, _rest = back.output.partition(": Show the result]")
     assert "9 changes to restore" in shown
     assert shown.count("unknown_consumer  compute-") == 9
+
+
+def _type(ansible: Ansible, command: str) -> tuple[int, str]:
+    """Return the exit status and the output of a command, typed as it was printed."""
+    programs = os.path.dirname(ansible.program("ansible-playbook"))
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ansible.folder,
+        env={**ansible.environment, "PATH": f"{programs}:{os.environ['PATH']}"},
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def _get_command(output: str, label: str) -> str:
+    (line,) = [line for line in output.splitlines() if line.startswith(f"{label}:")]
+    return line.partition(":")[2].strip()
+
+
+def test_printed_commands_have_the_scope_of_the_run(
+    ansible: Ansible, placement: Placement, nine: list[str]
+) -> None:
+    """The hosts are limited by -e, and a consumer and a host are excluded by a file and -i."""
+    before = placement.everything()
+    # Those on compute-1.
+    kept, *removed = nine[::2]
+    inventory = ansible.folder / "site 1"
+    (inventory / "group_vars").mkdir(parents=True)
+    (inventory / "hosts").write_text("localhost ansible_connection=local", encoding="utf-8")
+    (inventory / "group_vars" / "all.yml").write_text(json.dumps(FORGOTTEN), encoding="utf-8")
+    more = ansible.folder / "more.yml"
+    more.write_text(json.dumps({"orphan_cleanup_exclude_consumers": [kept]}), encoding="utf-8")
+    command = (
+        "ansible-playbook osops.placement.detect_orphans -i 'site 1' -e @more.yml "
+        "-e orphan_cleanup_hosts=compute-1 "
+        "-e '{orphan_cleanup_min_age: 0, orphan_cleanup_unknown_min_age: 0}'"
+    )
+
+    for _detection_and_check in range(2):
+        status, output = _type(ansible, command)
+        assert status == 0 and placement.everything() == before, output
+        command = _get_command(output, "Next")
+        assert "ansible-playbook -i " in command and "more.yml" in command, command
+    status, output = _type(ansible, command)
+
+    assert status == 0, output
+    assert [uuid for uuid in nine if not placement.held(uuid)] == removed, output
+    status, output = _type(ansible, _get_command(output, "Undo"))
+    assert status == 0 and all(map(placement.held, nine)), output
 
 
 @pytest.mark.long
@@ -227,19 +282,19 @@ def test_decommissioning_ends_with_its_result_and_the_commands_to_type(
         line.startswith(f"ready     {host}  nothing was changed. Without --check: service disabled")
         for line in last
     ), last
-    following = f"-e host_decommission_target={host}  # and the other options of this run"
+    following = f"-e host_decommission_target={host}"
     assert any(line.startswith("Next: ") and line.endswith(following) for line in last), last
 
     stages = "disable,clean"
     _output, last = decommission("--check", host_decommission_stages=stages)
-    assert any(f" -e host_decommission_stages={stages}  #" in line for line in last), last
+    assert any(f" -e host_decommission_stages={stages}" in line for line in last), last
 
     output, last = decommission(host_decommission_stages=stages)
     assert f"cleaned   {host}  service disabled, 1 leftover removed." in last, last
     assert output.count("Journal:") == output.count("Undo:") == 1
     assert not placement.held(consumer)
     (undo,) = [line.partition(":")[2] for line in last if line.startswith("Undo:")]
-    journal = shlex.split(undo, comments=True)[-1].partition("=")[2]
+    journal = shlex.split(undo)[-1].partition("=")[2]
     back = ansible.playbook("restore_allocations", variables={"orphan_cleanup_journal": journal})
     assert back.status == 0 and placement.held(consumer), back.output
 

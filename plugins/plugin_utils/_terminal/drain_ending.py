@@ -10,24 +10,23 @@
 
 from __future__ import annotations
 
-import shlex
 import typing as t
 
+from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import get_started_name
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
-    SAME_OPTIONS,
+    Context,
+    build_command,
     format_fields,
-    get_started_playbook,
-    has_other_variables,
     is_awx_job,
-    name_playbook,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterator, Mapping
 
 _DRAIN, _DECOMMISSION = "drain_host", "decommission_host"
-_TARGET = "host_decommission_target"
-_RETURN = ("host_decommission_return=true", "host_decommission_move_back=true")
+_PREFIX = "host_decommission_"
+# Only the playbook decommission_host has stages.
+_STAGES = f"{_PREFIX}stages"
 
 
 def format_drain_ending(result: Mapping[str, t.Any], host: str, check_mode: bool) -> list[str]:
@@ -52,31 +51,25 @@ def _list_fields(
     if is_awx_job() or "departures" in result:
         return
     if journal:
-        yield "Undo", _build_command(_DRAIN, host, variables=_RETURN)
+        back = {f"{_PREFIX}return": "true", f"{_PREFIX}move_back": "true"}
+        yield "Undo", _build_command(_DRAIN, host, back)
     # As a stage of another playbook, it is followed by others.
-    if _DECOMMISSION not in get_started_playbook():
+    if get_started_name() != _DECOMMISSION:
         yield "Next", _suggest_next(result, host, check_mode)
 
 
 def _suggest_next(result: Mapping[str, t.Any], host: str, check_mode: bool) -> str:
     if result["empty"]:
-        return _build_command(_DECOMMISSION, host, flag="--check")
+        return _build_command(_DECOMMISSION, host, {}, check=True)
     # A prediction without a change would be followed by the same run again.
     if not check_mode or result["changed"]:
-        return _build_command(_DRAIN, host)
+        return _build_command(_DRAIN, host, {})
     return ""
 
 
 def _build_command(
-    playbook: str, host: str, variables: tuple[str, ...] = (), flag: str = ""
+    playbook: str, host: str, variables: Mapping[str, str], check: bool = False
 ) -> str:
     """Return the command that runs a playbook of the collection for a host."""
-    parts = ["ansible-playbook", name_playbook(playbook, (_DRAIN, _DECOMMISSION))]
-    for variable in (f"{_TARGET}={host}", *variables):
-        parts += ["-e", variable]
-    if flag:
-        parts.append(flag)
-    command = shlex.join(parts)
-    if has_other_variables((_TARGET,)):
-        return f"{command}  # {SAME_OPTIONS}"
-    return command
+    named = {f"{_PREFIX}target": host, **variables}
+    return build_command(playbook, named, Context(), without=(_STAGES,), check=check)

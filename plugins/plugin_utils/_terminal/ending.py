@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import dataclasses as d
 import json
-import os
-import re
-import shlex
 import typing as t
 
-from ansible import constants, context
-
+from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import get_started_name
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
-    COLLECTION,
-    SAME_OPTIONS,
+    OF_PLANS,
+    Context,
+    build_command,
+    build_restore,
     format_fields,
-    get_started_playbook,
-    has_other_variables,
     is_awx_job,
-    name_playbook,
+    is_plain,
+    join_command,
+    list_options,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -36,21 +34,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
         RestorationDocument,
     )
 
-_CLEANUP, _DETECT, _RESTORE = "cleanup_orphans", "detect_orphans", "restore_allocations"
-_PLAYBOOKS = (_CLEANUP, _DETECT, _RESTORE, "decommission_host")
+# The playbooks that clean up what the others detect.
+_CLEANUPS = {"detect_clouds": "cleanup_clouds"}
 
 # The report that a person reads first.
 _REPORTS = ("html", "markdown")
-
-# A plan is applied as a whole.
-_OPTIONS_OF_PLANS = f"{SAME_OPTIONS}, but not its hosts, consumers, projects or kinds"
-
-_PLAN = "orphan_cleanup_plan"
-
-_DEFAULT_INVENTORIES = "DEFAULT_HOST_LIST"
-
-# What Ansible reads as one value after `NAME=`; anything else is written as JSON.
-_PLAIN_VALUE = re.compile(r"[^\s'\"{}\\=]+")
 
 
 @d.dataclass(frozen=True)
@@ -62,6 +50,7 @@ class Ending:
     plan: the path of the plan; empty if there is none, or nothing to change in it.
     journal: the path of the journal; empty if nothing was changed.
     failed: whether the run fails.
+    run: what its commands need to know of it.
     """
 
     reports: Mapping[str, str]
@@ -71,6 +60,7 @@ class Ending:
     check_mode: bool = False
     detects_only: bool = False
     failed: bool = False
+    run: Context = d.field(default_factory=Context)
 
 
 class NextDocument(t.TypedDict):
@@ -103,23 +93,26 @@ def format_ending(ending: Ending) -> list[str]:
     return format_fields(_list_fields(ending))
 
 
-def format_undo(remediation: RemediationDocument | RestorationDocument, journal: str) -> list[str]:
+def format_undo(
+    remediation: RemediationDocument | RestorationDocument, journal: str, run: Context
+) -> list[str]:
     """Return the command that restores what a remediation changed; nothing for a restoration."""
-    if not journal or any("write" in outcome for outcome in remediation["outcomes"]):
+    if any("write" in outcome for outcome in remediation["outcomes"]):
         return []
-    return format_fields([("Undo", _suggest_undo(Ending({}, journal=journal)))])
+    return format_fields([("Undo", _suggest_undo(journal, run))])
 
 
-def format_journals(journals: Iterable[str]) -> list[str]:
+def format_journals(journals: Iterable[str], run: Context) -> list[str]:
     """Return the journals of a run, each with the command that restores what it changed."""
     lines: list[str] = []
     for journal in journals:
-        undo = _suggest_undo(Ending({}, journal=journal))
-        lines += format_fields([("Journal", journal), ("Undo", undo)])
+        lines += format_fields([("Journal", journal), ("Undo", _suggest_undo(journal, run))])
     return lines
 
 
-def format_commands(undo: UndoDocument | None, following: NextDocument | None) -> list[str]:
+def format_commands(
+    undo: UndoDocument | None, following: NextDocument | None, run: Context
+) -> list[str]:
     """Return the command that undoes a change on a host, and the playbook to run next."""
     if is_awx_job():
         return []
@@ -127,14 +120,14 @@ def format_commands(undo: UndoDocument | None, following: NextDocument | None) -
     if undo:
         fields.append(("Undo", _build_module_command(undo)))
     if following:
-        fields.append(("Next", _build_next(following)))
+        fields.append(("Next", _build_next(following, run)))
     return format_fields(fields)
 
 
 def _list_fields(ending: Ending) -> Iterable[tuple[str, str]]:
     yield "Report", _choose_report(ending)
     yield "Journal", ending.journal
-    yield "Undo", _suggest_undo(ending)
+    yield "Undo", _suggest_undo(ending.journal, ending.run)
     yield "Next", _suggest_next(ending)
 
 
@@ -145,10 +138,8 @@ def _choose_report(ending: Ending) -> str:
     return ending.findings
 
 
-def _suggest_undo(ending: Ending) -> str:
-    if not ending.journal or is_awx_job():
-        return ""
-    return _build_command(_RESTORE, {"orphan_cleanup_journal": ending.journal})
+def _suggest_undo(journal: str, run: Context) -> str:
+    return build_restore(journal, run) if journal and not is_awx_job() else ""
 
 
 def _suggest_next(ending: Ending) -> str:
@@ -159,95 +150,39 @@ def _suggest_next(ending: Ending) -> str:
     if not ending.plan:
         return ""
     if ending.detects_only:
-        return _build_command(_CLEANUP, check=True)
+        playbook = _CLEANUPS.get(get_started_name(), "cleanup_orphans")
+        return build_command(playbook, {}, ending.run, check=True)
     if ending.check_mode:
-        return _build_command(_CLEANUP, {_PLAN: ending.plan})
+        plan = {"orphan_cleanup_plan": ending.plan}
+        return build_command("", plan, ending.run, without=OF_PLANS)
     return ""
 
 
-def _build_command(
-    playbook: str, variables: Mapping[str, t.Any] | None = None, check: bool = False
-) -> str:
-    """Return the command that runs a playbook of the collection as this one was run."""
-    parts = ["ansible-playbook", _name_playbook(playbook)]
-    return _join_command(parts, variables or {}, check)
-
-
-def _build_next(following: NextDocument) -> str:
+def _build_next(following: NextDocument, run: Context) -> str:
     """Return the command that runs the same playbook again; nothing for one of the user's own.
 
     A variable on the command line would replace what another playbook says for each of its hosts.
     """
-    playbook, started = following["playbook"], get_started_playbook()
-    if os.path.basename(started) not in (
-        f"{playbook}.yml",
-        f"{playbook}.yaml",
-        f"{COLLECTION}.{playbook}",
-    ):
+    playbook = following["playbook"]
+    if get_started_name() != playbook:
         return ""
-    parts = ["ansible-playbook", *_list_targets(), started]
-    return _join_command(parts, following["variables"], following["check"])
-
-
-def _join_command(parts: list[str], variables: Mapping[str, t.Any], check: bool) -> str:
-    for name, value in variables.items():
-        parts += ["-e", _format_variable(name, value)]
-    if check:
-        parts.append("--check")
-    command = shlex.join(parts)
-    # They can contain passwords, so they are not repeated.
-    if has_other_variables(variables):
-        options = _OPTIONS_OF_PLANS if _PLAN in variables else SAME_OPTIONS
-        return f"{command}  # {options}"
-    return command
+    return build_command(playbook, following["variables"], run, check=following["check"])
 
 
 def _build_module_command(undo: UndoDocument) -> str:
     """Return the command that runs one module on one host."""
-    parts = ["ansible", *_list_targets(with_limit=False), undo["host"]]
+    options = list_options(["subset", "become", "tags", "skip_tags"])
+    parts = ["ansible", *options, undo["host"]]
     if undo["become"]:
         parts.append("-b")
-    parts += ["-m", f"{COLLECTION}.{undo['module']}", "-a", _format_arguments(undo["arguments"])]
-    command = shlex.join(parts)
+    module = f"osops.placement.{undo['module']}"
+    command = join_command([*parts, "-m", module, "-a", _format_arguments(undo["arguments"])])
     if undo["others"]:
         return f"{command}  # and {undo['others']} more, each with its own host and uuid"
     return command
 
 
-def _format_variable(name: str, value: t.Any) -> str:
-    if _is_plain(value):
-        return f"{name}={value}"
-    return json.dumps({name: value})
-
-
 def _format_arguments(arguments: Mapping[str, t.Any]) -> str:
-    if all(_is_plain(value) for value in arguments.values()):
+    if all(is_plain(value) for value in arguments.values()):
         return " ".join(f"{name}={value}" for name, value in arguments.items())
     return json.dumps(arguments)
-
-
-def _is_plain(value: t.Any) -> bool:
-    return isinstance(value, str) and bool(_PLAIN_VALUE.fullmatch(value))
-
-
-def _list_targets(with_limit: bool = True) -> list[str]:
-    """Return the inventories and the limit of this run, as options of a command."""
-    parts: list[str] = []
-    for source in context.CLIARGS.get("inventory") or ():
-        # Ansible puts its default there if the user names none.
-        if source not in getattr(constants, _DEFAULT_INVENTORIES):
-            parts += ["-i", str(source)]
-    limit = context.CLIARGS.get("subset")
-    if limit and with_limit:
-        parts += ["--limit", str(limit)]
-    return parts
-
-
-def _name_playbook(playbook: str) -> str:
-    """Return the name of a playbook, as a path if the user gave this one as a path."""
-    started = get_started_playbook()
-    is_own = not any(name in started for name in _PLAYBOOKS)
-    # A playbook of the user's own applies a plan as well.
-    if is_own and playbook == _CLEANUP and started.endswith((".yml", ".yaml")):
-        return started
-    return name_playbook(playbook, _PLAYBOOKS)

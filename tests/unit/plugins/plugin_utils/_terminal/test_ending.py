@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import Context
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
     NextDocument,
@@ -22,13 +24,15 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending i
     format_undo,
 )
 
+ROOT = Path(__file__).parents[5]
 PLAN, JOURNAL = "/out/plan.json", "/out/journal-1.jsonl"
 
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
     """Set the command line of Ansible; without a call, it is that of a playbook by its name."""
-    monkeypatch.delenv("AWX_PRIVATE_DATA_DIR", raising=False)
+    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+        monkeypatch.delenv(name, raising=False)
 
     def start(playbook: str, extra_vars: tuple[str, ...] = (), **others: t.Any) -> None:
         options = ImmutableDict(args=(playbook,), extra_vars=extra_vars, **others)
@@ -83,9 +87,8 @@ def test_failure_says_what_to_do_instead_of_the_next_command() -> None:
     [
         ("playbooks/cleanup_orphans.yml", "playbooks/cleanup_orphans.yml"),
         ("/a b/cleanup_orphans.yml", "'/a b/cleanup_orphans.yml'"),
-        ("playbooks/detect_orphans.yml", "playbooks/cleanup_orphans.yml"),
         ("site.yml", "site.yml"),
-        ("osops.placement.detect_orphans", "osops.placement.cleanup_orphans"),
+        ("osops.placement.cleanup_clouds", "osops.placement.cleanup_clouds"),
     ],
 )
 def test_command_names_the_playbook_as_the_user_does(
@@ -98,15 +101,99 @@ def test_command_names_the_playbook_as_the_user_does(
     )
 
 
-def test_options_are_not_repeated_because_they_can_be_secret(
-    started: t.Callable[..., None],
+@pytest.mark.parametrize(
+    ("playbook", "command"),
+    [
+        ("osops.placement.detect_orphans", "osops.placement.cleanup_orphans"),
+        ("osops.placement.detect_clouds", "osops.placement.cleanup_clouds"),
+        (f"{ROOT}/playbooks/detect_clouds.yml", f"{ROOT}/playbooks/cleanup_clouds.yml"),
+        # A wrapper with the name of ours, and a playbook with variables of its own.
+        ("/elsewhere/detect_orphans.yml", ""),
+        ("site.yml", ""),
+    ],
+)
+def test_detection_leads_to_the_playbook_beside_its_own(
+    started: t.Callable[..., None], playbook: str, command: str
 ) -> None:
-    started("osops.placement.cleanup_orphans", ("orphan_cleanup_auth={password: secret}",))
+    started(playbook)
+    shown = _next(plan=PLAN, detects_only=True)
+
+    assert (shown == f"ansible-playbook {command} --check") == bool(command)
+    assert shown.startswith("run osops.placement.cleanup_") == (not command)
+
+
+def test_the_options_of_the_run_are_repeated(
+    started: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_CLOUD", "north 1")
+    started(
+        "osops.placement.detect_orphans",
+        ("orphan_cleanup_hosts=a,b", "@my vars.yml", "{orphan_cleanup_exclude_providers: [c]}"),
+        inventory=("/inv",),
+        subset="localhost",
+        vault_ids=("prod@prompt",),
+        become=True,
+    )
+
+    assert _next(plan=PLAN, detects_only=True) == (
+        "OS_CLOUD='north 1' ansible-playbook -i /inv --limit localhost --vault-id prod@prompt "
+        "--become osops.placement.cleanup_orphans -e orphan_cleanup_hosts=a,b -e '@my vars.yml' "
+        "-e '{orphan_cleanup_exclude_providers: [c]}' --check"
+    )
+
+
+def test_a_plan_has_no_scope_and_all_other_options(started: t.Callable[..., None]) -> None:
+    given = ("orphan_cleanup_hosts=a orphan_cleanup_min_age=2h", "{orphan_cleanup_kinds: [x]}")
+    started("osops.placement.cleanup_orphans", given)
+    plan = "-e orphan_cleanup_plan=/out/plan.json"
+
+    assert _next(plan=PLAN, check_mode=True).endswith(f"-e orphan_cleanup_min_age=2h {plan}")
+    # Of a file or an inventory.
+    run = Context(scope=("orphan_cleanup_hosts", "orphan_cleanup_projects"))
+    assert _next(plan=PLAN, check_mode=True, run=run).endswith(
+        f"""-e orphan_cleanup_min_age=2h -e '{{"orphan_cleanup_projects": []}}' {plan}"""
+    )
+    shard = Context(scope=("orphan_cleanup_shard",))
+    assert _next(plan=PLAN, check_mode=True, run=shard).startswith("run the same playbook with ")
+
+
+def test_one_of_several_clouds_is_its_own_limit(started: t.Callable[..., None]) -> None:
+    started("osops.placement.cleanup_clouds", inventory=("/inv",), subset="eu*")
+    north = Context(connection={"cloud": "north", "api_timeout": 9}, host="north")
+
+    assert _next(plan=PLAN, check_mode=True, run=north).startswith(
+        "ansible-playbook -i /inv --limit north osops.placement.cleanup_clouds -e "
+    )
+    (*_rest, undo) = format_ending(Ending({}, journal=JOURNAL, run=north))
+    assert undo == (
+        "Undo:    ansible-playbook osops.placement.restore_allocations "
+        f"-e orphan_cleanup_cloud=north -e orphan_cleanup_journal={JOURNAL}"
+    )
+    secret = Context(connection={"auth": {"password": "secret"}}, host="north")
+    (*_rest, undo) = format_ending(Ending({}, journal=JOURNAL, run=secret))
+    assert "run osops.placement.restore_allocations with " in undo and "secret" not in undo
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "orphan_cleanup_auth={password: secret}",
+        "ansible_become_pass=secret",
+        "{db: {password: secret}}",
+        "{x: !vault secret}",
+        "orphan_cleanup_notify_url=https://secret",
+        "x=https://user:secret@host/",
+        "api_token=secret",
+    ],
+)
+def test_a_secret_is_not_repeated_and_then_there_is_no_command(
+    started: t.Callable[..., None], given: str
+) -> None:
+    started("osops.placement.cleanup_orphans", (given,))
     shown = _next(plan=PLAN, check_mode=True)
 
-    # With the variables of its scope, the run of a plan would be refused.
-    options = "and the other options of this run, but not its hosts, consumers, projects or kinds"
-    assert "secret" not in shown and shown.endswith(f"  # {options}")
+    assert shown.startswith("run the same playbook with orphan_cleanup_plan=/out/plan.json, and")
+    assert "secret" not in shown and "without its hosts, consumers" in shown
 
 
 def test_a_path_that_ansible_would_split_is_json_and_a_hostile_one_is_escaped() -> None:
@@ -128,8 +215,8 @@ def test_only_a_remediation_is_undone_with_its_journal() -> None:
     removed: t.Any = {"outcomes": [{"outcome": "removed"}]}
     restored: t.Any = {"outcomes": [{"outcome": "restored", "write": None}]}
 
-    assert len(format_undo(removed, JOURNAL)) == 1
-    assert format_undo(restored, JOURNAL) == format_undo(removed, "") == []
+    assert len(format_undo(removed, JOURNAL, Context())) == 1
+    assert format_undo(restored, JOURNAL, Context()) == format_undo(removed, "", Context()) == []
 
 
 def _follow(check: bool = False, **variables: t.Any) -> str:
@@ -138,7 +225,7 @@ def _follow(check: bool = False, **variables: t.Any) -> str:
         "variables": variables or {"host_decommission_target": "compute-17"},
         "check": check,
     }
-    return "".join(format_commands(None, following))
+    return "".join(format_commands(None, following, Context()))
 
 
 FOLLOWED = "Next:    ansible-playbook osops.placement.decommission_host "
@@ -182,28 +269,6 @@ def test_next_command_is_only_for_the_playbook_that_was_started(
     assert bool(shown) == bool(command)
 
 
-@pytest.mark.parametrize(
-    ("given", "others"),
-    [
-        ((), False),
-        (("host_decommission_target=compute-17",), False),
-        (("host_decommission_target=compute-17 x=1",), True),
-        (("host_decommission_target=compute-17", "x=secret"), True),
-        (("@secrets.yml",), True),
-        (('{"host_decommission_target": "compute-17", "x": "secret"}',), True),
-    ],
-)
-def test_other_options_are_mentioned_only_if_there_are_any(
-    started: t.Callable[..., None], given: tuple[str, ...], others: bool
-) -> None:
-    started("osops.placement.decommission_host", given)
-
-    shown = _follow()
-
-    assert "secret" not in shown
-    assert shown.endswith("  # and the other options of this run") == others
-
-
 def test_commands_have_the_inventories_and_the_limit_of_the_run(
     started: t.Callable[..., None],
 ) -> None:
@@ -229,7 +294,7 @@ def _undo(**changes: t.Any) -> str:
         "others": 0,
     }
     undo |= t.cast("UndoDocument", changes)
-    return "".join(format_commands(undo, None))
+    return "".join(format_commands(undo, None, Context()))
 
 
 def test_a_module_undoes_a_change_on_a_host() -> None:
@@ -244,7 +309,7 @@ def test_a_module_undoes_a_change_on_a_host() -> None:
 
 
 def test_each_journal_has_its_undo() -> None:
-    lines = format_journals([JOURNAL, "/out/journal-2.jsonl"])
+    lines = format_journals([JOURNAL, "/out/journal-2.jsonl"], Context())
 
     assert [line.partition(":")[0] for line in lines] == ["Journal", "Undo"] * 2
     assert lines[3].endswith("-e orphan_cleanup_journal=/out/journal-2.jsonl")
@@ -257,4 +322,4 @@ def test_awx_shows_no_commands_of_hosts_either(
     monkeypatch.setenv("AWX_PRIVATE_DATA_DIR", "/runner")
 
     assert _follow() == _undo() == ""
-    assert format_journals([JOURNAL]) == [f"Journal: {JOURNAL}"]
+    assert format_journals([JOURNAL], Context()) == [f"Journal: {JOURNAL}"]

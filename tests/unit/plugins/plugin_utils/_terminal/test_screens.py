@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes 
     format_remediation,
     format_results,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import Context
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
     NextDocument,
@@ -157,7 +158,7 @@ def _draw_ready_host(width: int) -> list[str]:
     }
     drawn = format_host(_make_host([]), "/out/host.json", width)
     drawn += format_results(results, get_prose_width(width))
-    return [*drawn, *format_commands(None, following)]
+    return [*drawn, *format_commands(None, following, Context())]
 
 
 def _draw_cleaned_hosts(width: int) -> list[str]:
@@ -167,7 +168,8 @@ def _draw_cleaned_hosts(width: int) -> list[str]:
         reason = "service disabled, 2 leftovers removed."
         results.append({"outcome": "cleaned", "subject": name, "reason": reason})
     drawn = format_results(results, get_prose_width(width))
-    return [*drawn, *format_journals(["/out/compute-17/journal-1.jsonl", JOURNAL])]
+    journals = ["/out/compute-17/journal-1.jsonl", JOURNAL]
+    return [*drawn, *format_journals(journals, Context(connection={}))]
 
 
 def _make_guest(number: int, host: str) -> t.Any:
@@ -209,7 +211,7 @@ def _draw_leftovers(width: int) -> list[str]:
     }
     drawn = format_guests(document, "/out/guests.json", ["leftover_directory"], width)
     drawn += format_results(results, get_prose_width(width))
-    return [*drawn, *format_commands(None, following)]
+    return [*drawn, *format_commands(None, following, Context())]
 
 
 def _draw_quarantine(width: int) -> list[str]:
@@ -239,7 +241,8 @@ def _draw_quarantine(width: int) -> list[str]:
         "become": True,
         "others": 0,
     }
-    return [*format_results(results, get_prose_width(width)), *format_commands(undo, None)]
+    drawn = format_results(results, get_prose_width(width))
+    return [*drawn, *format_commands(undo, None, Context())]
 
 
 SCREENS = {
