@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import re
 import typing as t
+from pathlib import Path
 
+from ansible import context
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
@@ -16,17 +18,25 @@ from ansible_collections.osops.placement.plugins.plugin_utils._controller import
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
     find_faults,
     format_faults,
+    list_lists,
     list_options,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import (
     SCOPE_LISTS,
     Run,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits import (
+    find_lost_texts,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_mentions import (
+    find_mentioned,
+    list_tags,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 ARGUMENT_SPEC = {
     "role": {"type": "str", "choices": list(ROLES), "required": True},
@@ -35,7 +45,16 @@ ARGUMENT_SPEC = {
 }
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
+_CLOSED_VAULT = re.compile(r"undecryptable|no vault secrets")
 _MAX_ERROR = 400
+
+# What Ansible understands as a tag without any task that has it.
+_SPECIAL_TAGS = frozenset({"all", "always", "never", "tagged", "untagged"})
+_WITHOUT_TAGS = {
+    "orphan_cleanup": "to change nothing, run detect_orphans, or give --check",
+    "host_decommission": "name the stages that you want in host_decommission_stages",
+    "hypervisor_cleanup": "to change nothing, give --check",
+}
 _EMPTIED = (
     "has no entry that is not omitted, and an empty list would mean all. If you mean all, write []."
 )
@@ -52,16 +71,96 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
         role, variables = options["role"], task_vars or {}
+        # Every YAML file that Ansible has read so far, by its path.
+        self._files = getattr(self._loader, "_FILE_CACHE", {})
+        unfit = self._find_unfit_tags(variables)
+        if unfit:
+            fault = f"No stage of this run has a tag, so leave out {unfit}: {_WITHOUT_TAGS[role]}."
+            return {"failed": True, "msg": format_faults([fault])}
+        if not self._is_selected(variables):
+            return {"changed": False, "skipped": True}
         extra = load_extra_vars(self._loader)
         values, faults = self._evaluate(role, list_options(role, variables), variables)
         if options["extra_only"]:
             # A template may need a variable that another host has.
             faults = []
         run = self._describe_run(options["entry_point"], variables, options["extra_only"])
-        faults += find_faults(role, variables, extra, values, run)
+
+        def find_used(names: Collection[str]) -> set[str]:
+            return self._find_used(names, variables)
+
+        faults += find_lost_texts(context.CLIARGS.get("extra_vars") or (), list_lists(role))
+        faults += find_faults(role, variables, extra, values, run, find_used, self._read_texts)
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
         return {"changed": False}
+
+    def _find_used(self, names: Collection[str], variables: Mapping[str, t.Any]) -> set[str]:
+        """Return those of the names that the play or the inventory use."""
+        found = find_mentioned(names, [*self._files.values(), variables])
+        if found.issuperset(names):
+            return found
+        others = map(variables["hostvars"].raw_get, variables["groups"]["all"])
+        return found | find_mentioned(names, others)
+
+    def _read_texts(self) -> list[str]:
+        """Return what was given with -e, and the YAML files that Ansible has read."""
+        texts = list(context.CLIARGS.get("extra_vars") or ())
+        for path in self._files:
+            try:
+                texts.append(Path(path).read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+        return texts
+
+    def _is_selected(self, variables: Mapping[str, t.Any]) -> bool:
+        """Return whether the tags of the command line select the tasks beside this one."""
+        # This one runs always. The others have its other tags, or those of what contains all.
+        other = self._task.copy()
+        other.tags = [tag for tag in self._task.tags if tag != "always"]
+        if any("always" in holder.tags for holder in self._list_holders()):
+            other.tags.append("always")
+        only, skip = variables["ansible_run_tags"], variables["ansible_skip_tags"]
+        return bool(other.evaluate_tags(only, skip, variables))
+
+    def _list_holders(self) -> list[t.Any]:
+        """Return the play, roles and blocks whose tags the tasks inherit."""
+        role, node = self._task._role, self._task._parent
+        holders = [self._task.get_play(), *([role, *role.get_parents()] if role else [])]
+        while node:
+            if getattr(node, "statically_loaded", True):
+                holders.append(node)
+            node = node._parent
+        return holders
+
+    def _is_included(self) -> bool:
+        """Return whether the tags selected a task that includes the role, but not the role."""
+        include = self._task.get_first_parent_include()
+        while include:
+            if not include.statically_loaded and "always" not in include.tags:
+                return True
+            include = include.get_first_parent_include()
+        return False
+
+    def _find_unfit_tags(self, variables: Mapping[str, t.Any]) -> str:
+        """Return the options of the command line that would leave out stages, empty if none do.
+
+        A playbook of the user may have tags: those leave the role out as a whole.
+        """
+        options = {
+            "--tags": set(variables["ansible_run_tags"]),
+            "--skip-tags": set(variables["ansible_skip_tags"]),
+        }
+        if options == {"--tags": {"all"}, "--skip-tags": set()}:
+            return ""
+        known = list_tags(self._files.values()) - _SPECIAL_TAGS
+        unknown = set().union(*options.values()) - known - _SPECIAL_TAGS
+        is_meant = not known or self._is_included()
+        if not unknown and (not is_meant or self._is_selected(variables)):
+            return ""
+        options["--tags"].discard("all")
+        given = (f"{name} {','.join(sorted(tags))}" for name, tags in options.items() if tags)
+        return make_printable(" ".join(given))
 
     def _describe_run(self, entry_point: str, variables: Mapping[str, t.Any], is_play: bool) -> Run:
         host = variables["inventory_hostname"]
@@ -90,6 +189,8 @@ class ActionModule(ActionBase):
             try:
                 # In a dictionary, because a variable that is to be omitted is left out of one.
                 evaluated = templar.template({name: variables[name]})
+                # ansible-core 2.18 opens a vault only when somebody reads what is in it.
+                str(evaluated)
             except AnsibleError as error:
                 faults.append(f"{name} {_explain(name, error)}")
                 continue
@@ -118,6 +219,11 @@ def _explain(name: str, error: AnsibleError) -> str:
     undefined = _UNDEFINED.search(str(error))
     if undefined:
         return f"uses {make_printable(undefined[1])}, which is not defined."
+    if _CLOSED_VAULT.search(str(error)):
+        return (
+            "is in a vault that this run cannot open: give the password with --vault-id or "
+            "--ask-vault-pass, or in AWX with a vault credential."
+        )
     if name.endswith(SECRETS):
         return "has a template that cannot be evaluated."
     # From ansible-core 2.19 on, the error is only about the plugin that failed.

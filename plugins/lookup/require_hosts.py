@@ -57,8 +57,10 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import (
+    LEFT_OUT,
     explain_no_hosts,
     has_hosts,
+    leaves_out_checks,
     list_patterns,
 )
 
@@ -74,6 +76,8 @@ class LookupModule(LookupBase):
         patterns = list_patterns(terms)
         if any(map(context.CLIARGS.get, _LISTINGS)):
             return [",".join(patterns)]
+        if leaves_out_checks():
+            raise AnsibleLookupError(LEFT_OUT)
         inventory = variables or {}
         limit = inventory.get("ansible_limit")
         if not has_hosts(patterns, inventory["groups"], limit, self._loader):

@@ -57,13 +57,18 @@ _raw:
 
 import typing as t
 
+from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
+from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import LEFT_OUT
 from ansible_collections.osops.placement.plugins.plugin_utils._role_options import (
     convert_option,
     is_answered,
     list_role_variables,
 )
+
+# What the task that validates the variables registers.
+_VALIDATED = ("validated", "interrupted")
 
 
 class LookupModule(LookupBase):
@@ -77,6 +82,9 @@ class LookupModule(LookupBase):
     def _collect_options(
         self, role: str, group: str, variables: dict[str, t.Any]
     ) -> dict[str, t.Any]:
+        # Who starts at a later task, or skips the tag always, leaves out the checks.
+        if not any(f"_{role}_{name}" in variables for name in _VALIDATED):
+            raise AnsibleLookupError(LEFT_OUT)
         defined = {}
         for option, variable in list_role_variables(role, group).items():
             if variable in variables:

@@ -24,10 +24,15 @@ description:
     V(host_decommission_drained) are artifacts of earlier jobs.
   - Variables that begin with V(_orphan_cleanup_), V(_host_decommission_) and
     V(_hypervisor_cleanup_) are internal, and are refused as extra variables.
-  - An extra variable that was meant to limit the run, and does not, is refused. One example is a
-    limit without the prefix of the role, such as V(hosts) instead of V(orphan_cleanup_hosts),
-    unless the variable of the role is set from it. Others are a limit of another entry point, and
-    V(dry_run) outside of check mode. Empty values are accepted.
+  - An extra variable that nothing uses is refused, because it may have been meant as a limit. These
+    are used. The variables of the roles, those of Ansible (C(ansible_*)) and those that AWX gives
+    to its jobs (C(awx_*), C(tower_*)); whatever a template or a condition of the playbook, its
+    roles or the inventory uses, as far as Ansible has read them; and the names in
+    V(orphan_cleanup_ignore_variables).
+  - Limits of another role or entry point, and what Ansible does not understand after C(-e), are
+    refused too.
+  - The roles have no tags. Tags of the command line are refused, unless the playbook has them and
+    they leave out the role as a whole. With the tag C(always), this task can do so.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:

@@ -21,19 +21,23 @@ from pathlib import Path
 import yaml
 
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits import (
+    IGNORED,
     Limits,
     find_narrowed_plan,
+    find_unsearched_kinds,
+    list_ignored,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
     ROLES,
     find_unknown_variables,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import (
+    find_misread_numbers,
     find_wrong_values,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import Option
@@ -86,7 +90,12 @@ def read_names(role: str) -> frozenset[str]:
 
 def list_options(role: str, defined: Collection[t.Any]) -> list[str]:
     """Return the names of the role's variables among those that are defined."""
-    return [name for name in read_options(role) if name in defined]
+    return [name for name in (*read_options(role), IGNORED) if name in defined]
+
+
+def list_lists(role: str) -> list[str]:
+    """Return the names of the role's variables that are lists."""
+    return [name for name, option in read_options(role).items() if option["type"] == "list"]
 
 
 def find_faults(
@@ -95,6 +104,8 @@ def find_faults(
     extra: Mapping[t.Any, t.Any],
     values: Mapping[str, t.Any],
     run: Run,
+    find_used: Callable[[Collection[str]], Collection[str]],
+    read_texts: Callable[[], list[str]],
 ) -> list[str]:
     """Return a sentence for everything that is wrong with the variables of a run.
 
@@ -102,23 +113,29 @@ def find_faults(
     extra: those that were given on the command line or by AWX. Before a play over several hosts,
       only they may be wrong.
     values: the variables of the role that are defined, without templates.
+    find_used: returns those of some names that the play or the inventory use.
+    read_texts: returns the texts in which variables are set.
     """
     options = read_options(role)
     judged = {name: value for name, value in values.items() if name in extra or not run.is_play}
     if run.is_play:
         options = {name: option for name, option in options.items() if name in judged}
     names = extra if run.is_play else defined
-    unknown = find_unknown_variables(names, extra, ROLES, read_names)
+    ignored = list_ignored(values)
+    suspects = [name for name in names if name not in ignored]
+    unknown = find_unknown_variables(suspects, extra, ROLES, read_names)
     known = {
         name: value
         for name, value in extra.items()
         if isinstance(name, str) and name not in unknown
     }
-    limits = Limits(role, read_names(role), defined, values, run)
+    limits = Limits(role, read_names(role), defined, values, run, find_used)
     return [
         *unknown.values(),
         *find_wrong_values(options, judged, role, run),
+        *find_misread_numbers(options, judged, read_texts),
         *find_narrowed_plan(judged, run),
+        *find_unsearched_kinds(judged, extra, run),
         *limits.find_ineffective(known),
     ]
 

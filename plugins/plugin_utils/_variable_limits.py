@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Finds variables that were meant to limit a run and do not limit it.
+"""Finds extra variables that nothing uses, and those that do not limit the run.
 
 Ansible ignores `-e hosts=compute-1`, and `orphan_cleanup_hosts` does not limit a restore. Such a
 run would examine, change or restore everything. Except for a plan, only extra variables are judged:
@@ -15,125 +15,139 @@ those of an inventory may be for other plays as well.
 
 from __future__ import annotations
 
+import difflib
 import re
 import typing as t
 from collections.abc import Mapping
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import SCOPE_LISTS
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
     ROLES,
     unify_name,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
 
+# Names that are for other tools, whatever the role.
+IGNORED = "orphan_cleanup_ignore_variables"
+
 # What says which allocations are restored, and what a detection is about.
 _OF_RESTORE = ("restore_consumers", "restore_providers")
-_OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard")
-
-# What chooses a cloud.
-_OF_CLOUD = ("cloud", "region_name")
-
-# What limits a run, in the roles that have it.
-_LIMITS = (
-    *_OF_DETECTION,
-    *_OF_RESTORE,
-    *_OF_CLOUD,
-    "delete_agents",
-    "exclude_consumers",
-    "exclude_providers",
-    "ignore_allocators",
-    "max_changes",
-    "max_failures",
-    "max_hosts",
-    "max_share",
-    "min_age",
-    "min_sightings",
-    "plan",
-    "purge_age",
-    "remediate_kinds",
-    "return",
-    "select",
-    "stages",
-    "stale_min_age",
-    "stuck_min_age",
-    "target",
-    "unconfirmed_min_age",
-    "unknown_min_age",
-)
-
-# Other words for them. A plural is the same as a singular.
-_SYNONYMS: Mapping[str, str] = {
-    "ansible_limit": "hosts",
-    "compute_hosts": "hosts",
-    "hypervisors": "hosts",
-    "azs": "availability_zones",
-    "instances": "consumers",
-    "limit": "hosts",
-    "nodes": "hosts",
-    "os_cloud": "cloud",
-    "os_region_name": "region_name",
-    "project_ids": "projects",
-    "providers": "hosts",
-    "region": "region_name",
-    "server_ids": "consumers",
-    "servers": "consumers",
-    "targets": "hosts",
-    "zones": "availability_zones",
-}
-
-# The words in the prefixes of the roles. Somebody who leaves one out means a variable of a role.
-# `placement` is not among them: the playbooks for AWX have variables that begin with it.
-_WORDS = frozenset(word for role in ROLES for word in role.split("_"))
+OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard")
 
 # What a user of several roles wants to be the same in all of them. The kinds of
 # `hypervisor_cleanup` are others.
-_COMMON = (*_OF_CLOUD, "exclude_consumers", "exclude_providers")
+_COMMON = ("cloud", "region_name", "exclude_consumers", "exclude_providers")
 _WITH_SAME_KINDS = ("orphan_cleanup", "host_decommission")
 
 # What to write for a restore, and what to write elsewhere.
 _FOR_RESTORE: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(_OF_DETECTION, _OF_RESTORE),
-    **{name: (name,) for name in (*_OF_RESTORE, *_OF_CLOUD)},
+    **dict.fromkeys(OF_DETECTION, _OF_RESTORE),
     "consumers": ("restore_consumers",),
     "hosts": ("restore_providers",),
 }
-_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
-    "restore_consumers": ("consumers",),
-    "restore_providers": ("hosts",),
+_ELSEWHERE: Mapping[str, str] = {"restore_consumers": "consumers", "restore_providers": "hosts"}
+
+# Words that are not similar to what they mean.
+_MEANINGS: Mapping[str, str] = {
+    "azs": "availability_zones",
+    "exclude_hosts": "exclude_providers",
+    "exclude_servers": "exclude_consumers",
+    "hostnames": "hosts",
+    "hypervisors": "hosts",
+    "instances": "consumers",
+    "limit": "hosts",
+    "nodes": "hosts",
+    "regions": "region_name",
+    "servers": "consumers",
+    "target": "hosts",
+    "uuids": "consumers",
+    "zones": "availability_zones",
 }
+_DRY_RUN = re.compile(r"(ansible_)?(check(_mode)?|dry(_?run)?|noop|simulate)")
 
 # What a playbook takes its hosts from. The role does not read it.
 _OF_PLAY: Mapping[str, str] = {"orphan_cleanup": "clouds", "hypervisor_cleanup": "hosts"}
-
-_DRY_RUNS = ("ansible_check_mode", "check", "check_mode", "dry_run", "dryrun", "noop")
-
-# The entry points that change nothing.
-_READING = ("check", "detect", "report", "verify")
 
 # The entry points that apply a plan.
 _APPLIES_PLANS = ("main", "remediate")
 _PLAN = "orphan_cleanup_plan"
 
-_TEMPLATE = re.compile(r"\{[{%]")
+# Ansible sets the first only with --limit. AWX gives the others to each of its jobs.
+_LIMIT = "ansible_limit"
+_OF_AWX = re.compile(
+    r"(awx|tower)_(job|workflow_job|parent_job|schedule|user|team|project|inventory|webhook)_\w+"
+)
+
+# In this variable Ansible keeps what it does not understand after -e.
+_LEFTOVER = "_raw_params"
+_ASSIGNMENT = re.compile(r"[\"']?(\w+)[\"']?\s*[:=]+\s*(.*?)\s*", re.DOTALL)
+_FILE = re.compile(r"@?(\S+\.(?:ya?ml|json))")
+_WORDS = (
+    "-e has words that belong to no variable, and Ansible leaves them out: put commas without "
+    "spaces between the values of a list, as in -e orphan_cleanup_hosts=ONE,TWO, and quotes around "
+    "a value with spaces."
+)
+
+_SIMILAR = 0.8
 
 
 def find_narrowed_plan(values: Mapping[str, t.Any], run: Run) -> list[str]:
     """Return a sentence for each variable that was meant to leave out a part of a reviewed plan."""
     if _PLAN not in values or run.entry_point not in _APPLIES_PLANS:
         return []
-    scope = [f"orphan_cleanup_{short}" for short in _OF_DETECTION]
+    scope = [f"orphan_cleanup_{short}" for short in OF_DETECTION]
     return [
         f"{name} and {_PLAN} are both set, and a reviewed plan is applied as a whole: "
         f"leave out {name}, or detect and plan again with it."
         for name in scope
         if values.get(name)
     ]
+
+
+def find_unsearched_kinds(
+    values: Mapping[str, t.Any], extra: Collection[t.Any], run: Run
+) -> list[str]:
+    """Return a sentence if none of the kinds that the user wants to change is searched."""
+    kinds, changed = "orphan_cleanup_kinds", "orphan_cleanup_remediate_kinds"
+    searched, wanted = _as_list(values.get(kinds)), _as_list(values.get(changed))
+    if run.entry_point != "main" or changed not in extra or not any(searched) or not any(wanted):
+        return []
+    if set(searched).intersection(wanted):
+        return []
+    return [
+        f"{changed} has no kind of {kinds}, so nothing could be found that may be changed: add "
+        f"{wanted[0]} to {kinds}, or leave that out."
+    ]
+
+
+def find_lost_texts(texts: Iterable[str], names: Collection[str]) -> list[str]:
+    """Return a sentence for each text after `-e` that has no effect.
+
+    texts: what follows each `-e` of the command line. names: the variables that are lists.
+    """
+    given = list(texts)
+    sentences = []
+    if any(not text.strip() for text in given):
+        sentences.append("-e is empty: write -e NAME=VALUE, or leave it out.")
+    for name in names:
+        # Ansible takes the last one.
+        if sum(len(re.findall(rf"(?<!\S){name}=", text)) for text in given) > 1:
+            sentences.append(
+                f"{name} is given more than once, and only the last one would count: write "
+                f"-e {name}=ONE,TWO."
+            )
+    return sentences
+
+
+def list_ignored(values: Mapping[str, t.Any]) -> list[str]:
+    """Return the names of the extra variables that the user has for other tools."""
+    return _as_list(values.get(IGNORED))
 
 
 class Limits:
@@ -143,6 +157,7 @@ class Limits:
     names: the names of its variables.
     defined: all variables, with templates.
     values: the variables of the role that are defined, without templates.
+    find_used: returns those of some names that the play or the inventory use.
     """
 
     def __init__(
@@ -152,40 +167,48 @@ class Limits:
         defined: Mapping[t.Any, t.Any],
         values: Mapping[str, t.Any],
         run: Run,
+        find_used: Callable[[Collection[str]], Collection[str]],
     ) -> None:
         self._role = role
         self._names = names
         self._defined = defined
         self._values = values
         self._run = run
+        self._find_used = find_used
 
     def find_ineffective(self, extra: Mapping[str, t.Any]) -> list[str]:
-        """Return a sentence for each extra variable that was meant to limit the run and does not.
+        """Return a sentence for each extra variable that has no effect on this run.
 
         extra: the variables that were given on the command line or by AWX.
         """
-        sentences = []
+        sentences, suspects = [], {}
         for name in extra:
-            if name in self._names:
+            if name == _LEFTOVER:
+                sentences.append(self._explain_leftover(str(extra[name])))
+            elif name in self._names:
                 sentence = self._judge_own(name)
-            elif unify_name(name) in _DRY_RUNS:
-                sentence = self._judge_dry_run(name, extra)
-            else:
-                sentence = self._judge_other(name, extra)
-            # Only now, because a value may be in a vault whose password is missing. An empty value
-            # is the answer to a question of a survey.
-            if sentence and not _is_empty(extra[name]):
-                sentences.append(sentence)
-        return sentences
+                # An empty value is the answer to a question of a survey. It is read only now,
+                # because a value may be in a vault whose password is missing.
+                sentences.append("" if sentence and _is_empty(extra[name]) else sentence)
+            elif self._is_of_another_role(name):
+                suspects[name] = self._judge_foreign(name, extra)
+            elif self._is_replaced(name, extra):
+                sentences.append(self._refuse(name))
+            elif not self._is_of_others(name):
+                suspects[name] = self._refuse(name)
+        suspects = {name: sentence for name, sentence in suspects.items() if sentence}
+        used = self._find_used(suspects.keys()) if suspects else ()
+        unused = [sentence for name, sentence in suspects.items() if name not in used]
+        return [sentence for sentence in (*sentences, *unused) if sentence]
 
     def _judge_own(self, name: str) -> str:
         """Return why a variable of the role does not limit this run, empty if it does."""
         short = name.removeprefix(f"{self._role}_")
         entry_point = self._run.entry_point
-        if entry_point == "restore" and short in _OF_DETECTION:
+        if entry_point == "restore" and short in OF_DETECTION:
             return f"{name} does not limit a restore: write {self._join(_FOR_RESTORE[short])}."
         if entry_point != "restore" and short in _OF_RESTORE:
-            return f"{name} limits only a restore: write {self._join(_ELSEWHERE[short])}."
+            return f"{name} limits only a restore: write {self._join([_ELSEWHERE[short]])}."
         if entry_point == "heal" and short == "kinds":
             return f"{name} does not limit heal, which is about missing_allocation: leave it out."
         if short == "stages" and entry_point != "main":
@@ -204,98 +227,101 @@ class Limits:
             )
         return ""
 
-    def _judge_dry_run(self, name: str, extra: Mapping[str, t.Any]) -> str:
-        stages = _list_texts(self._values.get("host_decommission_stages"))
-        if self._run.is_check or self._run.entry_point in _READING or stages == ["check"]:
+    def _judge_foreign(self, name: str, extra: Mapping[str, t.Any]) -> str:
+        """Return what to write instead of a limit of another role, empty if it may stay."""
+        other = next(role for role in ROLES if name.startswith(f"{role}_"))
+        short = name.removeprefix(f"{other}_")
+        is_same_kind = short == "remediate_kinds" and {other, self._role} == set(_WITH_SAME_KINDS)
+        if not is_same_kind and short not in (*_COMMON, *SCOPE_LISTS, "target"):
             return ""
-        # Ansible has its own ansible_check_mode, and ignores the given one.
-        if not _is_true(extra[name]):
+        ours = self._find_meant(short)
+        if not ours or any(variable in extra for variable in ours):
             return ""
-        return (
-            f"{name} does not make this a run in check mode: give --check to ansible-playbook, or "
-            "choose the type Check for the job."
-        )
-
-    def _judge_other(self, name: str, extra: Mapping[str, t.Any]) -> str:
-        """Return what to write instead of a variable that is not one of the role."""
-        ours = self._translate(name)
-        if not ours or any(self._is_set(variable, name, extra) for variable in ours):
+        # The same value in the inventory is enough.
+        set_here = [self._values.get(variable) for variable in ours]
+        if _is_empty(extra[name]) or any(_is_same(value, extra[name]) for value in set_here):
             return ""
-        advice = f"{name} does not limit this run: write {' or '.join(ours)}."
-        if self._is_of_another_role(name):
-            return advice
-        return f"{advice} In a playbook of your own, set that variable from {name}, or rename it."
-
-    def _translate(self, name: str) -> list[str]:
-        """Return the variables that a name may have been meant for, those that limit this run."""
-        short = self._find_limit(unify_name(name))
-        if not short or (self._is_of_another_role(name) and not self._is_common(name, short)):
-            return []
-        if short == "cloud" and self._role == "orphan_cleanup" and not self._run.is_one_cloud:
-            # The inventory says which cloud a host is.
-            short = "clouds"
-        if short == _OF_PLAY.get(self._role):
-            # The role does not read it.
-            return [f"{self._role}_{short}"] if self._run.is_play else []
-        if self._run.entry_point == "restore":
-            shorts = _FOR_RESTORE.get(short, ())
-        elif short in _OF_DETECTION and self._is_by_plan():
-            # The plan limits the run.
-            shorts = ()
-        else:
-            shorts = _ELSEWHERE.get(short, (short,))
-        return [f"{self._role}_{word}" for word in shorts]
-
-    def _is_by_plan(self) -> bool:
-        return self._run.entry_point in _APPLIES_PLANS and bool(self._values.get(_PLAN))
-
-    def _find_limit(self, name: str) -> str:
-        """Return what a name is about without the words of a prefix, empty if it limits nothing."""
-        words = name.split("_")
-        while words:
-            rest = "_".join(words)
-            for form in (rest, f"{rest}s", rest.removesuffix("s")):
-                short = self._recognize(form)
-                if short:
-                    return short
-            if words.pop(0) not in _WORDS:
-                break
-        return ""
-
-    def _recognize(self, word: str) -> str:
-        """Return the limit of the role that a word or its synonym names, empty if it names none."""
-        synonym = _SYNONYMS.get(word, word)
-        # A role that works host by host calls it the target.
-        target = "target" if synonym == "hosts" else ""
-        for short in (word, synonym, target):
-            if short in _LIMITS and f"{self._role}_{short}" in self._names:
-                return short
-        return ""
+        return f"{name} does not limit this run: write {' or '.join(ours)}."
 
     def _is_of_another_role(self, name: str) -> bool:
         return any(name.startswith(f"{role}_") for role in ROLES if role != self._role)
 
-    def _is_common(self, name: str, short: str) -> bool:
-        """Return whether a limit of another role should be the same in this role."""
-        if short == "remediate_kinds":
-            return self._role in _WITH_SAME_KINDS and name.startswith(_WITH_SAME_KINDS)
-        return short in _COMMON
+    def _is_replaced(self, name: str, extra: Mapping[str, t.Any]) -> bool:
+        """Return whether Ansible sets a variable itself, and ignores the one that was given.
 
-    def _is_set(self, ours: str, name: str, extra: Mapping[str, t.Any]) -> bool:
-        """Return whether a variable of the role was set for this run, perhaps from another one.
-
-        A value of the inventory does not count, unless it is the same.
+        Only then it is another object: a comparison of values would open a vault.
         """
-        if ours in extra:
+        given = extra[name]
+        return self._defined.get(name, given) is not given and not isinstance(given, Mapping)
+
+    def _is_of_others(self, name: str) -> bool:
+        """Return whether Ansible or AWX uses a variable, or the user wants it to be ignored."""
+        if name in list_ignored(self._values) or _OF_AWX.fullmatch(name):
             return True
-        mention = re.compile(rf"\b{re.escape(name)}\b")
-        for short in _LIMITS:
-            variable = f"{self._role}_{short}"
-            text = str(self._defined.get(variable, ""))
-            is_template = _TEMPLATE.search(text) is not None
-            if is_template and (variable == ours or mention.search(text)):
-                return True
-        return ours in self._values and _is_same(self._values[ours], extra[name])
+        return name.startswith("ansible_") and name != _LIMIT
+
+    def _refuse(self, name: str) -> str:
+        """Return that nothing uses a variable, and what to write instead."""
+        shown = make_printable(name, 60)
+        start = f"Nothing in this run uses the variable {shown}:"
+        if _DRY_RUN.fullmatch(unify_name(name)):
+            return (
+                f"{start} for check mode, give --check to ansible-playbook, or choose the type "
+                "Check for the job."
+            )
+        meant = " or ".join(self._find_meant(unify_name(name)))
+        if meant:
+            return f"{start} write {meant}, or add {shown} to {IGNORED} if it is for another tool."
+        return f"{start} leave it out, or add it to {IGNORED} if it is for another tool."
+
+    def _find_meant(self, name: str) -> list[str]:
+        """Return the variables that a name without the prefix of the role may stand for."""
+        short = self._find_similar(name)
+        if short in ("cloud", "clouds") and self._role == "orphan_cleanup":
+            # In a play over clouds the inventory says which cloud a host is.
+            short = "cloud" if self._run.is_one_cloud else "clouds"
+        if self._run.entry_point == "restore":
+            return [f"{self._role}_{word}" for word in _FOR_RESTORE.get(short, (short,)) if word]
+        short = _ELSEWHERE.get(short, short)
+        if short == _OF_PLAY.get(self._role) and not self._run.is_play:
+            return []
+        return [f"{self._role}_{short}"] if short else []
+
+    def _find_similar(self, name: str) -> str:
+        """Return the variable that a name stands for, without the prefix; empty if none does."""
+        own = [own.removeprefix(f"{self._role}_") for own in sorted(self._names)]
+        # The opposite of what was meant would be a bad hint.
+        is_exclusion = name.startswith("exclude")
+        shorts = [short for short in own if short.startswith("exclude") == is_exclusion]
+        words = name.split("_")
+        # The longest end of the name that is one of them: cleanup_orphans_hosts is about hosts.
+        for at in range(len(words)):
+            end = "_".join(words[at:])
+            for form in (end, f"{end}s", end.removesuffix("s")):
+                meaning = _MEANINGS.get(form, form)
+                # A role that works host by host calls them the target.
+                for short in (form, meaning, "target" if meaning == "hosts" else ""):
+                    if short in shorts:
+                        return short
+        similar = difflib.get_close_matches(name, shorts, 1, _SIMILAR)
+        return similar[0] if similar else ""
+
+    def _explain_leftover(self, text: str) -> str:
+        """Return how to write what Ansible did not understand after `-e`."""
+        start = "Ansible does not understand what follows -e, and leaves it out: write"
+        file = _FILE.fullmatch(text)
+        if file:
+            return f"{start} -e @{make_printable(file[1])} for a file."
+        assignment = _ASSIGNMENT.fullmatch(text)
+        if not assignment:
+            return _WORDS
+        name, value = assignment.groups()
+        if not re.fullmatch(r"\[?[\w.,: -]+\]?", value) or name.endswith(SECRETS):
+            value = "VALUE"
+        value = re.sub(r"\s*,\s*", ",", value.strip("[] "))
+        return (
+            f"{start} -e {name}={value}." if " " not in value else f"{start} -e {name}='{value}'."
+        )
 
     def _join(self, shorts: Sequence[str]) -> str:
         return " or ".join(f"{self._role}_{short}" for short in shorts)
@@ -305,15 +331,11 @@ def _is_empty(value: t.Any) -> bool:
     return value is None or value in ([], {}) or (isinstance(value, str) and not value.strip())
 
 
-def _is_true(value: t.Any) -> bool:
-    return isinstance(value, (bool, int, str)) and boolean(value, strict=False) is True
-
-
 def _is_same(ours: t.Any, given: t.Any) -> bool:
     """Return whether two values mean the same: the command line gives a text for everything."""
-    return _list_texts(ours) == _list_texts(given)
+    return [name.lower() for name in _as_list(ours)] == [name.lower() for name in _as_list(given)]
 
 
-def _list_texts(value: t.Any) -> list[str]:
-    elements = value if isinstance(value, list) else str(value).split(",")
-    return [str(element).strip().lower() for element in elements]
+def _as_list(value: t.Any) -> list[str]:
+    elements = value if isinstance(value, (list, tuple)) else str(value or "").split(",")
+    return [str(element).strip() for element in elements]

@@ -30,20 +30,6 @@ _VERY_SIMILAR = 0.8
 
 ROLES = ("orphan_cleanup", "host_decommission", "hypervisor_cleanup")
 
-# The names of playbooks, which users take for the prefix.
-_PLAYBOOKS = {
-    "orphan_cleanup": (
-        "cleanup_clouds",
-        "cleanup_orphans",
-        "detect_clouds",
-        "detect_orphans",
-        "heal_allocations",
-        "restore_allocations",
-    ),
-    "host_decommission": ("decommission_host", "decommission_hosts", "drain_host", "drain_hosts"),
-    "hypervisor_cleanup": ("cleanup_hypervisor", "cleanup_hypervisors"),
-}
-
 # The names of variables in version 1.0.0, without the prefix of the role, and what they are now.
 # The most similar name of today means something else. `docs/porting-to-2.0.md` lists them all.
 _RENAMED = {"forgotten_min_age": "unknown_min_age", "parked_min_age": "unconfirmed_min_age"}
@@ -157,11 +143,6 @@ def _judge_name(
         # A name for what a playbook registers, but on the command line it was meant for the role.
         advice = f"its variables begin with {role}_, such as {role}_output_dir."
         return f"{name} is not a variable of the role {role}: {advice}" if is_extra else None
-    for playbook in _PLAYBOOKS[role] if is_extra else ():
-        if name.startswith(f"{playbook}_"):
-            rest = name.removeprefix(f"{playbook}_")
-            similar = _find_similar(rest, role, read_names(role), _SIMILAR)
-            return f"{name} is not a variable of the role {role}{_suggest(similar)}"
     prefix = split_prefix(name, role)
     if prefix is None or name in read_names(role):
         return None

@@ -34,7 +34,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds i
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
 
@@ -74,6 +74,10 @@ _INVISIBLE = ("Cc", "Cf")
 # The kinds of findings without a change.
 _REPORTED_KINDS = frozenset(kind.name for kind in KINDS if kind.by_default == REPORT)
 
+# Octal and sexagesimal numbers, also as AWX writes all answers of a survey.
+_MISREAD = r"(?:!unsafe\s+)?[\"']?(0[0-9]+|[0-9]+(?::[0-9]+)+)[\"']?"
+_LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]+\s*")
+
 _PERCENT = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%\s*")
 
 # How similar a value must be to one of the choices that was probably meant.
@@ -97,6 +101,31 @@ def find_wrong_values(
             fault = "is required, and is not defined: set it." if option.get("required") else ""
         if fault:
             sentences.append(f"{name} {fault}")
+    return sentences
+
+
+def find_misread_numbers(
+    options: Mapping[str, Option], values: Mapping[str, t.Any], read_texts: Callable[[], list[str]]
+) -> list[str]:
+    """Return a sentence for each number that YAML has read as another one: 1:00 as 60, 010 as 8.
+
+    read_texts: returns the texts in which variables are set.
+    """
+    numbers = {}
+    for name, option in options.items():
+        value = values.get(name)
+        if type(value) is not bool and isinstance(value, int) and value != option.get("default"):
+            numbers[name] = value
+    texts = read_texts() if numbers else []
+    sentences = []
+    for name, value in numbers.items():
+        written = re.compile(rf"(?<!\w){name}[\"']?\s*:\s*{_MISREAD}\s*(?:[,}}#]|$)", re.MULTILINE)
+        match = next(filter(None, map(written.search, texts)), None)
+        if match:
+            sentences.append(
+                f"{name} is {match[1]}, which YAML reads as {value}: write the number that you "
+                "mean without a zero in front and without colons."
+            )
     return sentences
 
 
@@ -140,7 +169,9 @@ def _judge_type(short: str, name: str, option: Option, value: t.Any) -> str:
         return _judge_list(short, name, option, value)
     if kind == "path" and _has_control_character(value):
         return f"is {shown}not a path: it has a control character."
-    if _is_accepted(name, option, value):
+    # YAML takes 010 for 8, and Ansible for 10.
+    is_doubtful = kind in ("int", "float") and _LEADING_ZERO.fullmatch(str(value))
+    if not is_doubtful and _is_accepted(name, option, value):
         return ""
     if "choices" in option:
         return f"is {show_value(value)}, which is not {_name_choices(value, option['choices'])}"

@@ -179,9 +179,9 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad("decommission_host", "orphan_cleanup_host=c", "did you mean orphan_cleanup_hosts?"),
         Bad("hypervisor_cleanup main", "hypervisor_clenup_host=c", "mean hypervisor_cleanup_host?"),
         # Not the prefix of the role, but the name of the playbook.
-        Bad("cleanup_orphans", "cleanup_orphans_hosts=c", "did you mean orphan_cleanup_hosts?"),
-        Bad("decommission_host", "decommission_host_target=c", "mean host_decommission_target?"),
-        Bad("drain_host", "drain_host_target=c", "mean host_decommission_target?"),
+        Bad("cleanup_orphans", "cleanup_orphans_hosts=c", "write orphan_cleanup_hosts,"),
+        Bad("decommission_host", "decommission_host_target=c", "write host_decommission_target,"),
+        Bad("drain_host", "drain_host_target=c", "write host_decommission_target,"),
     ),
     "a name that is internal": (
         Bad(
@@ -350,6 +350,15 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup_cells and orphan_cleanup_plan are both set",
         ),
     ),
+    "a kind that is not searched": (
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_kinds: [extra_host], orphan_cleanup_remediate_kinds: [wrong_owner]}",
+            "orphan_cleanup_remediate_kinds has no kind of orphan_cleanup_kinds, so nothing could "
+            "be found that may be changed: add wrong_owner to orphan_cleanup_kinds, or leave that "
+            "out.",
+        ),
+    ),
     "a kind that is only reported": (
         Bad(
             "cleanup_orphans",
@@ -362,8 +371,8 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "hosts=compute-1",
-            "hosts does not limit this run: write orphan_cleanup_hosts. In a playbook of your own, "
-            "set that variable from hosts, or rename it. Nothing was changed.",
+            "Nothing in this run uses the variable hosts: write orphan_cleanup_hosts, or add hosts "
+            "to orphan_cleanup_ignore_variables if it is for another tool. Nothing was changed.",
         ),
         Bad(
             "restore_allocations",
@@ -385,7 +394,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "restore_allocations",
             f"{{orphan_cleanup_journal: /etc/hostname, consumers: {UUID}}}",
-            "consumers does not limit this run: write orphan_cleanup_restore_consumers.",
+            "uses the variable consumers: write orphan_cleanup_restore_consumers,",
         ),
         Bad(
             "cleanup_orphans",
@@ -413,43 +422,45 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "host=compute-1",
-            "host does not limit this run: write orphan_cleanup_hosts.",
+            "uses the variable host: write orphan_cleanup_hosts,",
         ),
         Bad(
             "cleanup_orphans",
             f"consumers={UUID}",
-            "consumers does not limit this run: write orphan_cleanup_consumers.",
+            "uses the variable consumers: write orphan_cleanup_consumers,",
         ),
         Bad(
             "cleanup_orphans",
             "plan=plan.json",
-            "plan does not limit this run: write orphan_cleanup_plan.",
+            "uses the variable plan: write orphan_cleanup_plan,",
         ),
-        Bad("cleanup_orphans", "max_changes=0", "write orphan_cleanup_max_changes."),
+        Bad("cleanup_orphans", "max_changes=0", "write orphan_cleanup_max_changes,"),
         Bad(
             "cleanup_orphans",
             "cloud=north",
-            "cloud does not limit this run: write orphan_cleanup_cloud.",
+            "uses the variable cloud: write orphan_cleanup_cloud,",
         ),
         Bad(
             "cleanup_orphans",
             "clouds=north",
-            "clouds does not limit this run: write orphan_cleanup_cloud.",
+            "uses the variable clouds: write orphan_cleanup_cloud,",
         ),
-        Bad("cleanup_orphans", "cleanup_hosts=compute-1", "write orphan_cleanup_hosts."),
-        Bad("cleanup_orphans", "orphan-hosts=compute-1", "write orphan_cleanup_hosts."),
-        Bad("cleanup_orphans", "limit=compute-1", "write orphan_cleanup_hosts."),
-        Bad("cleanup_orphans", "target=compute-1", "write orphan_cleanup_hosts."),
+        Bad("cleanup_orphans", "cleanup_hosts=compute-1", "write orphan_cleanup_hosts,"),
+        Bad("cleanup_orphans", "orphan-hosts=compute-1", "write orphan_cleanup_hosts,"),
+        Bad("cleanup_orphans", "limit=compute-1", "write orphan_cleanup_hosts,"),
+        Bad("cleanup_orphans", "target=compute-1", "write orphan_cleanup_hosts,"),
         Bad(
-            "cleanup_orphans", "OS_CLOUD=north", "OS_CLOUD does not limit this run: write orphan_cl"
+            "cleanup_orphans",
+            "OS_CLOUD=north",
+            "uses the variable OS_CLOUD: write orphan_cleanup_cl",
         ),
-        Bad("cleanup_orphans", "region=RegionTwo", "write orphan_cleanup_region_name."),
-        Bad("cleanup_orphans", "server=web-1", "write orphan_cleanup_consumers."),
-        Bad("cleanup_orphans", "zone=az1", "write orphan_cleanup_availability_zones."),
+        Bad("cleanup_orphans", "region=RegionTwo", "write orphan_cleanup_region_name,"),
+        Bad("cleanup_orphans", "server=web-1", "write orphan_cleanup_consumers,"),
+        Bad("cleanup_orphans", "zone=az1", "write orphan_cleanup_availability_zones,"),
         Bad(
             "cleanup_clouds",
             "hosts=compute-1",
-            "hosts does not limit this run: write orphan_cleanup_hosts.",
+            "uses the variable hosts: write orphan_cleanup_hosts,",
         ),
         Bad(
             "decommission_host",
@@ -457,24 +468,37 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup_remediate_kinds does not limit this run: write "
             "host_decommission_remediate_kinds. Nothing was changed.",
         ),
-        Bad("decommission_host", "stages=check", "write host_decommission_stages."),
-        Bad("decommission_host", "delete_agents=false", "write host_decommission_delete_agents."),
-        Bad("drain_host", "return=true", "write host_decommission_return."),
+        Bad("decommission_host", "stages=check", "write host_decommission_stages,"),
+        Bad("decommission_host", "delete_agents=false", "write host_decommission_delete_agents,"),
+        Bad("drain_host", "return=true", "write host_decommission_return,"),
         Bad(
             "drain_host",
             "host_decommission_stages=check",
             "host_decommission_stages does not limit drain: leave it out. For check mode, give "
             "--check.",
         ),
-        Bad("hypervisor_cleanup purge", "purge_age=90d", "write hypervisor_cleanup_purge_age."),
+        Bad("hypervisor_cleanup purge", "purge_age=90d", "write hypervisor_cleanup_purge_age,"),
         Bad(
             "cleanup_orphans",
             "dry_run=true",
-            "dry_run does not make this a run in check mode: give --check to ansible-playbook, or "
+            "uses the variable dry_run: for check mode, give --check to ansible-playbook, or "
             "choose the type Check for the job.",
         ),
-        Bad("cleanup_orphans", "dry-run=yes", "dry-run does not make this a run in check mode"),
-        Bad("cleanup_orphans", "ansible_check_mode=true", "does not make this a run in check mode"),
+        Bad("cleanup_orphans", "dry-run=yes", "uses the variable dry-run: for check mode, give"),
+        Bad("cleanup_orphans", "dry=yes", "uses the variable dry: for check mode, give --check"),
+        Bad("cleanup_orphans", "simulate=1", "uses the variable simulate: for check mode"),
+        Bad("cleanup_orphans", "orphan_clean_hosts=compute-1", "write orphan_cleanup_hosts,"),
+        Bad("cleanup_orphans", "hostname=compute-1", "write orphan_cleanup_hosts,"),
+        Bad("cleanup_orphans", "compute_node=compute-1", "write orphan_cleanup_hosts,"),
+        Bad("cleanup_orphans", "exclude_hosts=x", "write orphan_cleanup_exclude_providers,"),
+        Bad("cleanup_orphans", f"uuid={UUID}", "write orphan_cleanup_consumers,"),
+        Bad("cleanup_orphans", "frobnicate=", "uses the variable frobnicate: leave it out, or add"),
+        Bad("drain_host", "compute=compute-1", "uses the variable compute: leave it out"),
+        Bad(
+            "cleanup_orphans",
+            "host_decommission_target=compute-1",
+            "host_decommission_target does not limit this run: write orphan_cleanup_hosts.",
+        ),
     ),
     "a value of another type": (
         Bad(
@@ -734,6 +758,10 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "with s, m, h or d, such as 90s, 15m, 24h or 7d.",
         ),
         Bad("cleanup_orphans", "orphan_cleanup_min_age=1:00", "orphan_cleanup_min_age is '1:00'"),
+        Bad("cleanup_orphans", "orphan_cleanup_min_age=010", "orphan_cleanup_min_age is '010'"),
+        Bad("cleanup_orphans", "orphan_cleanup_min_age=010m", "is '010m', which is not"),
+        Bad("cleanup_orphans", "orphan_cleanup_api_timeout=010", "'010', which is not a whole"),
+        Bad("drain_host", "host_decommission_stop_timeout=1:00", "'1:00', which is not a whole"),
         Bad("cleanup_orphans", "{orphan_cleanup_min_age: yes}", "is true, which is not a text"),
         Bad(
             "cleanup_orphans",
@@ -934,8 +962,29 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
     ),
 }
 
-# These have no value before Ansible evaluates them, so only a run can show the sentence.
+# Only a run can show the sentence: what Ansible makes of a text, and what it evaluates.
 TEMPLATES: tuple[Bad, ...] = (
+    Bad(
+        "cleanup_orphans",
+        "orphan_cleanup_exclude_providers: [compute-2, compute-3]",
+        "leaves it out: write -e orphan_cleanup_exclude_providers=compute-2,compute-3.",
+    ),
+    Bad("cleanup_orphans", "orphan_cleanup_hosts: compute-1", "-e orphan_cleanup_hosts=compute-1."),
+    Bad(
+        "cleanup_orphans", "orphan_cleanup_hosts = compute-1", "-e orphan_cleanup_hosts=compute-1."
+    ),
+    Bad("cleanup_orphans", "orphan_cleanup_hosts:compute-1", "-e orphan_cleanup_hosts=compute-1."),
+    Bad("cleanup_orphans", "orphan_cleanup_hosts=a b", "words that belong to no variable"),
+    Bad(
+        "drain_host",
+        "host_decommission_target: compute-1",
+        "write -e host_decommission_target=compute-1.",
+    ),
+    Bad("detect_orphans", "vars.yml", "write -e @vars.yml for a file."),
+    Bad("cleanup_orphans", "", "-e is empty"),
+    Bad("cleanup_orphans", "ansible_check_mode=true", "for check mode, give --check"),
+    Bad("cleanup_orphans", "{orphan_cleanup_min_age: 1:00}", "is 1:00, which YAML reads as 60:"),
+    Bad("cleanup_orphans", "{orphan_cleanup_max_changes: 010}", "is 010, which YAML reads as 8:"),
     Bad(
         "cleanup_orphans",
         '{orphan_cleanup_min_age: "{{ site_age }}"}',
@@ -1008,4 +1057,21 @@ NO_HOSTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("-i", "a,b,", "--limit", "a", "-e", "hypervisor_cleanup_hosts=b"),
         "--limit 'a' leaves out all hosts that match 'b'",
     ),
+)
+
+# What follows the playbook on the command line, and would leave out stages.
+LEFT_OUT: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("cleanup_orphans", ("--skip-tags", "remediate"), "so leave out --skip-tags remediate:"),
+    ("detect_orphans", ("--tags", "detect"), "has a tag, so leave out --tags detect:"),
+    ("cleanup_orphans", ("--tags", "never"), "so leave out --tags never:"),
+    ("cleanup_orphans", ("--tags", "tagged"), "so leave out --tags tagged:"),
+    ("cleanup_orphans", ("--skip-tags", "always"), "leave out the checks before the first change"),
+    ("cleanup_orphans", ("--start-at-task", "Make the changes"), "leave out the checks before"),
+    ("restore_allocations", ("--tags", "restore"), "so leave out --tags restore:"),
+    ("heal_allocations", ("--tags", "heal"), "so leave out --tags heal:"),
+    ("drain_host", ("--tags", "drain"), "name the stages that you want in host_decommission_st"),
+    ("decommission_host", ("--skip-tags", "delete"), "so leave out --skip-tags delete:"),
+    ("redeploy_host", ("--skip-tags", "always"), "leave out the checks before the first change"),
+    ("cleanup_clouds", ("--tags", "detect"), "so leave out --tags detect:"),
+    ("cleanup_hypervisor", ("--tags", "detect"), "so leave out --tags detect:"),
 )

@@ -18,6 +18,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible.parsing.vault import VaultLib, VaultSecret
 
 from ansible_collections.osops.placement.tests.integration.automation import (
     NEWEST,
@@ -26,6 +27,7 @@ from ansible_collections.osops.placement.tests.integration.automation import (
 )
 from ansible_collections.osops.placement.tests.integration.bad_variables import (
     BAD,
+    LEFT_OUT,
     LONG,
     NO_HOSTS,
     TEMPLATES,
@@ -194,6 +196,174 @@ def test_a_playbook_without_hosts_fails(
     assert sentence in " ".join(output.split())
     assert "Traceback" not in output and "PLAY [" not in output
     assert not cloud.was_asked()
+
+
+@pytest.mark.parametrize(
+    ("core", "playbook", "options", "sentence"),
+    [
+        (NEWEST, *LEFT_OUT[0]),
+        (OLDEST, *LEFT_OUT[1]),
+        *(long(core, *row) for row in LEFT_OUT for core in (NEWEST, OLDEST)),
+    ],
+)
+def test_options_that_leave_out_stages_are_refused(
+    cloud: Cloud,
+    ansible: Ansible,
+    core: str,
+    playbook: str,
+    options: tuple[str, ...],
+    sentence: str,
+) -> None:
+    targets = {
+        "cleanup_clouds": ("-i", "north,", "-e", "orphan_cleanup_clouds=all"),
+        "cleanup_hypervisor": ("-i", "c,", "-e", "hypervisor_cleanup_hosts=all"),
+    }
+    arguments = (*options, *targets.get(playbook, ()))
+    if playbook.endswith("_host"):
+        arguments = (*options, "-e", "host_decommission_target=compute-1")
+
+    status, output = run_playbook(ansible, f"osops.placement.{playbook}", *arguments, core=core)
+
+    assert status != 0 and sentence in " ".join(output.split()), output
+    assert not cloud.was_asked()
+
+
+# Plays of a user. With tags of their own, a role is chosen or left out as a whole.
+TAGGED = {"debug": {"msg": "it ran"}, "tags": ["web"]}
+ROLE = {
+    "name": "osops.placement.orphan_cleanup",
+    "tasks_from": "detect",
+    "rolespec_validate": False,
+}
+STATIC = {"import_role": ROLE, "tags": ["placement"]}
+INCLUDED = {"include_role": ROLE, "tags": ["placement"]}
+APPLIED = {
+    "include_role": {**ROLE, "apply": {"tags": ["placement"]}},
+    "tags": ["placement"],
+}
+ALWAYS = {"import_role": ROLE, "tags": ["always"]}
+
+
+@pytest.mark.parametrize(
+    ("role", "options", "outcome"),
+    [
+        (INCLUDED, ("--tags", "placement"), "refused"),
+        long(STATIC, ("--tags", "web"), "left out"),
+        long(STATIC, ("--skip-tags", "placement"), "left out"),
+        long(STATIC, ("--tags", "placement"), "run"),
+        long(APPLIED, ("--tags", "placement"), "run"),
+        long(ALWAYS, ("--tags", "web"), "run"),
+        long(STATIC, ("--tags", "detect"), "refused"),
+        long(STATIC, ("--skip-tags", "web"), "run"),
+        long(STATIC, ("--start-at-task", "Find orphaned allocations"), "refused"),
+    ],
+)
+@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
+def test_tags_of_a_user_choose_the_role_as_a_whole(
+    cloud: Cloud,
+    ansible: Ansible,
+    core: str,
+    role: dict[str, t.Any],
+    options: tuple[str, ...],
+    outcome: str,
+) -> None:
+    cloud.close()
+    play = {"hosts": "localhost", "gather_facts": False, "tasks": [TAGGED, role]}
+    path = ansible.folder / "play.json"
+    path.write_text(json.dumps([play]), encoding="utf-8")
+
+    status, output = run_playbook(ansible, str(path), *options, core=core)
+
+    told = " ".join(output.split())
+    assert (status == 0) == (outcome == "left out"), output
+    assert ("cannot be reached" in told) == (outcome == "run"), output
+    assert ("leave out" in told) == (outcome == "refused"), output
+
+
+def encrypt(text: str) -> str:
+    """Return a text as `ansible-vault encrypt_string` writes it, with the password `x`."""
+    vault = VaultLib([("default", VaultSecret(b"x"))])
+    return vault.encrypt(text).decode()
+
+
+@pytest.mark.parametrize("core", [NEWEST, OLDEST])
+def test_a_vault_without_its_password_is_one_sentence(
+    cloud: Cloud, ansible: Ansible, core: str
+) -> None:
+    lines = "".join(f"    {line}\n" for line in encrypt("1h").splitlines())
+    variables = ansible.folder / "extra.yml"
+    variables.write_text(f"orphan_cleanup_min_age: !vault |\n{lines}", encoding="utf-8")
+
+    status, output = run_playbook(
+        ansible, "osops.placement.cleanup_orphans", "-e", f"@{variables}", core=core
+    )
+
+    assert status == 2
+    assert_one_sentence(cloud, output, "orphan_cleanup_min_age is in a vault that this run cannot")
+
+
+@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
+def test_numbers_that_yaml_misreads_are_refused_in_an_inventory(
+    cloud: Cloud, ansible: Ansible, core: str
+) -> None:
+    (ansible.folder / "group_vars").mkdir()
+    (ansible.folder / "group_vars" / "all.yml").write_text(
+        "orphan_cleanup_min_age: 1:00\n", encoding="utf-8"
+    )
+    inventory = ansible.folder / "hosts"
+    inventory.write_text("localhost ansible_connection=local", encoding="utf-8")
+
+    status, output = run_playbook(
+        ansible, "osops.placement.cleanup_orphans", "-i", str(inventory), core=core
+    )
+
+    assert status == 2
+    assert_one_sentence(cloud, output, "orphan_cleanup_min_age is 1:00, which YAML reads as 60:")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_used"),
+    [
+        ("my_hosts=a", True),
+        ("of_group=a", True),
+        ("of_other_host=a", True),
+        ("of_task=a", True),
+        ("awx_job_id=7", True),
+        ("ansible_user=x", True),
+        ("ticket=1", False),
+        ("hosts=a", False),
+        ("host=a", False),
+    ],
+)
+@pytest.mark.parametrize("core", [long(NEWEST), long(OLDEST)])
+def test_variables_that_a_play_or_its_inventory_uses_are_accepted(
+    cloud: Cloud, ansible: Ansible, core: str, given: str, is_used: bool
+) -> None:
+    cloud.close()
+    inventory = ansible.folder / "hosts.ini"
+    inventory.write_text(
+        "localhost ansible_connection=local "
+        "ansible_python_interpreter='{{ ansible_playbook_python }}'\n"
+        "other x='{{ of_other_host }}'\n[all:vars]\ny='{{ of_group }}'\n",
+        encoding="utf-8",
+    )
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": {"orphan_cleanup_hosts": ["{{ my_hosts | default('a') }}"]},
+        "tasks": [
+            {"include_role": ROLE},
+            {"debug": {"msg": "{% for host in groups.all %}{{ host }}{% endfor %}"}},
+            {"debug": {"msg": "x"}, "when": ["of_task is defined"]},
+        ],
+    }
+    path = ansible.folder / "play.json"
+    path.write_text(json.dumps([play]), encoding="utf-8")
+
+    _status, output = run_playbook(ansible, str(path), "-i", str(inventory), "-e", given, core=core)
+
+    assert ("cannot be reached" in output) == is_used, output
+    assert ("Nothing in this run uses the variable" in output) != is_used, output
 
 
 @pytest.mark.parametrize("option", ["--syntax-check", long("--list-hosts"), long("--list-tasks")])

@@ -23,7 +23,8 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 UTC = datetime.timezone.utc
 
 _SECONDS_PER_UNIT = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"\s*(\d+)\s*([smhd]?)\s*")
+# Without leading zeros: YAML takes 010 for 8.
+_DURATION = re.compile(r"\s*(0|[1-9][0-9]*)\s*([smhd]?)\s*")
 
 
 def parse_duration(text: str | int, option: str = "") -> int:

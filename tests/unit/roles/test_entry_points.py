@@ -177,7 +177,7 @@ def test_a_stage_is_no_tag() -> None:
             if "tags" in task:
                 tagged[task["name"]] = task["tags"]
 
-    assert tagged == {"Refuse stages as tags": "always"}
+    assert tagged == {"Validate the variables": "always"}
 
 
 def test_the_stages_of_decommissioning_are_its_entry_points() -> None:

@@ -30,6 +30,12 @@ from ansible_collections.osops.placement.plugins.plugin_utils._run import (
     build_journal_artifact,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import BOUNDS, Run
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits import (
+    find_lost_texts,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_mentions import (
+    find_mentioned,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
 from ansible_collections.osops.placement.tests.integration.bad_variables import BAD, LONG, Bad
 
@@ -69,7 +75,25 @@ def validate(
     defined = {**defaults, **variables}
     values = {name: defined[name] for name in read_options(role) if name in defined}
     run = Run(entry_point, "localhost", has_files=True, is_one_cloud=True)
-    return find_faults(role, defined, variables if extra else {}, values, run)
+    return judge(role, defined, variables if extra else {}, values, run)
+
+
+def judge(
+    role: str,
+    defined: dict[t.Any, t.Any],
+    extra: dict[t.Any, t.Any],
+    values: dict[str, t.Any],
+    run: Run,
+    texts: tuple[str, ...] = (),
+) -> list[str]:
+    """Return the faults of a run whose inventory has all variables, and no playbook uses others."""
+    if "orphan_cleanup_ignore_variables" in defined:
+        values["orphan_cleanup_ignore_variables"] = defined["orphan_cleanup_ignore_variables"]
+
+    def find_used(names: t.Collection[str]) -> set[str]:
+        return find_mentioned(names, [defined])
+
+    return find_faults(role, defined, extra, values, run, find_used, lambda: list(texts))
 
 
 def find_row_faults(row: Bad) -> list[str]:
@@ -130,23 +154,15 @@ def test_the_defaults_are_accepted(role: str) -> None:
         {"orphan_cleanup_exclude_consumers": '["a"]'},
         {"orphan_cleanup_exclude_providers": [{"name": "x", "until": "2026-12-31"}, "y"]},
         {"orphan_cleanup_notify_url": "https://hooks.example/x", "orphan_cleanup_plan": ""},
-        {"hypervisor_cleanup_hosts": "c", "orphan_cleanup_run": {}},
+        {"orphan_cleanup_run": {}, "hypervisor_cleanup_remove": ["nvram"]},
         {"_orphan_cleanup_one_of_many": True, "awx_job_id": 1, "tower_job_id": 1},
+        {"awx_inventory_id": 1, "awx_webhook_event_type": "push", "ansible_user": "x"},
+        {"ansible_eda": {"event": {}}, "host_decommission_stages": ["check"]},
         # Of the user, and not of a role.
-        {"host_decommissioned": True, "host_decommissioned_at": "2026"},
-        {"orphaned_cleanup": 1, "decommission": 1, "orphan_cleaner_hosts": 1, "network_hosts": "a"},
-        {"awx_inventory_id": 1, "state": "x", "timeout": 5, "output_dir": "x", "check": "disk"},
-        # They limit a run of another role.
-        {"stages": ["check"], "host_decommission_stages": ["check"], "purge_age": "1d"},
-        # A playbook of a user with variables of its own.
-        {"hosts": "compute-1", "orphan_cleanup_hosts": "compute-1"},
-        {"host": "compute-1", "orphan_cleanup_hosts": ["compute-1"]},
-        {"max_changes": "100", "cloud": "north", "orphan_cleanup_cloud": "north"},
-        # Empty answers of a survey.
-        {"hosts": "", "consumers": [], "plan": None},
-        {"dry_run": "false"},
-        {"host_decommission_target": "a", "hypervisor_cleanup_remove": ["nvram"]},
-        {"host_decommission_target": "a", "host_decommission_fenced": "compute-1, compute-2"},
+        {"orphan_cleanup_ignore_variables": ["ticket", "orphan_cleanup_x"], "ticket": 1},
+        {"orphan_cleanup_ignore_variables": "a, hosts", "hosts": "x", "a": ""},
+        {"target": "x", "orphan_cleanup_hosts": ["{{ target }}"]},
+        {"host_decommission_target": "a", "orphan_cleanup_hosts": "a"},
         {"host_decommission_fenced": None, "host_decommission_drained": [{"host": "a"}]},
     ],
     ids=str,
@@ -182,7 +198,7 @@ def test_a_variable_of_the_users_own_is_to_be_renamed() -> None:
 
 def test_limits_are_judged_only_among_extra_variables() -> None:
     """An inventory has variables for several playbooks."""
-    variables = {"consumers": "x", "orphan_cleanup_restore_providers": ["compute-1"]}
+    variables = {"x": "x", "orphan_cleanup_restore_providers": ["compute-1"]}
 
     assert validate("orphan_cleanup", variables, extra=False) == []
     assert len(validate("orphan_cleanup", variables)) == 2
@@ -199,65 +215,149 @@ def judge_limits(
     values = {name: defined[name] for name in read_options(role) if name in defined}
     # Ansible evaluates templates, and here their values do not matter.
     plain = {name: value for name, value in values.items() if "{{" not in str(value)}
-    return find_faults(role, defined, extra, plain, run)
+    return judge(role, defined, extra, plain, run)
 
 
 @pytest.mark.parametrize(
-    ("extra", "ours"),
+    "used",
     [
-        ({"hosts": "a"}, {"orphan_cleanup_hosts": "{{ hosts }}"}),
-        ({"hosts": "a"}, {"orphan_cleanup_hosts": ["{{ inventory_hostname }}"]}),
-        ({"hosts": "b,a"}, {"orphan_cleanup_hosts": ["b", "a"]}),
-        ({"cloud": "north"}, {"orphan_cleanup_cloud": "{{ item }}"}),
-        ({"max_changes": "100"}, {"orphan_cleanup_max_changes": 100}),
+        {"orphan_cleanup_hosts": "{{ hosts }}"},
+        {"orphan_cleanup_hosts": ["{{ lookup('vars', 'hosts') }}"]},
+        {"any": {"of": [{"them": "{% if vars['hosts'] %}x{% endif %}"}]}},
+        {"tasks": [{"when": "hosts is defined"}, {"when": ["x", "y"]}]},
+        {"tasks": [{"assert": {"that": ["x", "hosts | custom_filter('a') is custom_test"]}}]},
+        {"vars_prompt": [{"name": "hosts", "prompt": "Which hosts?"}]},
+        {"x": "{{ hostvars['a'].hosts }}"},
     ],
+    ids=str,
 )
-def test_a_limit_from_which_ours_is_set_is_accepted(
-    extra: dict[str, t.Any], ours: dict[str, t.Any]
-) -> None:
-    assert judge_limits(extra, ours) == []
+def test_a_variable_that_something_uses_is_accepted(used: dict[str, t.Any]) -> None:
+    assert judge_limits({"hosts": "a"}, used) == []
 
 
 @pytest.mark.parametrize(
-    ("extra", "inventory"),
+    "unused",
     [
-        ({"hosts": "compute-1"}, {"orphan_cleanup_hosts": ["compute-1", "compute-2"]}),
-        ({"cloud": "north"}, {"orphan_cleanup_cloud": "south"}),
-        ({"max_changes": "5"}, {"orphan_cleanup_max_changes": 1000}),
+        {"orphan_cleanup_hosts": ["a"]},
+        {"hosts": "all", "tasks": [{"name": "hosts", "x": "{{ groups.hosts }} {{ 'hosts' }}"}]},
+        {"x": "{% for hosts in y %}{{ hosts }}{% endfor %}"},
+        {"x": "{{ lookup('env', 'hosts') }}", "y": "hosts", "z": "{{ hosts"},
+        {"x": "{{ y | selectattr('hosts') }}", "when": "item.hosts"},
+    ],
+    ids=str,
+)
+def test_a_word_that_is_no_variable_uses_none(unused: dict[str, t.Any]) -> None:
+    (fault,) = judge_limits({"hosts": "a"}, {"x": unused})
+
+    assert fault.startswith("Nothing in this run uses the variable hosts: write orphan_cleanup_h")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("orphan_clean_hosts", "orphan_cleanup_hosts"),
+        ("hostname", "orphan_cleanup_hosts"),
+        ("compute_node", "orphan_cleanup_hosts"),
+        ("ansible_limit", "orphan_cleanup_hosts"),
+        ("exclude_hosts", "orphan_cleanup_exclude_providers"),
+        ("exclude_server", "orphan_cleanup_exclude_consumers"),
+        ("exclude_racks", ""),
+        ("uuid", "orphan_cleanup_consumers"),
+        ("awx_hosts", "orphan_cleanup_hosts"),
+        ("dry", "--check"),
+        ("simulate", "--check"),
+        ("frobnicate", ""),
     ],
 )
-def test_a_limit_with_another_value_than_that_of_the_inventory_is_refused(
-    extra: dict[str, t.Any], inventory: dict[str, t.Any]
-) -> None:
-    (fault,) = judge_limits(extra, inventory)
+def test_an_unused_variable_is_refused_whatever_its_name(name: str, meant: str) -> None:
+    for value in ("x", "", None):
+        (fault,) = judge_limits({name: value}, {})
 
-    assert fault.startswith(f"{next(iter(extra))} does not limit this run")
+        assert fault.startswith(f"Nothing in this run uses the variable {name}:")
+        assert (meant or "leave it out") in fault
+
+
+def test_a_limit_of_another_role_is_refused_unless_the_play_has_that_role() -> None:
+    extra = {"host_decommission_target": "compute-1"}
+    role = {"include_role": {"name": "osops.placement.host_decommission"}}
+
+    (fault,) = judge_limits(extra, {})
+
+    assert "write orphan_cleanup_hosts." in fault
+    assert judge_limits(extra, {"x": [role]}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("orphan_cleanup_hosts: compute-1", "write -e orphan_cleanup_hosts=compute-1."),
+        ("orphan_cleanup_hosts = compute-1", "write -e orphan_cleanup_hosts=compute-1."),
+        ("orphan_cleanup_hosts:compute-1", "write -e orphan_cleanup_hosts=compute-1."),
+        ("orphan_cleanup_hosts: [a, b]", "write -e orphan_cleanup_hosts=a,b."),
+        ("orphan_cleanup_auth: {password: secret}", "write -e orphan_cleanup_auth=VALUE."),
+        ("orphan_cleanup_notify_url: secret", "write -e orphan_cleanup_notify_url=VALUE."),
+        ("site.yml", "write -e @site.yml for a file."),
+        ("compute-2", "-e orphan_cleanup_hosts=ONE,TWO"),
+        ("secret words", "quotes around a value with spaces"),
+    ],
+)
+def test_what_ansible_does_not_understand_is_refused(text: str, form: str) -> None:
+    (fault,) = judge_limits({"_raw_params": text}, {})
+
+    assert form in fault and ("secret" not in fault)
+
+
+def test_texts_without_effect_are_refused() -> None:
+    names = ["orphan_cleanup_hosts", "orphan_cleanup_kinds"]
+    twice = ["orphan_cleanup_hosts=a x=orphan_cleanup_kinds=b", "orphan_cleanup_hosts=b"]
+
+    assert find_lost_texts(["orphan_cleanup_hosts=a,b", "@x", "{}"], names) == []
+    assert [fault.partition(" is ")[0] for fault in find_lost_texts([*twice, " "], names)] == [
+        "-e",
+        "orphan_cleanup_hosts",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "written"),
+    [
+        ("orphan_cleanup_min_age: 1:00", 60, "1:00"),
+        ("a: 1\norphan_cleanup_min_age:  010  # x", 8, "010"),
+        ("{'orphan_cleanup_min_age': 010, x: 1}", 8, "010"),
+        ('{"orphan_cleanup_min_age": !unsafe "1:00"}', 60, "1:00"),
+        ("orphan_cleanup_min_age: 60", 60, ""),
+        ("x_orphan_cleanup_min_age: 1:00", 60, ""),
+        ("orphan_cleanup_min_age: 0", 0, ""),
+    ],
+)
+def test_a_number_that_yaml_misreads_is_refused(text: str, number: int, written: str) -> None:
+    values = {"orphan_cleanup_min_age": number}
+
+    faults = judge("orphan_cleanup", {}, values, values, Run(), (text,))
+
+    assert [f" is {written}, which YAML reads as {number}:" in fault for fault in faults] == [
+        True
+    ] * bool(written)
 
 
 def test_a_limit_of_a_play_over_clouds_is_about_its_hosts() -> None:
     inventory = {"orphan_cleanup_cloud": "south", "orphan_cleanup_min_age": "wrong"}
     for name in ("cloud", "clouds"):
         (fault,) = judge_limits({name: "north"}, inventory, Run(is_play=True))
-        assert "write orphan_cleanup_clouds." in fault
-        assert (
-            judge_limits({name: "north"}, inventory | {"orphan_cleanup_min_age": "1h"}, Run()) == []
-        )
+        assert "write orphan_cleanup_clouds," in fault
 
 
 def test_the_hosts_of_a_play_over_hypervisors_limit_it() -> None:
     role, play = "hypervisor_cleanup", Run(is_play=True, play_hosts=2)
 
     (fault,) = judge_limits({"hosts": "compute-1"}, {}, play, role)
-    assert "write hypervisor_cleanup_hosts." in fault
+    assert "write hypervisor_cleanup_hosts," in fault
     (fault,) = judge_limits({"hypervisor_cleanup_host": "compute-1"}, {}, play, role)
     assert (
         "would be the same on all 2 hosts: to choose hosts, write hypervisor_cleanup_hos" in fault
     )
     one = Run(is_play=True)
     assert judge_limits({"hypervisor_cleanup_host": "compute-1"}, {}, one, role) == []
-    # A play of a user has its hosts from the variable itself.
-    own = {"hypervisor_cleanup_host": "compute-1"}
-    assert judge_limits({"hosts": "compute-1"}, own, Run(), role) == []
 
 
 def test_variables_for_two_roles_in_one_file_are_accepted() -> None:
@@ -271,16 +371,6 @@ def test_variables_for_two_roles_in_one_file_are_accepted() -> None:
     assert judge_limits(extra, {}, role="host_decommission") == []
 
 
-def test_answers_for_all_jobs_of_a_workflow_are_accepted() -> None:
-    answers = {
-        "placement_hosts": "compute-1",
-        "hosts": "compute-1",
-        "orphan_cleanup_plan": "p.json",
-    }
-
-    assert judge_limits(answers, {}) == []
-
-
 def test_a_value_that_is_no_limit_is_never_read() -> None:
     """A vault whose password is missing fails when something reads it."""
 
@@ -290,29 +380,15 @@ def test_a_value_that_is_no_limit_is_never_read() -> None:
 
         __hash__ = str.__hash__
 
-    assert judge_limits({"mail_password": Vaulted("x")}, {}) == []
+    assert len(judge_limits({"mail_password": Vaulted("x")}, {})) == 1
+    assert judge_limits({"ansible_password": Vaulted("x")}, {}) == []
 
 
 def test_ansible_ignores_a_given_check_mode() -> None:
     extra = {"ansible_check_mode": "true"}
 
-    (fault,) = find_faults(
-        "orphan_cleanup", {"ansible_check_mode": False}, extra, NO_OPTIONS, ONE_CLOUD
-    )
-    assert fault.startswith("ansible_check_mode does not make this a run in check mode")
-
-
-@pytest.mark.parametrize(
-    "run", [Run(is_check=True), Run("detect"), Run("report"), Run("check")], ids=str
-)
-def test_a_dry_run_is_accepted_where_nothing_changes(run: Run) -> None:
-    assert judge_limits({"dry_run": True}, {}, run) == []
-
-
-def test_the_stage_check_is_a_dry_run() -> None:
-    stages = {"host_decommission_stages": ["check"], "host_decommission_target": "a"}
-
-    assert judge_limits({"dry_run": True, **stages}, {}, role="host_decommission") == []
+    (fault,) = judge("orphan_cleanup", {"ansible_check_mode": False}, extra, NO_OPTIONS, ONE_CLOUD)
+    assert "for check mode, give --check" in fault
 
 
 def test_the_clouds_of_a_playbook_for_several_limit_it() -> None:
@@ -325,10 +401,9 @@ def test_internal_variables_are_refused_only_where_they_would_win() -> None:
 
 
 def test_what_is_no_text_is_no_name_of_a_variable() -> None:
-    assert (
-        find_faults("orphan_cleanup", {1: 1, None: 1, "x": 1}, {1: 1, None: 1}, NO_OPTIONS, Run())
-        == []
-    )
+    given = {1: 1, None: 1}
+
+    assert judge("orphan_cleanup", {**given, "x": 1}, given, NO_OPTIONS, Run()) == []
 
 
 def test_the_other_variables_are_those_of_playbooks_and_artifacts() -> None:
