@@ -223,7 +223,9 @@ def list_options(without: Collection[str] = ()) -> list[str]:
 
 def join_command(parts: list[str], check: bool = False) -> str:
     """Return a command for the shell, empty if it has a character that is not shown as it is."""
-    chosen = [name for name in _ENVIRONMENT if os.environ.get(name)]
+    # A module on a hypervisor reads no cloud.
+    names = _ENVIRONMENT if parts[0] == "ansible-playbook" else ()
+    chosen = [name for name in names if os.environ.get(name)]
     words = [f"{name}={shlex.quote(os.environ[name])}" for name in chosen]
     command = " ".join([*words, shlex.join([*parts, *(["--check"] if check else [])])])
     return command if command.isprintable() else ""
