@@ -382,7 +382,7 @@ tally:
     moved: 31
     left: 3
 remaining:
-  description: UUIDs of the servers that are still on the host.
+  description: UUIDs of the servers that are still on the host, soft-deleted ones too.
   returned: when state is drained
   type: list
   elements: str
@@ -394,8 +394,44 @@ migrations:
   type: list
   elements: raw
   sample: []
+occupants:
+  description: What is on the host or may yet come to it. A server that is being built has an
+    allocation before it has a host.
+  returned: when state is drained
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: V(server), V(migration), V(resize), V(claim) for another consumer with an
+        allocation on the host, or V(unsound_reading) if the services do not show everything.
+      returned: always
+      type: str
+      sample: claim
+    subject:
+      description: UUID of the server, the migration or the consumer, or the name of the host.
+      returned: always
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    name:
+      description: Name of the server, if it is known.
+      returned: always
+      type: str
+      sample: db-7
+    reason:
+      description: Why the host is not empty, and what to do.
+      returned: always
+      type: str
+      sample: 'Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 (possibly soft-deleted) is on compute-17:
+        restore it, or delete it for good.'
+    stops:
+      description: The first stage of a decommissioning that it blocks.
+      returned: always
+      type: str
+      sample: disable
+  sample: []
 empty:
-  description: Whether no server and no migration is left on the host.
+  description: Whether RV(occupants) and RV(migrations) are empty. Allocations that a cleanup would
+    remove do not count, such as those of servers that were evacuated.
   returned: when state is drained
   type: bool
   sample: true

@@ -246,12 +246,12 @@ def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]
     for uuid in sorted(uuids):
         server = servers.get(uuid)
         name = server.name if server else ""
+        advice = "move, evacuate or delete it" if server else "restore it, or delete it for good"
         yield Blocker(
             "server",
             uuid,
             name,
-            f"Server {uuid} ({_describe_state(server)}) is on {host.name}: "
-            "move, evacuate or delete it.",
+            f"Server {uuid} ({_describe_state(server)}) is on {host.name}: {advice}.",
         )
 
 

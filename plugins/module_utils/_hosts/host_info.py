@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
     suggest_names,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
+    Blocker,
     Host,
     HostDetails,
     find_blockers,
@@ -49,6 +50,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader
     PartReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
+    PartPolicy,
     describe_agent,
     describe_aggregate,
     describe_other_service,
@@ -62,6 +64,11 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditio
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
     convert_to_json,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CONSUMER_KINDS,
+    REMEDIATE,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
     describe_migration,
@@ -76,9 +83,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
-        PartPolicy,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
         HostDocument,
         HostLeftoverDocument,
@@ -97,7 +101,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
@@ -220,15 +223,12 @@ class HostReader:
         if not host.exists:
             document["blockers"] += map(convert_to_json, part_blockers)
             return document
-        snapshot = self._read_snapshot(host)
         # From here on the snapshot counts: the first listing only showed which providers to read.
-        host = _refresh_nodes(host, snapshot)
-        details = self._read_details(host)
+        host, details, index = self._read_contents(host)
         migrations = [row for row in details.migrations.value or () if not row.ended]
-        index = SnapshotIndex(snapshot)
         leftovers = find_leftovers(host, index, self._policy, self._kinds)
         blockers = find_blockers(host, details, index, self._policy, self._kinds)
-        host_providers = list_host_providers(host, snapshot.providers or providers)
+        host_providers = list_host_providers(host, index.providers or providers)
         document["nodes"] += map(_describe_node, host.nodes)
         document["providers"] += map(_describe_provider, host_providers)
         document["servers"] += map(_describe_server, details.servers)
@@ -237,6 +237,20 @@ class HostReader:
         document["left_over"] += map(_describe_leftover, leftovers)
         document["blockers"] += map(convert_to_json, (*blockers, *part_blockers))
         return document
+
+    def find_blockers(self, name: str) -> tuple[Blocker, ...]:
+        """Return what blocks the decommissioning of a host, without its other parts."""
+        services = get_listed_services(self._nova.list_services())
+        nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+        found = find_host(name, services, nodes, self._placement.list_providers(), ())
+        host, details, index = self._read_contents(found)
+        return find_blockers(host, details, index, self._policy, self._kinds)
+
+    def _read_contents(self, host: Host) -> tuple[Host, HostDetails, SnapshotIndex]:
+        """Return a host as the snapshot has it, and everything on it."""
+        snapshot = self._read_snapshot(host)
+        host = _refresh_nodes(host, snapshot)
+        return host, self._read_details(host), SnapshotIndex(snapshot)
 
     def _read_snapshot(self, host: Host) -> Snapshot:
         if host.roots:
@@ -258,6 +272,16 @@ class HostReader:
             )
         migrations = self._nova.list_migrations_of_host(host.name)
         return HostDetails(servers.value, migrations)
+
+
+def read_blockers(session: Session, name: str) -> tuple[Blocker, ...]:
+    """Return what blocks the decommissioning of a host now, without its other parts.
+
+    What a cleanup removes by default does not, however young it is.
+    """
+    kinds = [kind.name for kind in CONSUMER_KINDS if kind.by_default == REMEDIATE]
+    policy = Policy(min_age=0, unknown_min_age=0)
+    return HostReader(session, policy, kinds, PartPolicy()).find_blockers(name)
 
 
 def _read_earlier(earlier: t.Any, name: str) -> HostRecords:

@@ -21,16 +21,25 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._clients.service_writer import (
     ServiceWriter,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    PlacementToolsError,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     format_count,
     make_printable,
     summarize_names,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
     build_drain_plan,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import DrainReader
+from ansible_collections.osops.placement.plugins.module_utils._hosts.emptiness import (
+    describe_others,
+    list_occupants,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import read_blockers
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     EVACUATION,
@@ -73,6 +82,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        HostMigrationDocument,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Migration,
         Service,
@@ -161,19 +173,18 @@ class HostDrain:
         plan = build_drain_plan(reading, self._options.settings)
         body = self._build_service_update(reading.service)
         service = apply_update(reading.service, body)
-        migrations = self._reader.describe_open_migrations(self._options.host)
         moves = any(entry["how"] != STAYS for entry in plan["servers"])
         # Without the word, a run would be refused before it disables the service.
         is_refused = is_down(reading.service) and not self._options.settings.fenced
+        contents, others = self._read_contents()
+        plan["summary"] = f"{plan['summary']} {others}".rstrip()
         return {
+            **contents,
             "changed": not is_refused and (bool(body) or moves),
             "plan": plan,
             "service": describe_services([service])[0],
             "outcomes": [],
             "tally": dict.fromkeys(MOVE_OUTCOMES, 0),
-            "remaining": [server.uuid for server in reading.servers],
-            "migrations": migrations,
-            "empty": not reading.servers and not migrations,
             "msg": plan["summary"],
         }
 
@@ -211,13 +222,15 @@ class HostDrain:
             begun = []
             if stopped() or runner.halted:
                 break
-        result = self._describe_rest(outcomes)
+        contents, others = self._read_contents(outcomes)
         return {
-            **result,
+            **contents,
+            "outcomes": outcomes,
+            "tally": count_outcomes(outcomes),
             "changed": service_changed or any(entry["outcome"] == MOVED for entry in outcomes),
             "plan": plans[0],
             "service": describe_services([service])[0],
-            **_conclude(host, outcomes, result, stopped()),
+            **_conclude(host, outcomes, contents, others, stopped()),
         }
 
     def _require_silence(self, service: Service) -> None:
@@ -295,18 +308,28 @@ class HostDrain:
             is_own=False,
         )
 
-    def _describe_rest(self, outcomes: Sequence[MoveOutcomeDocument]) -> dict[str, t.Any]:
-        """Return what is still on the host, or on its way from or to it."""
+    def _read_contents(
+        self, outcomes: Sequence[MoveOutcomeDocument] = ()
+    ) -> tuple[dict[str, t.Any], str]:
+        """Return what is on the host or on its way from or to it, and what is no server in words.
+
+        What cannot be read now does not lose what became of the servers.
+        """
         host = self._options.host
-        servers = self._reader.list_servers(host)
-        migrations = self._reader.describe_open_migrations(host)
-        return {
-            "outcomes": list(outcomes),
-            "tally": count_outcomes(outcomes),
-            "remaining": [server.uuid for server in servers],
+        migrations: list[HostMigrationDocument] = []
+        try:
+            migrations = self._reader.describe_open_migrations(host)
+            blockers = read_blockers(self._session, host)
+        except PlacementToolsError as error:
+            blockers = (Blocker("unsound_reading", host, "", str(error)),)
+        occupants = list_occupants(blockers, outcomes)
+        contents = {
+            "remaining": [entry.subject for entry in occupants if entry.kind == "server"],
             "migrations": migrations,
-            "empty": not servers and not migrations,
+            "occupants": list(map(d.asdict, occupants)),
+            "empty": not occupants,
         }
+        return contents, describe_others(occupants)
 
 
 def _leaves_by_itself(migration: Migration, host: str) -> bool:
@@ -346,23 +369,19 @@ def count_outcomes(outcomes: Iterable[MoveOutcomeDocument]) -> dict[str, int]:
 def _conclude(
     host: str,
     outcomes: Sequence[MoveOutcomeDocument],
-    rest: dict[str, t.Any],
+    contents: dict[str, t.Any],
+    others: str,
     why_stopped: str,
 ) -> dict[str, t.Any]:
     """Return the message of a run, and whether it has failed."""
     moved = count_outcomes(outcomes)[MOVED]
     text = f"{format_count(moved, 'server', 'servers')} moved from {host}."
-    if rest["empty"]:
+    if contents["empty"]:
         text += f" {host} is empty."
-    elif rest["remaining"]:
-        count = format_count(len(rest["remaining"]), "server is", "servers are")
+    elif contents["remaining"]:
+        count = format_count(len(contents["remaining"]), "server is", "servers are")
         text += f" {count} still on it."
-    else:
-        moves = [
-            f"{move['type']} {move['uuid']} of server {move['server']} ({move['status']})"
-            for move in rest["migrations"]
-        ]
-        text += f" Migrations from or to it have not ended: {summarize_names(moves)}."
+    text = f"{text} {others}".rstrip()
     failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
     stays = collect_trouble(outcomes, (LEFT,))
     if failed or stays:

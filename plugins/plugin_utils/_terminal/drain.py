@@ -250,7 +250,10 @@ def _describe_rest(result: Mapping[str, t.Any]) -> str:
     if result["migrations"]:
         count = format_count(len(result["migrations"]), "migration", "migrations")
         parts.append(f"{count} from or to it")
-    return " and ".join(parts)
+    others = len(result["occupants"]) - len(result["remaining"]) - len(result["migrations"])
+    if others > 0:
+        parts.append(format_count(others, "other reason", "other reasons"))
+    return ", ".join(parts)
 
 
 def format_departures(

@@ -73,7 +73,7 @@ CEILINGS = {
     "compute_host_restore": 48,
     "compute_service": 39,
     "compute_service_info": 28,
-    "host_drain": 65,
+    "host_drain": 156,
     "hypervisor_guest": 12,
     "hypervisor_guest_detect": 119,
     "hypervisor_guest_info": 13,

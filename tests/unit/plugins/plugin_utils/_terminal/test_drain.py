@@ -72,7 +72,14 @@ def outcome(name: str, what: str = "moved", how: str = "live", **changes: t.Any)
 
 
 def result(*outcomes: t.Any, **changes: t.Any) -> t.Any:
-    return {"outcomes": list(outcomes), "empty": True, "remaining": [], "migrations": [], **changes}
+    return {
+        "outcomes": list(outcomes),
+        "empty": True,
+        "remaining": [],
+        "migrations": [],
+        "occupants": [],
+        **changes,
+    }
 
 
 def test_biggest_problems_come_first_and_each_reason_once() -> None:
@@ -158,7 +165,8 @@ def test_only_servers_that_were_not_moved_have_a_line_with_the_words_of_nova() -
         outcome("slow", "under_way", to="compute-3"),
         outcome("db-7", "failed", reason="No valid host was found."),
     ]
-    rest = result(*outcomes, empty=False, remaining=[UUID] * 3, migrations=[{}])
+    counts: dict[str, t.Any] = {"remaining": [UUID] * 3, "migrations": [{}], "occupants": [{}] * 6}
+    rest = result(*outcomes, empty=False, **counts)
 
     lines = format_drain_result(rest, "compute-17", 120)
 
@@ -177,7 +185,7 @@ def test_only_servers_that_were_not_moved_have_a_line_with_the_words_of_nova() -
         "",
         "Outcome: 3 moved (2 live, 1 cold), 1 gone, 1 left, 1 failed, 1 under way.",
         "",
-        "compute-17 is not empty: 3 servers and 1 migration from or to it.",
+        "compute-17 is not empty: 3 servers, 1 migration from or to it, 2 other reasons.",
     ]
     assert [getattr(line, "tone", None) for line in lines[2:9:2]] == [
         "error",
