@@ -87,6 +87,10 @@ options:
         its servers.
       - While a guest still runs, its evacuation starts it a second time, on the same volumes and
         with the same addresses.
+      - Before the first evacuation, the module asks the nova-compute of the host about one of the
+        servers, and waits until every other nova-compute has reported twice. A host whose
+        nova-compute answers or reports is refused, and so is every host while fewer than two others
+        report.
       - An evacuated server keeps its state. Its disk is lost unless it is on storage that the
         other hosts can reach.
     type: bool
@@ -174,8 +178,8 @@ notes:
     reason and with what to do about them.
   - The credentials need the rules of Nova's policy for C(os_compute_api:os-services:update),
     C(os_compute_api:os-migrate-server:migrate), C(os_compute_api:os-migrate-server:migrate_live),
-    C(os_compute_api:os-evacuate) and C(os_compute_api:servers:confirm_resize), which
-    administrators have.
+    C(os_compute_api:os-evacuate) and C(os_compute_api:servers:confirm_resize), and for an
+    evacuation C(os_compute_api:os-server-diagnostics), which administrators have.
 seealso:
   - module: osops.placement.compute_host_info
   - module: osops.placement.compute_service

@@ -24,6 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_list
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import (
     parse_server,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     DrainServer,
     HostAggregate,
@@ -77,6 +78,20 @@ class MoveReader:
             self._direct,
             lambda reply: parse_drain_server(reply.body["server"]),
         )
+
+    def has_host_answered(self, uuid: str) -> bool:
+        """Ask the nova-compute of a server for diagnostics, and return whether it has answered.
+
+        Nova asks it whatever the state of its service is (nova/compute/api.py,
+        get_instance_diagnostics), and waits for rpc_response_timeout, a minute by default. The
+        request is sent once.
+        """
+        try:
+            reply = self._api.write("GET", f"/servers/{uuid}/diagnostics", self._direct)
+        except CloudError:
+            return False
+        # It answers too that the guest does not run (409) or that its driver has none (501).
+        return reply.status in (200, 400, 409, 501)
 
     def list_groups(self) -> tuple[ServerGroup, ...]:
         """Return the server groups of all projects."""

@@ -88,10 +88,17 @@ class DrainReader:
 
     def read_service(self, host: str) -> Service:
         """Return the compute service of a host. Raises InvalidInput if Nova has none."""
-        return require_service(host, self._list_services())
+        return require_service(host, self.list_services()[0])
 
-    def _list_services(self) -> tuple[Service, ...]:
-        return get_listed_services(self._nova.list_services())
+    def list_services(self) -> tuple[tuple[Service, ...], str]:
+        """Return all services, and when Nova listed them."""
+        answer = self._nova.list_services()
+        return get_listed_services(answer), answer.at
+
+    def has_host_answered(self, host: str) -> bool:
+        """Return whether the nova-compute of a host answers about one of the servers there."""
+        servers = self.list_servers(host)
+        return bool(servers) and self._moves.has_host_answered(servers[0].uuid)
 
     def list_labels(self, host: str) -> set[str]:
         """Return all names and UUIDs by which a host and its compute nodes are known."""
@@ -147,7 +154,7 @@ class DrainReader:
 
     def read(self, host: str) -> HostReading:
         """Return everything about a host that decides how it can be drained."""
-        services = self._list_services()
+        services, _at = self.list_services()
         service = require_service(host, services)
         servers = self.list_servers(host)
         migrations: dict[str, list[Migration]] = {}

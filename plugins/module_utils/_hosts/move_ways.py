@@ -139,7 +139,8 @@ def _decide_for_dead_host(
             STAYS,
             f"the compute service of {host} is down, and nobody has confirmed that no guest can "
             "still run there",
-            "fence the host, and set fenced (host_decommission_fenced) to true",
+            "start nova-compute there, and unset forced_down if it is set; only if the host is "
+            "dead, cut off its power and set fenced (host_decommission_fenced) to true",
             warnings=tuple(warnings),
         )
     if server.server.status == "PAUSED":

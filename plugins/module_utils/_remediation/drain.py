@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     PlacementToolsError,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     format_count,
     make_printable,
@@ -34,13 +35,24 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
     build_drain_plan,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import DrainReader
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import (
+    DrainReader,
+    require_service,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.emptiness import (
     describe_others,
     list_occupants,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import read_blockers
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
+from ansible_collections.osops.placement.plugins.module_utils._hosts.silence import (
+    REPORTS,
+    WAITING,
+    WITNESSES,
+    SilenceWatch,
+    list_heard_hosts,
+    list_others_up,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     EVACUATION,
     FAILED,
@@ -94,9 +106,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # no server to a disabled host, so only those come that were on their way.
 _MAX_ROUNDS = 5
 
-# Within how many seconds a nova-compute that runs has reported again: its option report_interval is
-# 10 by default.
-_REPORTS_WITHIN = 15
+# In seconds: the pause between two listings of the services, while they are watched.
+_PAUSE = 3.0
 
 
 @d.dataclass(frozen=True)
@@ -130,11 +141,25 @@ def require_fencing(service: Service, settings: DrainSettings) -> None:
         )
     if is_down(service) and not settings.fenced:
         raise InvalidInput(
-            f"The compute service of {service.host} is down (last report {service.updated_at}), "
-            "so its servers can only be evacuated: nothing was changed. If guests still run "
-            "there, an evacuation starts each of them a second time, on the same volumes. "
-            "Cut off the power of the host, and set fenced (host_decommission_fenced) to true."
+            f"The compute service of {service.host} is down (last report {service.updated_at}): "
+            "nothing was changed. First start nova-compute there, unset forced_down if it is set, "
+            "and run again: the servers then move live and cold. Only if the host itself is dead, "
+            "its servers have to be evacuated: cut off its power, and set fenced "
+            "(host_decommission_fenced) to true. If guests still run there, an evacuation starts "
+            "each of them a second time, on the same volumes."
         )
+
+
+def require_witnesses(host: str, others: Sequence[str]) -> None:
+    """Raise InvalidInput if too few other hosts report to tell that one is silent."""
+    if len(others) >= WITNESSES:
+        return
+    who = f"only that of {others[0]} does" if others else "no other one does"
+    raise InvalidInput(
+        f"The nova-compute of {host} does not report to Nova, and of the others {who}: this does "
+        "not show that a host is dead, and nothing was changed. Look at RabbitMQ, the database and "
+        "the clocks of the controllers, start nova-compute where it does not run, and run again."
+    )
 
 
 def require_not_excluded(reader: DrainReader, options: DrainOptions) -> None:
@@ -166,10 +191,8 @@ class HostDrain:
     def predict(self) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
         require_not_excluded(self._reader, self._options)
+        self._require_clear_state()
         reading = self._reader.read(self._options.host)
-        if self._options.settings.fenced:
-            require_fencing(reading.service, self._options.settings)
-            self._require_silence(reading.service)
         plan = build_drain_plan(reading, self._options.settings)
         body = self._build_service_update(reading.service)
         service = apply_update(reading.service, body)
@@ -195,9 +218,7 @@ class HostDrain:
         host = self._options.host
         # Refused before anything is changed.
         require_not_excluded(self._reader, self._options)
-        found = self._reader.read_service(host)
-        require_fencing(found, self._options.settings)
-        self._require_silence(found)
+        self._require_clear_state(stopped, is_run=True)
         service, service_changed = self._disable_service(journal)
         # Of after the change: Nova also saves the time when it forces a service down.
         last_report = service.updated_at
@@ -233,23 +254,47 @@ class HostDrain:
             **_conclude(host, outcomes, contents, others, stopped()),
         }
 
-    def _require_silence(self, service: Service) -> None:
-        """Raise InvalidInput for a fenced host whose nova-compute reports to Nova.
+    def _require_clear_state(self, stopped: Callable[[], str] = str, is_run: bool = False) -> None:
+        """Raise InvalidInput where it is not clear whether the host is up, or dead and fenced.
 
         Nova calls a service down as long as it is forced down (nova/servicegroup/drivers/db.py,
         is_up), but still saves the time of each report.
         """
-        if not service.forced_down or not self._options.settings.fenced:
-            return
-        self._sleep(_REPORTS_WITHIN)
-        now = self._reader.read_service(service.host)
-        if now.updated_at != service.updated_at:
-            raise InvalidInput(
-                f"fenced says that no guest can still run on {service.host}, but its nova-compute "
-                f"reports to Nova (last at {now.updated_at}), although it is forced down: nothing "
-                "was changed. Cut off the power of the host, or unset forced_down and leave fenced "
-                "out to move the servers live and cold."
-            )
+        services, now = self._reader.list_services()
+        service = require_service(self._options.host, services)
+        settings = self._options.settings
+        if is_down(service):
+            require_witnesses(service.host, list_heard_hosts(service, services, now))
+        if is_run or settings.fenced:
+            require_fencing(service, settings)
+        if settings.fenced and (is_run or service.forced_down):
+            self._require_silence(service, services, stopped)
+
+    def _require_silence(
+        self, service: Service, services: Sequence[Service], stopped: Callable[[], str]
+    ) -> None:
+        """Raise InvalidInput unless the nova-compute of a fenced host is silent."""
+        host = service.host
+        advice = (
+            "nothing was changed. Leave fenced out, and unset forced_down if it is set, to move "
+            "the servers live and cold; to evacuate them, cut off the power of the host first."
+        )
+        fenced = f"fenced says that no guest can still run on {host}, but its nova-compute"
+        PROGRESS.add_line(f"is nova-compute on {host} dead? The answer takes a minute or more")
+        watch = SilenceWatch(host)
+        verdict = watch.judge(services)
+        # It may report seldom, and still do what Nova asks of it.
+        if self._reader.has_host_answered(host):
+            raise InvalidInput(f"{fenced} answers to Nova: {advice}")
+        while verdict == WAITING and not stopped():
+            self._sleep(_PAUSE)
+            services, _now = self._reader.list_services()
+            verdict = watch.judge(services)
+        if stopped():
+            raise InvalidInput(f"{stopped()} Nothing was changed.")
+        if verdict == REPORTS:
+            raise InvalidInput(f"{fenced} reports to Nova: {advice}")
+        require_witnesses(host, [other.host for other in list_others_up(host, services)])
 
     def _build_service_update(self, service: Service) -> dict[str, t.Any]:
         forced_down = None

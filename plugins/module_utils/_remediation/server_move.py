@@ -189,7 +189,8 @@ class Mover:
             return MoveEnd(
                 LEFT,
                 f"nova-compute on {task.source} reports to Nova again ({service.updated_at}), so "
-                "the guest may run there: cut off the power of the host",
+                "the guest may run there: unset forced_down and run again without fenced, or cut "
+                "off the power of the host",
             )
         if way.how == EVACUATION and task.target is not None:
             return MoveEnd(LEFT, f"{task.source} is down")

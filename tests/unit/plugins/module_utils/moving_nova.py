@@ -82,6 +82,8 @@ class MovingNova:
         # Where the next moves go; otherwise to the host after the present one.
         self.destination: str | None = None
         self.fails: set[str] = set()
+        # The hosts whose nova-compute does what Nova asks of it.
+        self.living = set(HOSTS)
         self._hooks: list[Hook] = []
         self._steps: dict[str, list[t.Callable[[], None]]] = {}
         self._looks: dict[str, int] = {}
@@ -230,8 +232,12 @@ class MovingNova:
                 for row in self.servers.values()
                 if row["OS-EXT-SRV-ATTR:host"] == params["host"]
             ]
-            return {"servers": on_host}
+            return {"servers": on_host if "marker" not in params else []}
         uuid = parts[1]
+        if parts[2:] == ["diagnostics"]:
+            if self.host(uuid) not in self.living:
+                raise Refused(500, "MessagingTimeout")
+            return {}
         if parts[2:] == ["os-instance-actions"]:
             return {"instanceActions": self.actions[uuid]}
         if parts[2:3] == ["os-instance-actions"]:

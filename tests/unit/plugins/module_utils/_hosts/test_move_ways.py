@@ -183,3 +183,9 @@ def test_a_server_that_is_excluded_stays_in_any_case(is_up: bool, status: str) -
 
     assert way.how == STAYS
     assert way.reason == "it is excluded by name until 2026-12-31: pinned"
+
+
+def test_fencing_is_not_the_first_advice_about_a_dead_host() -> None:
+    advice = decide_way(build_server(), SOURCE, False, PLAIN).advice
+
+    assert advice.index("start nova-compute") < advice.index("power") < advice.index("fenced")

@@ -23,9 +23,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     UNDER_WAY,
     DrainSettings,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._remediation.drain import (
     DrainOptions,
     HostDrain,
+    require_fencing,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
     read_journal,
@@ -46,6 +48,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.serve
     MoveTask,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
+    HOSTS,
     MovingNova,
     lose,
 )
@@ -504,24 +507,87 @@ def test_nothing_more_is_evacuated_from_a_host_that_is_back(nova: MovingNova, dr
     assert "reports to Nova again" in drain.reason(left)
 
 
+def drain_fenced(
+    nova: MovingNova, folder: Path, sleep: t.Callable[[float], None]
+) -> dict[str, t.Any]:
+    """Drain the source with the word that it is fenced."""
+    session = nova.session()
+    # It is not asked before the host is known to be silent.
+    session.placement = session.compute
+    journal = MoveJournal(str(folder), session.compute.endpoint, SOURCE)
+    options = DrainOptions(SOURCE, "reason", DrainSettings(fenced=True), RunLimits(1, 0, 1, 600))
+    return HostDrain(session, options, sleep).run(journal, MoveHistory([]), str)
+
+
+def force_source_down(nova: MovingNova) -> None:
+    nova.services[SOURCE].update(state="down", forced_down=True, updated_at=REPORTED)
+    for host in HOSTS[1:]:
+        nova.services[host]["updated_at"] = REPORTED
+    nova.living.discard(SOURCE)
+    nova.boot("a")
+
+
 def test_a_host_that_reports_although_it_is_forced_down_is_not_drained(
     nova: MovingNova, tmp_path: Path
 ) -> None:
-    service = nova.services[SOURCE]
-    service.update(state="down", forced_down=True, updated_at=REPORTED)
-    nova.boot("a")
-    session = nova.session()
-    # It is not asked.
-    session.placement = session.compute
-    journal = MoveJournal(str(tmp_path), session.compute.endpoint, SOURCE)
-    options = DrainOptions(SOURCE, "reason", DrainSettings(fenced=True), RunLimits(1, 0, 1, 600))
+    """It reports more seldom than the others."""
+    force_source_down(nova)
     slept: list[float] = []
 
     def report(seconds: float) -> None:
         slept.append(seconds)
-        service.update(updated_at="2026-11-20T03:00:10.000000")
+        nova.services["compute-2"]["updated_at"] = f"2026-11-20T03:00:{len(slept):02}.000000"
+        nova.services["compute-3"]["updated_at"] = f"2026-11-20T03:00:{len(slept) // 5:02}.000000"
+        if len(slept) == 4:
+            nova.services[SOURCE]["updated_at"] = "2026-11-20T03:00:10.000000"
 
-    with pytest.raises(InvalidInput, match=r"reports to Nova .* although it is forced down"):
-        HostDrain(session, options, report).run(journal, MoveHistory([]), str)
+    with pytest.raises(InvalidInput, match="reports to Nova"):
+        drain_fenced(nova, tmp_path, report)
 
-    assert slept == [15] and nova.writes == []
+    assert len(slept) == 4 and nova.writes == []
+
+
+def test_a_host_whose_nova_compute_answers_is_not_drained(nova: MovingNova, tmp_path: Path) -> None:
+    """It has not reported for as long as anybody would watch it."""
+    force_source_down(nova)
+    nova.living.add(SOURCE)
+
+    with pytest.raises(InvalidInput, match="answers to Nova"):
+        drain_fenced(nova, tmp_path, pytest.fail)
+
+    assert nova.writes == []
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_silence_among_too_few_that_report_is_no_death(
+    nova: MovingNova, tmp_path: Path, number: int
+) -> None:
+    """The others fall silent while they are watched, or are down from the start."""
+    force_source_down(nova)
+
+    def die(_seconds: float) -> None:
+        for host in HOSTS[1 + number :]:
+            nova.services[host]["state"] = "down"
+
+    with pytest.raises(InvalidInput, match="RabbitMQ") as refused:
+        drain_fenced(nova, tmp_path, die)
+
+    assert "power" not in str(refused.value) and nova.writes == []
+    with pytest.raises(InvalidInput, match="RabbitMQ"):
+        drain_fenced(nova, tmp_path, pytest.fail)
+
+
+def build_service(**changes: t.Any) -> Service:
+    fields: dict[str, t.Any] = {"state": "down", "status": "enabled", **changes}
+    return Service(binary="nova-compute", host=SOURCE, **fields)
+
+
+@pytest.mark.parametrize("is_forced", [True, False])
+def test_fencing_is_not_the_first_advice(is_forced: bool) -> None:
+    service = build_service(forced_down=is_forced)
+
+    with pytest.raises(InvalidInput) as refused:
+        require_fencing(service, DrainSettings())
+
+    text = str(refused.value)
+    assert 0 < text.index("start nova-compute") < text.index("power") < text.index("fenced")

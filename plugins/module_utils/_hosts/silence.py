@@ -1,0 +1,89 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Whether a nova-compute is silent, measured by what the others report. Pure.
+
+No API has `report_interval`. A nova-compute reports through RabbitMQ and a conductor, and the
+conductor writes the time: if one of them fails, every nova-compute falls silent.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+
+# REPORTS: it lives. SILENT: the others have reported twice meanwhile. WAITING: not yet.
+# UNKNOWN: too few others are up to tell.
+REPORTS, SILENT, WAITING, UNKNOWN = "reports", "silent", "waiting", "unknown"
+
+# How often each of the others has to report, and how many of them there must be: of two services
+# that differ, either can be the faulty one.
+_REPORTS = 2
+WITNESSES = 2
+
+
+class SilenceWatch:
+    """Compares listings of the services, each later than the one before, about one host.
+
+    Only changes count. The times in them are not compared, because conductors have own clocks.
+    """
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._seen: dict[str, set[str | None]] = {}
+
+    def judge(self, services: Collection[Service]) -> str:
+        """Return what the listings so far and this one show."""
+        for service in services:
+            if service.binary == COMPUTE:
+                self._seen.setdefault(service.host, set()).add(service.updated_at)
+        others = [service.host for service in list_others_up(self._host, services)]
+        if self._count_reports(self._host):
+            return REPORTS
+        if len(others) < WITNESSES:
+            return UNKNOWN
+        if all(self._count_reports(host) >= _REPORTS for host in others):
+            return SILENT
+        return WAITING
+
+    def _count_reports(self, host: str) -> int:
+        return len(self._seen.get(host, ())) - 1
+
+
+def list_others_up(host: str, services: Iterable[Service]) -> list[Service]:
+    """Return the nova-computes of other hosts that Nova sees up."""
+    others = []
+    for service in services:
+        if service.binary == COMPUTE and service.host != host and service.state == "up":
+            others.append(service)
+    return others
+
+
+def list_heard_hosts(service: Service, services: Iterable[Service], now: str) -> list[str]:
+    """Return the other hosts whose nova-compute was heard since that of a host that is down.
+
+    When all fall silent, Nova calls them down one after the other: one that still looks up, and
+    reported last not much later than the host, is silent too. A host that is forced down may have
+    reported just now.
+
+    now: by Nova's clock.
+    """
+    silence = seconds_between(service.updated_at, now)
+    heard = []
+    for other in list_others_up(service.host, services):
+        age = seconds_between(other.updated_at, now)
+        if service.forced_down or silence is None or age is None or age * 2 < silence:
+            heard.append(other.host)
+    return heard

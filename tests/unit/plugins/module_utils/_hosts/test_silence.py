@@ -1,0 +1,99 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long a nova-compute has to be silent depends on what the others report."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._hosts.silence import (
+    REPORTS,
+    SILENT,
+    UNKNOWN,
+    WAITING,
+    SilenceWatch,
+    list_heard_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
+    SOURCE,
+    build_service,
+)
+
+NOW = "2026-11-20T03:10:00Z"
+
+
+def at(minute: int, second: int = 0) -> str:
+    return f"2026-11-20T03:{minute:02}:{second:02}.000000"
+
+
+def list_services(*reports: str, source: str = "source", state: str = "up") -> list[Service]:
+    """Return services whose last reports are these; a conductor reports in any case."""
+    services = [
+        build_service(SOURCE, state="down", updated_at=source),
+        build_service("controller", binary="nova-conductor", updated_at=at(9, 59)),
+    ]
+    for number, report in enumerate(reports, 2):
+        services.append(build_service(f"compute-{number}", updated_at=report, state=state))
+    return services
+
+
+@pytest.mark.parametrize(
+    ("listings", "verdict"),
+    [
+        ([["a", "a"]], WAITING),
+        ([["a", "a"], ["b", "b"]], WAITING),
+        # One reports as seldom as the host may.
+        ([["a", "a"], ["b", "a"], ["c", "a"], ["d", "a"]], WAITING),
+        ([["a", "a"], ["b", "b"], ["c", "b"]], WAITING),
+        ([["a", "a"], ["b", "b"], ["c", "c"]], SILENT),
+        ([["a"], ["b"], ["c"]], UNKNOWN),
+        ([[], [], []], UNKNOWN),
+    ],
+)
+def test_others_decide_how_long_silence_is(listings: list[list[str]], verdict: str) -> None:
+    watch = SilenceWatch(SOURCE)
+
+    assert [watch.judge(list_services(*reports)) for reports in listings][-1] == verdict
+
+
+def test_a_host_that_reports_once_is_not_silent() -> None:
+    watch = SilenceWatch(SOURCE)
+    watch.judge(list_services("a", "a"))
+    watch.judge(list_services("b", "b", source="again"))
+
+    assert watch.judge(list_services("c", "c", source="again")) == REPORTS
+
+
+def test_others_that_fall_silent_too_show_nothing() -> None:
+    watch = SilenceWatch(SOURCE)
+    watch.judge(list_services("a", "a"))
+
+    assert watch.judge(list_services("a", "a", state="down")) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("source", "reports", "heard"),
+    [
+        # The host is dead.
+        (at(8), [at(9, 55), at(9, 30)], 2),
+        (at(8), [at(9, 55), at(8, 10)], 1),
+        # All fell silent in the same ten seconds, and the host was the first to be called down.
+        (at(8, 50), [at(8, 59), at(8, 55)], 0),
+    ],
+)
+def test_hosts_that_fell_silent_with_the_host_are_not_heard(
+    source: str, reports: list[str], heard: int
+) -> None:
+    services = list_services(*reports, source=source)
+
+    assert len(list_heard_hosts(services[0], services, NOW)) == heard
+
+
+def test_the_time_of_a_host_that_is_forced_down_says_nothing() -> None:
+    services = list_services(at(9, 50), at(9, 50), source=at(9, 59))
+    forced = build_service(SOURCE, state="down", forced_down=True, updated_at=at(9, 59))
+
+    assert len(list_heard_hosts(forced, services, NOW)) == 2
