@@ -70,7 +70,7 @@ class ActionModule(ProgressActionModule):
 
         if "plan" in result:
             return drain.format_drain_plan(result["plan"], width)
-        return drain.format_departures(result["departures"], result["service"], host, width)
+        return drain.format_departures(result, host, width)
 
     def _build_stats(self, result: dict[str, t.Any]) -> dict[str, t.Any]:
         data = build_drain_artifact(result, self._task.args["host"], self._task.check_mode)

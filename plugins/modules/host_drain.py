@@ -326,7 +326,8 @@ service:
     host: compute-17
     status: disabled
 outcomes:
-  description: What became of each server; empty in check mode.
+  description: What became of each server. In check mode, only the servers that a return cannot
+    move back.
   returned: success
   type: list
   elements: dict
@@ -440,7 +441,8 @@ empty:
   type: bool
   sample: true
 departures:
-  description: The servers to move back.
+  description: The servers to move back. One that is on the host again is not among them; one that
+    cannot be moved is in RV(outcomes).
   returned: when state is returned
   type: list
   elements: dict
@@ -530,9 +532,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     PROGRESS.keep_in(params["progress_path"])
     options = parse_options(params)
     session = connect()
-    if module.check_mode:
-        return {**_predict(session, options, params), "journal": None}
     journal = MoveJournal(params["output_dir"], session.compute.endpoint, options.host)
+    if module.check_mode:
+        return {**_predict(session, options, params, journal), "journal": None}
     # A drain can take hours, so it keeps no run waiting that changes allocations.
     subject = f"{session.compute.endpoint} (host {options.host})"
     with (
@@ -591,11 +593,11 @@ def _list_exclusions(params: Mapping[str, t.Any], option: str) -> dict[str, str]
 
 
 def _predict(
-    session: Session, options: DrainOptions, params: Mapping[str, t.Any]
+    session: Session, options: DrainOptions, params: Mapping[str, t.Any], journal: MoveJournal
 ) -> dict[str, t.Any]:
     if params["state"] == "returned":
         history = _read_history(session, options, params)
-        return HostReturn(session, options, params["move_back"]).predict(history)
+        return HostReturn(session, options, params["move_back"]).predict(journal, history)
     return HostDrain(session, options).predict()
 
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.server_mover import (
@@ -26,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import DrainReader
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
+    LEFT,
     MOVED,
     SKIPPED,
     UNDER_WAY,
@@ -43,8 +45,12 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.move_
     MoveHistory,
     MoveJournal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.move_run import MoveRun
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_run import (
+    MoveRun,
+    build_outcome,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.server_move import (
+    MoveEnd,
     Mover,
     MoveTask,
 )
@@ -70,18 +76,22 @@ class HostReturn:
         self._move_back = move_back
         self._reader = DrainReader(session)
 
-    def predict(self, history: MoveHistory) -> dict[str, t.Any]:
+    def predict(self, journal: MoveJournal, history: MoveHistory) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
         require_not_excluded(self._reader, self._options)
         service = self._reader.read_service(self._options.host)
         body = build_return(service, history, self._options.reason)
-        departures = self._list_departures(history)
         expected = apply_update(service, body)
+        if "forced_down" in body:
+            # Nova shows only then whether it is up.
+            expected = d.replace(expected, state=None)
+        mover = Mover(self._session, journal, self._options.settings, RETURN)
+        departures, outcomes = self._list_departures(history, mover, expected)
         text = _describe_service(expected)
         if departures:
             text += f" {format_count(len(departures), 'server', 'servers')} would move back."
         return {
-            **_describe(expected, departures, []),
+            **_describe(expected, departures, outcomes),
             "changed": bool(body or departures),
             "msg": text,
         }
@@ -99,27 +109,51 @@ class HostReturn:
             service = ServiceWriter(self._session.compute).update_service(service, body)
         if history.service is not None:
             journal.record_restored_service()
-        departures = self._list_departures(history)
         mover = Mover(self._session, journal, self._options.settings, RETURN)
+        departures, outcomes = self._list_departures(history, mover, service)
         runner = MoveRun(mover, self._options.limits, stopped)
         # Those that an earlier run has asked to come back are followed, not asked again.
-        begun = history.list_attempts(RETURN)
-        handled = {attempt.server for attempt in begun}
-        tasks = []
-        for entry in departures:
-            if entry.server not in handled:
-                tasks.append(MoveTask(entry.server, entry.name, entry.to, entry.source))
-        outcomes = runner.run(tasks, begun)
+        tasks = [_make_task(entry) for entry in departures]
+        outcomes += runner.run(tasks, history.list_attempts(RETURN))
         return {
             **_describe(service, departures, outcomes),
             "changed": bool(body) or any(entry["outcome"] == MOVED for entry in outcomes),
             **_conclude(service, outcomes, stopped()),
         }
 
-    def _list_departures(self, history: MoveHistory) -> list[Departure]:
-        if not self._move_back:
-            return []
-        return history.list_departures()
+    def _list_departures(
+        self, history: MoveHistory, mover: Mover, service: Service
+    ) -> tuple[list[Departure], list[MoveOutcomeDocument]]:
+        """Return the servers that can be moved back, and why the others cannot.
+
+        One that is on the host again, or on its way to it, is neither.
+
+        service: that of the host, once it is returned.
+        """
+        reason = ""
+        if service.status != "enabled":
+            reason = f"{service.host} is disabled: enable it, and run again"
+        elif service.state == "down":
+            reason = f"nova-compute on {service.host} is down: start it, and run again"
+        departures: list[Departure] = []
+        outcomes: list[MoveOutcomeDocument] = []
+        begun = {attempt.server for attempt in history.list_attempts(RETURN)}
+        for entry in history.list_departures() if self._move_back else ():
+            if entry.server in begun:
+                continue
+            task = _make_task(entry)
+            found = mover.decide(task)
+            if reason and not isinstance(found, MoveEnd):
+                found = MoveEnd(LEFT, reason)
+            if not isinstance(found, MoveEnd):
+                departures.append(entry)
+            elif found.to != entry.source:
+                outcomes.append(build_outcome(task, found, 0, 0))
+        return departures, outcomes
+
+
+def _make_task(entry: Departure) -> MoveTask:
+    return MoveTask(entry.server, entry.name, entry.to, entry.source)
 
 
 def build_return(service: Service, history: MoveHistory, reason: str) -> dict[str, t.Any]:
@@ -166,6 +200,8 @@ def _describe_service(service: Service) -> str:
         )
     if service.forced_down:
         return f"{service.host} stays forced down, because somebody else may have forced it down."
+    if service.state == "down":
+        return f"{service.host} is enabled, but its nova-compute is down: start it."
     return f"{service.host} is in service."
 
 

@@ -290,7 +290,7 @@ def describe_end(outcome: MoveOutcomeDocument, done: int, total: int) -> str:
     if outcome["outcome"] == MOVED:
         return f"{text}  {outcome['source']} -> {outcome['to']}  {outcome['seconds']} s"
     reason = make_printable(outcome["reason"])
-    return f"{text}  {outcome['outcome']} on {outcome['source']}: {reason}"
+    return f"{text}  {outcome['outcome']} on {outcome['to'] or outcome['source']}: {reason}"
 
 
 def build_outcome(task: MoveTask, end: MoveEnd, attempts: int, seconds: int) -> MoveOutcomeDocument:

@@ -169,6 +169,10 @@ class Mover:
         actions = self._nova.list_instance_actions(attempt.server).value or ()
         return find_own_action(attempt, actions, self._user) is not None
 
+    def decide(self, task: MoveTask) -> Way | MoveEnd:
+        """Return how a server can be moved now, or why it is not moved. Nothing is requested."""
+        return self._decide(task, self._look(task.server))
+
     def _decide(self, task: MoveTask, sighting: Sighting) -> Way | MoveEnd:
         """Return how a server can be moved, or why it is not moved."""
         if sighting.server is None:
@@ -178,6 +182,10 @@ class Mover:
             return MoveEnd(GONE, f"it is on {server.host or 'no host'} now", server.host)
         service = self._read_service(task.source)
         is_up = service.state == "up" and not service.forced_down
+        # A return never evacuates, so that fencing is no way out of it.
+        if task.target is not None and not is_up:
+            reason = f"nova-compute on {task.source} is down: start it, and run again"
+            return MoveEnd(LEFT, reason, task.source)
         open_migrations = [entry for entry in sighting.migrations if not entry.ended]
         way = decide_way(sighting.server, task.source, is_up, self._settings, open_migrations)
         if way.how == STAYS:
@@ -192,8 +200,6 @@ class Mover:
                 "the guest may run there: unset forced_down and run again without fenced, or cut "
                 "off the power of the host",
             )
-        if way.how == EVACUATION and task.target is not None:
-            return MoveEnd(LEFT, f"{task.source} is down")
         return way
 
     def _read_service(self, host: str) -> Service:
@@ -228,6 +234,8 @@ class Mover:
         if verdict.state == CONFIRMABLE and verdict.migration is not None:
             return self._confirm(move, verdict.migration)
         end = self._conclude(move, verdict)
+        if end is not None and end.to is None and sighting.server is not None:
+            end = d.replace(end, to=sighting.server.server.host)
         if end is None:
             move.waits_for = verdict.reason
         elif move.attempt.is_own:

@@ -256,22 +256,23 @@ def _describe_rest(result: Mapping[str, t.Any]) -> str:
     return ", ".join(parts)
 
 
-def format_departures(
-    departures: Iterable[Mapping[str, str]], service: Mapping[str, t.Any], host: str, width: int
-) -> list[str]:
-    """Return which servers would move back to a host, and how its service would be."""
+def format_departures(result: Mapping[str, t.Any], host: str, width: int) -> list[str]:
+    """Return which servers would move back to a host or cannot, and how its service would be."""
     rows = []
-    for entry in departures:
+    for entry in result["departures"]:
         texts = (entry["name"], entry["server"], entry["to"], entry["source"])
         rows.append(Row(tuple(make_printable(text, MAX_NAME) for text in texts)))
     lines = []
     if rows:
         lines = ["", "Moves back:", "", *format_table(_DEPARTURE_COLUMNS, rows, width)]
-    name = make_printable(host, MAX_NAME)
-    return [*lines, "", *wrap_text(_describe_service(service, name), get_prose_width(width))]
+    lines += _format_unmoved(result["outcomes"], width)
+    sentence = _describe_service(result["service"], make_printable(host, MAX_NAME))
+    return [*lines, "", *wrap_text(sentence, get_prose_width(width))]
 
 
 def _describe_service(service: Mapping[str, t.Any], host: str) -> str:
+    if service["status"] == "enabled" and service.get("state") == "down":
+        return f"{host} is enabled, but its nova-compute is down: start it."
     if service["status"] == "enabled":
         return f"{host} is in service."
     reason = make_printable(service["disabled_reason"] or "without a reason")

@@ -10,18 +10,37 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
+from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    GONE,
+    LEFT,
+    LIVE,
+    MOVED,
+    DrainSettings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.drain import (
+    DrainOptions,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.host_return import (
+    HostReturn,
     build_return,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+    DRAIN,
     MoveHistory,
     MoveJournal,
     find_move_journals,
     read_history,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.move_run import (
+    RunLimits,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     SOURCE,
     build_service,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
+    MovingNova,
 )
 
 if t.TYPE_CHECKING:
@@ -85,3 +104,66 @@ def test_reason_alone_counts_without_a_journal(
     now = build_service(SOURCE, status="disabled", disabled_reason=reason)
 
     assert build_return(now, _record(tmp_path), REASON) == body
+
+
+def _return(nova: MovingNova, tmp_path: Path, check: bool) -> dict[str, t.Any]:
+    """Return the source of a drain that moved each of its servers to the second host."""
+    session = nova.session()
+    # It is not asked.
+    session.placement = session.compute
+    endpoint = session.compute.endpoint
+    journal = MoveJournal(str(tmp_path), endpoint, SOURCE)
+    journal.record_service(build_service(SOURCE), {**DISABLED, "forced_down": True})
+    for uuid in nova.servers:
+        attempt = Attempt(uuid, uuid, LIVE, SOURCE)
+        journal.record_request(attempt, DRAIN)
+        journal.record_end(attempt, MOVED, "compute-2", "")
+    history = read_history(find_move_journals(str(tmp_path)), endpoint, SOURCE)
+    options = DrainOptions(SOURCE, REASON, DrainSettings(), RunLimits(1, 0, 5, 600))
+    returning = HostReturn(session, options, move_back=True)
+    if check:
+        return returning.predict(journal, history)
+    return returning.run(journal, history, str)
+
+
+def _place(nova: MovingNova, host: str) -> None:
+    nova.servers["uuid-of-web"]["OS-EXT-SRV-ATTR:host"] = host
+
+
+# By what happened since the drain: how, and what becomes of the server; None if nothing does.
+SINCE: dict[str, tuple[t.Callable[[MovingNova], t.Any], str | None]] = {
+    "nothing": (lambda nova: None, MOVED),
+    "it was moved back": (lambda nova: _place(nova, SOURCE), None),
+    "it was moved on": (lambda nova: _place(nova, "compute-3"), GONE),
+    "it was suspended": (lambda nova: nova.servers["uuid-of-web"].update(status="SUSPENDED"), LEFT),
+    "its host went down": (lambda nova: nova.services["compute-2"].update(state="down"), LEFT),
+    "nova-compute was not started": (lambda nova: nova.services[SOURCE].update(state="down"), LEFT),
+    "somebody disabled the host": (
+        lambda nova: nova.services[SOURCE].update(status="disabled", disabled_reason="bad RAM"),
+        LEFT,
+    ),
+}
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("name", SINCE)
+def test_each_server_is_predicted_and_reported_as_it_is(
+    tmp_path: Path, name: str, check: bool
+) -> None:
+    nova = MovingNova()
+    happens, outcome = SINCE[name]
+    nova.boot("web", host="compute-2")
+    # The host was enabled by hand.
+    happens(nova)
+
+    result = _return(nova, tmp_path, check)
+
+    moves = [entry["server"] for entry in result["departures"]]
+    ends = {entry["uuid"]: entry["outcome"] for entry in result["outcomes"]}
+    assert moves == (["uuid-of-web"] if outcome == MOVED else [])
+    if outcome is None or (check and outcome == MOVED):
+        assert ends == {}
+    else:
+        assert ends == {"uuid-of-web": outcome}
+    assert bool(nova.writes) == (outcome == MOVED and not check)
+    assert "fence" not in str(result)

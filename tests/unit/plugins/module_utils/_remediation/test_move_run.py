@@ -34,6 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
     DRAIN,
+    RETURN,
     MoveHistory,
     MoveJournal,
     find_move_journals,
@@ -575,6 +576,44 @@ def test_silence_among_too_few_that_report_is_no_death(
     assert "power" not in str(refused.value) and nova.writes == []
     with pytest.raises(InvalidInput, match="RabbitMQ"):
         drain_fenced(nova, tmp_path, pytest.fail)
+
+
+def return_servers(nova: MovingNova, folder: Path, *servers: str) -> list[t.Any]:
+    """Move servers back from where they are to the source."""
+    session = nova.session()
+    journal = MoveJournal(str(folder), session.compute.endpoint, SOURCE)
+    mover = Mover(session, journal, DrainSettings(), RETURN)
+    limits = RunLimits(parallel=1, retries=0, max_failures=5, timeout=600)
+    tasks = [MoveTask(server, server, nova.host(server), SOURCE) for server in servers]
+    return MoveRun(mover, limits, str, lambda _seconds: None, lambda: 0.0).run(tasks)
+
+
+def test_a_return_never_advises_to_fence_a_host(nova: MovingNova, tmp_path: Path) -> None:
+    server = nova.boot("web", host="compute-2")
+    nova.services["compute-2"]["state"] = "down"
+
+    (outcome,) = return_servers(nova, tmp_path, server)
+
+    assert outcome["outcome"] == LEFT and nova.writes == []
+    assert "start it" in outcome["reason"] and "fence" not in outcome["reason"]
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_a_failed_move_is_reported_where_the_server_is(
+    nova: MovingNova, tmp_path: Path, arrives: bool
+) -> None:
+    server = nova.boot("web", host="compute-2")
+    there = SOURCE if arrives else "compute-2"
+
+    def fail() -> None:
+        nova.finish(server)
+        nova.servers[server].update({"status": "ERROR", "OS-EXT-SRV-ATTR:host": there})
+
+    nova.on("POST", ACTION, after=fail)
+
+    (outcome,) = return_servers(nova, tmp_path, server)
+
+    assert (outcome["outcome"], outcome["to"]) == (FAILED, there)
 
 
 def build_service(**changes: t.Any) -> Service:

@@ -209,12 +209,19 @@ def test_returned_host_says_how_its_service_is() -> None:
     departures = [{"server": UUID, "name": "web-1", "source": "compute-17", "to": "compute-9"}]
     back = {**result(outcome("web-1", source="compute-9", to="compute-17")), "service": SERVICE}
 
-    assert format_departures(departures, {"status": "enabled"}, "compute-17", 120) == [
+    parked = [outcome("parked", "left", "stays", source="compute-9")]
+    planned = {"departures": departures, "service": {"status": "enabled"}, "outcomes": parked}
+
+    assert format_departures(planned, "compute-17", 120) == [
         "",
         "Moves back:",
         "",
         f"SERVER  UUID{' ' * 34}FROM       TO",
         f"web-1   {UUID}  compute-9  compute-17",
+        "",
+        f"OUTCOME  SERVER  UUID{' ' * 34}HOW    IS ON",
+        f"left     parked  {UUID}  stays  compute-9",
+        "    why      why it is left",
         "",
         "compute-17 is in service.",
     ]
@@ -223,6 +230,18 @@ def test_returned_host_says_how_its_service_is() -> None:
         "",
         "compute-17 stays disabled, because no drain has disabled it (new memory).",
     ]
+
+
+def test_a_host_whose_nova_compute_is_down_is_not_in_service() -> None:
+    planned = {
+        "departures": [],
+        "service": {"status": "enabled", "state": "down"},
+        "outcomes": [],
+    }
+
+    (line,) = filter(None, format_departures(planned, "compute-17", 120))
+
+    assert "nova-compute is down" in line and "in service" not in line
 
 
 def draw_all(name: str, width: int) -> list[str]:
@@ -238,7 +257,7 @@ def draw_all(name: str, width: int) -> list[str]:
     return [
         *format_drain_plan(plan(*servers, host=name, warnings=[name], summary=name), width),
         *format_drain_result(rest, name, width),
-        *format_departures(departures, service, name, width),
+        *format_departures({**rest, "departures": departures, "service": service}, name, width),
     ]
 
 
@@ -250,7 +269,7 @@ def test_hostile_names_stay_on_their_lines(name: str) -> None:
         assert line.isprintable()
         line.encode("utf-8")
     table = [line for line in lines if line.startswith(("live", "stays", "failed"))]
-    assert len(table) == 4
+    assert len(table) == 5
 
 
 @pytest.mark.parametrize("width", [80, 120, 160])
