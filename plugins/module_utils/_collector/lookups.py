@@ -205,7 +205,7 @@ class Lookups:
             trees = group_by_tree(allocation.resources, context.index)
             # The actions of a server say whether a failed move of it was to be reverted, and which
             # hosts its unshelves may have given to it.
-            is_doubtful = view.may_be_reverted_halfway(migration)
+            is_doubtful = view.may_be_reverted_halfway(migration, trees)
             if is_doubtful or list_taken_over_roots(view, migration, trees):
                 subject = self._actions.add_all_actions(subject)
         return [Evidence(consumer, context.allocations[consumer]), subject]

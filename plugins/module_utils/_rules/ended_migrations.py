@@ -138,7 +138,7 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
     waiting = _explain_possible_unshelve(view, migration)
     if waiting:
         return f"Its server {migration.server} is settled on {view.node_name}, but {waiting}"
-    reverted = view.explain_possible_revert(migration)
+    reverted = view.explain_possible_revert(migration, view.trees)
     if reverted:
         return reverted
     missing = _describe_missing_resources(view, migration)

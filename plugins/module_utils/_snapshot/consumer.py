@@ -141,34 +141,49 @@ class ConsumerView(ServerView):
             or self.index.is_gone(root)
         )
 
+    def has_own_allocation(self, migration: Migration, root: str) -> bool:
+        """Return whether the consumer is that migration, and has an allocation in the tree."""
+        is_consumer = self.migration is not None and self.migration.uuid == migration.uuid
+        return is_consumer and root in self.trees
+
     def explain_possible_guest_of_evacuation(self, roots: Collection[str | None]) -> str | None:
         """Return why the guest that an evacuation left in one of `roots` may still run, or None.
 
         nova-compute destroys that guest when it starts, and then saves the evacuation as
         `completed` (nova/compute/manager.py, _destroy_evacuated_instances). A server can be
         evacuated only while nova-compute is down. If nova-compute is up and the evacuation is still
-        `done`, it has not started since: the host had only lost its connection. A compute node gets
-        another name only when nova-compute starts; the evacuation from the old name stays `done`.
-        It can have got another UUID before the evacuation, so then its name is listed.
+        `done`, it has not started since: the host had only lost its connection. A host that has
+        another name now does not find the evacuation, and never destroys that guest.
         """
         for move in self.server_migrations:
-            if move.type != "evacuation" or move.status != "done":
+            if move.type != "evacuation" or not move.has_arrived:
                 continue
-            has_other_name = not self.index.lists_node(move.source_compute, move.source_node)
-            is_source = any(
-                root
-                and self.may_be_source(root, move)
-                and not (has_other_name and self.index.is_gone(root))
-                for root in roots
-            )
-            if is_source and "up" in self.index.list_compute_states(move.source_compute):
-                return (
-                    f"nova-compute on {move.source_compute} is up, and has not recorded that it "
-                    f"cleaned up after evacuation {move.uuid} of the server, so the guest may "
-                    "still run there. Restart nova-compute there: it destroys that guest and "
-                    "removes the allocation."
-                )
+            for root in filter(None, roots):
+                host = self._find_evacuated_host(root, move)
+                if host and "up" in self.index.list_compute_states(host):
+                    return _describe_possible_guest(host, move)
         return None
+
+    def _find_evacuated_host(self, root: str, move: Migration) -> str | None:
+        """Return the present name of the host in the tree `root` if an evacuation may have left it.
+
+        The result is None if it did not, or the guest there is known to be destroyed.
+        """
+        node = self.index.nodes.get(root)
+        if self.is_source(root, move) or node is None:
+            # A compute node that is gone can have got another UUID before the evacuation, so then
+            # its name is listed.
+            is_source = self.may_be_source(root, move) and move.status == "done"
+            is_listed = self.index.lists_node(move.source_compute, move.source_node)
+            may_return = is_listed or not self.index.is_gone(root)
+            return move.source_compute if is_source and may_return else None
+        if root == self.own_tree or not self.may_be_source(root, move):
+            return None
+        # A new machine that has the name of the host completes the evacuation.
+        if move.status != "done" and not self.has_unexplained_name(root):
+            return None
+        is_named = self.index.has_name(root, move.source_compute, move.source_node)
+        return None if self.has_left_after(move, root, is_named) else node.host
 
     @property
     def migration_listings(self) -> tuple[Answer[tuple[Migration, ...]], ...]:
@@ -202,6 +217,20 @@ class ConsumerView(ServerView):
             if any(migration.uuid == self.consumer for migration in listing.value or ()):
                 return True
         return False
+
+
+def _describe_possible_guest(host: str, evacuation: Migration) -> str:
+    if host != evacuation.source_compute:
+        return (
+            f"{host} may be {evacuation.source_compute}, which evacuation {evacuation.uuid} of the "
+            "server left, under another name: the guest may still run there, and nova-compute "
+            "does not destroy it. Look for it there (virsh list --all)."
+        )
+    return (
+        f"nova-compute on {host} is up, and has not recorded that it cleaned up after evacuation "
+        f"{evacuation.uuid} of the server, so the guest may still run there. Restart nova-compute "
+        "there: it destroys that guest and removes the allocation."
+    )
 
 
 def build_views(index: SnapshotIndex) -> Iterator[ConsumerView]:

@@ -145,17 +145,27 @@ class ListingsIndex:
         return provider is not None and provider.name == node
 
     def may_be_at(self, root: str, host: str | None, node: str | None) -> bool:
-        """Return whether the tree `root` has the name of that host or of that node.
+        """Return whether the tree `root` may be that of the compute node at `(host, node)`.
 
-        This is enough to leave the tree alone, and not enough to change it.
+        This is enough to leave the tree alone, and not enough to change it. Operators rename hosts
+        in Nova's databases, and what is older keeps the old names: a name that no listing has may
+        be that of any listed host.
         """
-        listed_node, provider = self.nodes.get(root), self.providers.get(root)
-        names: set[str] = set()
-        if listed_node is not None:
-            names = {listed_node.host, listed_node.name}
-        elif provider is not None:
-            names = {provider.name}
         # A migration without a destination has no name to compare.
+        if not host and not node:
+            return False
+        is_renamed = root in self.nodes and not self.lists_node(host, node)
+        return is_renamed or self.has_name(root, host, node)
+
+    def has_name(self, root: str, host: str | None, node: str | None) -> bool:
+        """Return whether the tree `root` has the name of that host or of that node."""
+        listed_node, provider = self.nodes.get(root), self.providers.get(root)
+        names: set[str | None] = set()
+        if listed_node is not None:
+            names |= {listed_node.host, listed_node.name}
+        # A provider keeps its name when its compute node is renamed.
+        if provider is not None:
+            names.add(provider.name)
         return not names.isdisjoint({host, node} - {None, ""})
 
     def get_listed_host(self, server: str) -> str | None:
@@ -183,8 +193,9 @@ class ListingsIndex:
         return any(name in (node.name, node.host) for node in self.nodes.values())
 
     def lists_node(self, host: str | None, node: str | None) -> bool:
-        """Return whether Nova lists a compute node of that name on that host."""
-        return any(self.nodes[root].name == node for root in self.list_nodes_at(host or ""))
+        """Return whether Nova lists a compute node of that name, or of any name, on that host."""
+        names = {self.nodes[root].name for root in self.list_nodes_at(host or "")}
+        return node in names if node else bool(names)
 
     @functools.cached_property
     def has_servers_of_every_host(self) -> bool:

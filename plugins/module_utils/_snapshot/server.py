@@ -34,7 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_rec
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Container, Mapping
+    from collections.abc import Collection, Container, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Action,
@@ -244,50 +244,68 @@ class ServerView:
         """Return whether `migration` names the tree `root` as the host that was left."""
         return self.index.is_at(root, migration.source_compute, migration.source_node)
 
+    def may_be_at(self, root: str, host: str | None, node: str | None) -> bool:
+        """Return whether the tree `root` may be that of a compute node that a migration names."""
+        if not host and not node:
+            return False
+        return self.index.may_be_at(root, host, node) or self.has_unexplained_name(root)
+
     def may_be_source(self, root: str, migration: Migration) -> bool:
         """Return whether the tree `root` may be that of the host that `migration` left."""
-        return self.is_source(root, migration) or self._has_unexplained_name(root)
+        return self.may_be_at(root, migration.source_compute, migration.source_node)
 
     def is_named_by_migration(self, root: str) -> bool:
         """Return whether a migration of the server names the host or node of a root provider."""
         for move in self.server_migrations:
-            if self.index.may_be_at(root, move.source_compute, move.source_node):
+            if self.index.has_name(root, move.source_compute, move.source_node):
                 return True
-            if self.index.may_be_at(root, move.dest_compute, move.dest_node):
+            if self.index.has_name(root, move.dest_compute, move.dest_node):
                 return True
         return False
 
-    def _has_unexplained_name(self, root: str) -> bool:
-        """Return whether a provider may have been renamed since the server was on its host.
+    def has_unexplained_name(self, root: str) -> bool:
+        """Return whether a tree may have had another name when the server was on its host.
 
-        No compute node is behind it, and neither the server nor its migrations name it. Operators
-        rename the former provider of a host that has a new one.
+        Neither the server nor its migrations name it. Operators rename hosts, and the former
+        provider of a host that has a new one; and a new machine can get the name that a host had.
         """
-        if root in self.index.nodes or root not in self.index.providers:
+        if root not in self.index.providers or root == self.own_tree:
             return False
         own = self.server.node if self.server else None
-        return self.index.get_name(root) != own and not self.is_named_by_migration(root)
+        is_former = root not in self.index.nodes and self.index.get_name(root) == own
+        return not is_former and not self.is_named_by_migration(root)
 
-    def is_at_failed_destination(self, migration: Migration) -> bool:
-        """Return whether Nova says that the server is where a failed `migration` ended."""
-        return (
-            migration.is_inconclusive
-            and self.server is not None
-            and self.server.host == migration.dest_compute
-        )
+    def may_be_at_failed_destination(self, migration: Migration) -> bool:
+        """Return whether the server may be where a failed `migration` ended, as far as Nova says.
 
-    def may_be_reverted_halfway(self, migration: Migration) -> bool:
+        The name of that host may have changed since, and with it that of the server's host.
+        """
+        server, own = self.server, self.own_tree
+        if server is None or not migration.is_inconclusive:
+            return False
+        if server.host == migration.dest_compute or own is None:
+            return server.host == migration.dest_compute
+        if self.is_source(own, migration):
+            return False
+        may_be_there = self.may_be_at(own, migration.dest_compute, migration.dest_node)
+        return may_be_there or not self.is_named_by_migration(own)
+
+    def may_be_reverted_halfway(self, migration: Migration, roots: Iterable[str | None]) -> bool:
         """Return whether nothing but instance actions can exclude a revert that failed halfway.
 
         Such a revert has destroyed the guest on the destination (nova/compute/manager.py,
         revert_resize, finish_revert_resize), and leaves the server there, with the migration in
         error or already `reverted`. An evacuation from there makes a new guest, and needs no disk.
         If the server was moved from the source since, the disk was moved with it.
+
+        roots: the trees that may have the disk.
         """
-        is_there = self.is_at_failed_destination(migration)
+        is_there = self.may_be_at_failed_destination(migration)
         if not is_there and not self._was_evacuated_after(migration):
             return False
-        return not self._has_left_source_of(migration)
+        # Of a host that has another name now, a later move does not show that it left there.
+        is_source = any(root and self.is_source(root, migration) for root in roots)
+        return not is_source or not self._has_left_source_of(migration)
 
     def _was_evacuated_after(self, migration: Migration) -> bool:
         """Return whether the next move of the server was an evacuation from the destination."""
@@ -303,13 +321,22 @@ class ServerView:
                 following = move
         if following is None or following.type != "evacuation":
             return False
-        return following.source_compute == migration.dest_compute != migration.source_compute
+        # The destination may have got another name between the two.
+        is_same_source = following.source_compute == migration.source_compute
+        return not is_same_source or not self.index.lists_node(
+            migration.dest_compute, migration.dest_node
+        )
 
-    def explain_possible_revert(self, migration: Migration) -> str | None:
-        """Return why the only disk of the server may be on the source of a failed move, or None."""
-        if not self.may_be_reverted_halfway(migration):
+    def explain_possible_revert(
+        self, migration: Migration, roots: Collection[str | None]
+    ) -> str | None:
+        """Return why the only disk of the server may be on the source of a failed move, or None.
+
+        roots: the trees that may have it.
+        """
+        if not self.may_be_reverted_halfway(migration, roots):
             return None
-        is_there = self.is_at_failed_destination(migration)
+        is_there = self.may_be_at_failed_destination(migration)
         actions = self.subject.actions.value
         if actions is None:
             return (
@@ -342,8 +369,8 @@ class ServerView:
     def find_possible_revert_to(self, roots: Collection[str]) -> Migration | None:
         """Return the newest move whose revert may have left the only disk in one of `roots`."""
         for move in self.server_migrations:
-            is_source = any(self.may_be_source(root, move) for root in roots)
-            if is_source and self.explain_possible_revert(move):
+            sources = [root for root in roots if self.may_be_source(root, move)]
+            if sources and self.explain_possible_revert(move, sources):
                 return move
         return None
 
@@ -366,16 +393,16 @@ class ServerView:
 
     def _may_have_left_guest_in(self, root: str, failed: Migration) -> bool:
         # Host or node is enough: a guest that may be there is not to be overlooked.
-        is_named = self.index.may_be_at(root, failed.dest_compute, failed.dest_node)
-        may_be_destination = is_named or self._has_unexplained_name(root)
-        return may_be_destination and not self._has_left_after(failed, root)
+        dest = failed.dest_compute, failed.dest_node
+        is_named = self.index.has_name(root, *dest)
+        return self.may_be_at(root, *dest) and not self.has_left_after(failed, root, is_named)
 
-    def _has_left_after(self, failed: Migration, root: str) -> bool:
+    def has_left_after(self, earlier: Migration, root: str, is_named: bool) -> bool:
         """Return whether a later move took the server out of the tree `root`.
 
-        Only a move counts that began after the last change of the `failed` one to there. A host has
-        one domain of a server at most, so whatever the failed move left there is what the later
-        move took away:
+        Only a move counts that began after the last change of the `earlier` one. A host has one
+        domain of a server at most, so whatever the earlier move left there is what the later one
+        took away:
 
         * a confirmed resize or cold migration from there has powered it off and undefined it
           (nova/compute/manager.py, _resize_instance and _confirm_resize);
@@ -388,11 +415,20 @@ class ServerView:
 
         Moves between other hosts say nothing: after an evacuation that failed late, guests can run
         on both.
+
+        is_named: whether the earlier move names the tree. If it does not, the tree has got its name
+            since, so only a later move counts that has an allocation there itself.
         """
-        return any(
-            self._is_move_away_from(root, later) and is_earlier(failed.updated_at, later.created_at)
-            for later in self.server_migrations
-        )
+        for later in self.server_migrations:
+            is_later = is_earlier(earlier.updated_at, later.created_at)
+            if is_later and self._is_move_away_from(root, later):
+                if is_named or self.has_own_allocation(later, root):
+                    return True
+        return False
+
+    def has_own_allocation(self, migration: Migration, root: str) -> bool:
+        """Return whether a migration is known to have an allocation in the tree `root` itself."""
+        return False
 
     def _is_move_away_from(self, root: str, move: Migration) -> bool:
         from_there = self.is_source(root, move)

@@ -62,6 +62,30 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 }
 
 
+# How an operator changes the names of a machine, each a function of its root. A new one can have
+# the name that it had.
+RENAMINGS: dict[str, Callable[[Nova, str], None]] = {
+    "rename": lambda nova, root: nova.rename(root, "new", "new"),
+    "rename with its provider": lambda nova, root: nova.rename(root, "new", "new", provider=True),
+    "rename the host": lambda nova, root: nova.rename(root, host="new"),
+    "rename the node": lambda nova, root: nova.rename(root, node="new"),
+    "add a domain": lambda nova, root: nova.rename(
+        root, node=f"{nova.world.nodes[root].name}.example.org"
+    ),
+    "change the case": lambda nova, root: nova.rename(
+        root, nova.world.nodes[root].host.upper(), nova.world.nodes[root].name.upper()
+    ),
+    "replace": lambda nova, root: replace_machine(nova, root),
+}
+
+
+def replace_machine(nova: Nova, root: str) -> None:
+    """Rename a machine, and give its name to a new one."""
+    name = nova.world.nodes[root].name
+    nova.rename(root, "new", "new", provider=True)
+    nova.add_machine(name)
+
+
 class Operation:
     """An operation under way: its server, and its current step."""
 
@@ -330,6 +354,11 @@ def do(life: Life, what: str, home: int) -> None:
         life.happens(what, nova.purge)
     elif what == "poll":
         life.poll_all()
+    elif what in RENAMINGS:
+        life.happens(
+            f"{what} {nova.world.nodes[nova.hosts[home]].name}",
+            lambda: RENAMINGS[what](nova, nova.hosts[home]),
+        )
     elif what in life.possible():
         life.go(begin(life, what, home))
 
@@ -340,10 +369,13 @@ def lives(
     watch: Callable[[Life], None],
     length: int = 8,
     clean: Callable[[Life], None] | None = None,
+    renames: bool = False,
 ) -> Life:
     """Draw operations one after the other, and the reactions to each.
 
     Any of them may be interrupted, fail or be left alone after any step.
+
+    renames: whether an operator also changes names.
     """
     nova = Nova(pooled=draw(st.booleans()), devices=draw(st.booleans()))
     if draw(st.sampled_from([True, True, True, False])):
@@ -355,7 +387,27 @@ def lives(
         )
     for _number in range(draw(st.integers(1, length))):
         _event(draw, life, clean)
+        if renames:
+            _change_names(draw, life)
     return life
+
+
+def _change_names(draw: st.DrawFn, life: Life) -> None:
+    nova = life.nova
+    kind = draw(st.sampled_from(["nothing", "nothing", "rename", "new machine"]))
+    free = nova.list_free_names()
+    if kind == "rename":
+        root = draw(st.sampled_from(nova.hosts))
+        new, old = f"new-{len(life.told)}", nova.world.nodes[root]
+        host = draw(st.sampled_from([None, new, old.host.upper(), f"{old.host}.example.org"]))
+        node = draw(st.sampled_from([None, new, old.name.upper(), f"{old.name}.example.org"]))
+        provider = draw(st.booleans())
+        life.happens(
+            f"rename {old.name} to {host}, {node}{', with its provider' * provider}",
+            lambda: nova.rename(root, host, node, provider),
+        )
+    elif kind == "new machine" and free:
+        life.happens(f"new machine {free[0]}", lambda: nova.add_machine(free[0]))
 
 
 def _event(draw: st.DrawFn, life: Life, clean: Callable[[Life], None] | None) -> None:

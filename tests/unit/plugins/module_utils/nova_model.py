@@ -32,6 +32,7 @@ if t.TYPE_CHECKING:
     )
 
 API, CONDUCTOR = "nova-api", "nova-conductor"
+EVACUATED = "left by evacuation"
 KEPT = object()
 
 # nova/api/openstack/common.py, _STATE_MAP: by vm_state, and by the task if that says more.
@@ -111,7 +112,8 @@ class Nova:
     up: the hosts whose nova-compute runs.
     placement: whether it answers, refuses what Nova asks (which Nova often only logs), or raises.
     copies: for each server, by place, the share that a guest or a disk there lives on; a disk kept
-    for a revert has its own place.
+    for a revert has its own place, and so has the guest on a host that was left by evacuation,
+    which is needed as soon as nova-compute runs there and has not destroyed it.
     coming: the same, of a place that an operation under way has claimed and goes on to use.
     strict: also what Nova itself has given up, or errored, is needed while the guest, or its last
     disk, is there in fact.
@@ -165,7 +167,12 @@ class Nova:
         need: dict[str, dict[str, int]] = {}
         if server not in self.world.servers:
             return need
-        for claim in (*self.copies.get(server, {}).values(), *self.coming.get(server, {}).values()):
+        present = [
+            claim
+            for place, claim in self.copies.get(server, {}).items()
+            if not self.is_given_up(place)
+        ]
+        for claim in (*present, *self.coming.get(server, {}).values()):
             for provider, share in claim.items():
                 known = need.setdefault(provider, {})
                 for cls, amount in share.items():
@@ -176,10 +183,24 @@ class Nova:
                     )
         return need
 
+    def is_given_up(self, place: t.Any) -> bool:
+        """Return whether it is of an evacuated guest on a host that is still down."""
+        return isinstance(place, tuple) and place[0] == EVACUATED and place[1] not in self.up
+
+    def give_up(self, server: str, host: str) -> None:
+        """Evacuate: from now on Nova takes only the guest on `host` for this server's."""
+        here = self.copies.get(server, {})
+        for place in [place for place in here if place != host]:
+            claim = here.pop(place)
+            if not isinstance(place, tuple):
+                here[EVACUATED, place] = claim
+
     def arrive(self, server: str, host: str) -> None:
         """Put a guest, or its disk, on `host`."""
         claim = self.coming.get(server, {}).pop(host, None) or self.share(host, self.large(server))
-        self.copies.setdefault(server, {})[host] = claim
+        here = self.copies.setdefault(server, {})
+        here.pop((EVACUATED, host), None)
+        here[host] = claim
 
     def remake(self, server: str, host: str) -> None:
         """Replace the disk, on the existing allocation."""
@@ -221,13 +242,54 @@ class Nova:
         """
         here = self.copies.get(server, {})
         if self.host(server) in here:
-            self.leave(server, *(place for place in list(here) if isinstance(place, tuple)))
+            self.leave(server, *(place for place in list(here) if place[0] == "kept for a revert"))
 
     def has_guest(self, server: str, host: str | None) -> bool:
         return host in self.copies.get(server, {})
 
     def large(self, server: str) -> bool:
         return bool(self.flavors.get(server))
+
+    # An operator who changes names in the databases.
+
+    def rename(
+        self, root: str, host: str | None = None, node: str | None = None, provider: bool = False
+    ) -> None:
+        """Rename a compute node and the service on it, with all servers there.
+
+        Migrations and instance actions keep the old names.
+
+        provider: whether its root provider gets the name of the compute node too.
+        """
+        old = self.world.nodes[root]
+        new = d.replace(old, host=host or old.host, name=node or old.name)
+        self.world.nodes[root] = new
+        self.world.services = [
+            d.replace(service, host=new.host) if service.host == old.host else service
+            for service in self.world.services
+        ]
+        for uuid, row in self.world.servers.items():
+            if (row.host, row.node) == (old.host, old.name):
+                self.world.servers[uuid] = d.replace(row, host=new.host, node=new.name)
+        if provider:
+            self.world.providers[root] = d.replace(self.world.providers[root], name=new.name)
+
+    def list_free_names(self) -> list[str]:
+        """Return the names that another machine can take over."""
+        taken = {provider.name for provider in self.world.providers.values()}
+        for node in self.world.nodes.values():
+            taken |= {node.host, node.name}
+        return sorted({"compute-1", "compute-2", "compute-3"} - taken)
+
+    def add_machine(self, name: str) -> None:
+        """Add a new machine, which may have the name that another one had."""
+        root = self.world.host(name)
+        self.hosts = (*self.hosts, root)
+        self.up.add(root)
+        if self.devices:
+            self.devices[root] = [
+                self.world.provider(f"{name}_{device}", root) for device in ("new_a", "new_b")
+            ]
 
     # Nova's rows.
 

@@ -422,7 +422,7 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
         # finish_evacuation of the resource tracker: from now on Nova takes no other guest for this
         # server's.
         nova.save(server, host=host)
-        nova.leave(server, *(place for place in list(nova.copies.get(server, {})) if place != host))
+        nova.give_up(server, host)
         nova.stays(server)
         yield Step(host, "host saved")
         nova.set(moved, status="done")

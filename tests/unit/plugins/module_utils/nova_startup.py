@@ -10,6 +10,7 @@ The code is in nova/compute/manager.py.
 from __future__ import annotations
 
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import (
+    EVACUATED,
     Failed,
     Nova,
     Step,
@@ -48,6 +49,7 @@ def init_host(nova: Nova, host: str) -> Steps:
                 nova.stays(server)
             yield Step(host, "interrupted build errored")
     nova.up.add(host)
+    nova.world.set_service(host, "up")
     yield Step(host, "ready")
 
 
@@ -68,7 +70,7 @@ def _destroy_evacuated_instances(nova: Nova, host: str) -> Steps:
     # By instance uuid: the last of several migrations of one server wins.
     evacuations = {row.server: row.uuid for row in rows}
     for server in evacuations:
-        nova.leave(server, host)
+        nova.leave(server, host, (EVACUATED, host))
         yield Step(host, "evacuated guest destroyed")
     for server, migration in evacuations.items():
         if server in nova.world.servers:

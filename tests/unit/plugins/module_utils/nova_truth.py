@@ -156,6 +156,10 @@ class Watch:
                     for row in world.migrations.values()
                 ),
                 *world.unlisted_migrations,
+                *((root, node.host, node.name) for root, node in world.nodes.items()),
+                *(provider.name for provider in world.providers.values()),
+                *((service.host, service.state) for service in world.services),
+                *sorted(nova.up),
                 *(
                     (consumer, *_shares(held.resources))
                     for consumer, held in world.allocations.items()

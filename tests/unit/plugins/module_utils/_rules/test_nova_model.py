@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
     OPERATIONS,
+    RENAMINGS,
     Life,
     begun_with,
     do,
@@ -82,6 +83,11 @@ AFTERMATHS = (
     ),
 )
 
+AFTERMATHS_OF_RENAMING = (
+    ("rename", "reset", "start", "finish"),
+    ("finish", "reset", "rename", "down", "evacuate", "start"),
+)
+
 
 @pytest.fixture(name="watch", scope="module")
 def _watch() -> Watch:
@@ -114,7 +120,7 @@ def _interrupted(
     placement: str,
     interrupt: Interrupt,
     steps: int,
-    aftermath: tuple[str, ...],
+    aftermath: t.Iterable[str],
 ) -> bool:
     """Return whether the operation was still under way after so many steps."""
     life, begun = begun_with(Nova(pooled=True, devices=True), operation, home)
@@ -151,6 +157,28 @@ def _all_seen(watch: Watch) -> None:
             test_needed_allocations_survive_any_operation_cut_at_any_step(
                 watch, operation, placement
             )
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_needed_allocations_survive_any_renaming_at_any_step(watch: Watch, operation: str) -> None:
+    interruptions = [INTERRUPTIONS["cut"], INTERRUPTIONS["fails"]]
+    if operation == "live_migrate":
+        interruptions.append(OF_LIVE_MIGRATIONS["cut, and libvirt goes on"])
+    for home, renaming in itertools.product(range(3), RENAMINGS):
+        for interrupt in interruptions:
+            for aftermath in AFTERMATHS_OF_RENAMING:
+                after = [what.replace("rename", renaming) for what in aftermath]
+                steps = 0
+                while _interrupted(watch, operation, home, "answers", interrupt, steps, after):
+                    steps += 1
+
+
+@hypothesis.settings(max_examples=count_examples(1500))
+@hypothesis.given(st.data())
+def test_needed_allocations_survive_an_operator_who_changes_names(
+    watch: Watch, data: st.DataObject
+) -> None:
+    data.draw(lives(watch=watch, clean=watch.clean, renames=True))
 
 
 @hypothesis.settings(max_examples=count_examples(1500))

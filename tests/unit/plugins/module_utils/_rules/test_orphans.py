@@ -232,8 +232,8 @@ def test_several_other_hosts_must_all_have_been_evacuated(evacuated: bool, kind:
     cloud = Cloud()
     third = cloud.host("compute-3")
     server = cloud.server(cloud.there, cloud.here, third, cloud.there)
-    if evacuated:
-        cloud.migration(server, third, cloud.here, "done", type="evacuation")
+    kind_of_move, status = ("evacuation", "done") if evacuated else ("migration", "confirmed")
+    cloud.migration(server, third, cloud.here, status, type=kind_of_move)
     cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
 
     assert (cloud.found(server).kind, cloud.found(server).freed_providers) == (
