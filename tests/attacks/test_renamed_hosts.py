@@ -9,22 +9,18 @@ Services, compute nodes, servers and host mappings have the new names. Migration
 
 from __future__ import annotations
 
-import contextlib
 import typing as t
 
 import pytest
 from minicloud_ctl import servers
-from minicloud_ctl.waiting import wait_for
 
 from ansible_collections.osops.placement.tests.integration.support import (
     assert_nothing_changed,
     long,
 )
-from ansible_collections.osops.placement.tests.integration.world import API, CELL1
+from ansible_collections.osops.placement.tests.integration.world import CELL1
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ansible_collections.osops.placement.tests.integration.support import (
         Ansible,
         Minicloud,
@@ -50,6 +46,11 @@ def _guests(minicloud: Minicloud, world: World) -> dict[str, str]:
     with world.paused(f"nova-compute-{SOURCE}"):
         servers.force_down(world.cloud, SOURCE)
         servers.evacuate(world.cloud, evacuated, HOME)
+    # nova-compute does not find the evacuation from its old name, and never destroys the guest.
+    for host in (SOURCE, DESTINATION):
+        world.rename_host(host, f"{host}-new")
+    (evacuation,) = servers.migrations(world.cloud, evacuated)
+    assert evacuation["status"] == "done"
     return {**failed, "running guest": evacuated}
 
 
@@ -70,43 +71,7 @@ def _fail_move(world: World, kind: str, status: str) -> str:
     return server
 
 
-@contextlib.contextmanager
-def _renamed(world: World, host: str, provider: bool) -> Iterator[str]:
-    """Rename a host as operators do, with its root provider or without, and undo it.
-
-    Yields the new name. Its nova-compute would write the old one again.
-    """
-    root, new = world.provider(host), f"{host}-new"
-    with world.paused(f"nova-compute-{host}"):
-        _rename(world, root, host, new, provider)
-        try:
-            yield new
-        finally:
-            _rename(world, root, new, host, provider)
-
-
-def _rename(world: World, root: str, old: str, new: str, provider: bool) -> None:
-    node = "UPDATE compute_nodes SET host = ?, hypervisor_hostname = ? WHERE uuid = ?"
-    world.sql(CELL1, node, new, new, root)
-    world.sql(CELL1, "UPDATE services SET host = ? WHERE host = ?", new, old)
-    world.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", new, old)
-    if provider:
-        world.sql("placement", "UPDATE resource_providers SET name = ? WHERE uuid = ?", new, root)
-
-
-def _let_report(world: World, host: str) -> None:
-    """Let a host be up that had only lost its connection.
-
-    Nova refuses this while an evacuation from a host of that name is `done`: nova-compute there
-    has to start first, and destroy the guests.
-    """
-    servers.update_service(world.cloud, host, {"forced_down": False})
-    wait_for(
-        f"{host} to be up again", lambda: world.cloud.compute_services()[host]["state"] == "up"
-    )
-
-
-@pytest.mark.parametrize("provider", [False, long(True)])
+@pytest.mark.parametrize("provider", [True, long(False)])
 def test_guests_on_renamed_hosts_keep_their_allocations(
     guests: dict[str, str],
     world: World,
@@ -114,15 +79,15 @@ def test_guests_on_renamed_hosts_keep_their_allocations(
     placement: Placement,
     provider: bool,
 ) -> None:
-    with contextlib.ExitStack() as names:
-        names.enter_context(_renamed(world, DESTINATION, provider))
-        _let_report(world, names.enter_context(_renamed(world, SOURCE, provider)))
-        before = placement.everything()
-        run = ansible.playbook("cleanup_orphans", variables=WITHOUT_AGE)
+    if not provider:
+        for host in (SOURCE, DESTINATION):
+            renaming = "UPDATE resource_providers SET name = ? WHERE uuid = ?"
+            world.sql("placement", renaming, host, world.provider(host))
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", variables=WITHOUT_AGE)
 
     found = {what: run.entry(server) for what, server in guests.items()}
-    assert {
-        what: (entry["kind"], entry["verdict"]) for what, entry in found.items()
-    } == dict.fromkeys(guests, ("extra_host", "undecided"))
-    assert run.status == 0
+    verdicts = {what: (entry["kind"], entry["verdict"]) for what, entry in found.items()}
+    assert verdicts == dict.fromkeys(guests, ("extra_host", "undecided"))
     assert_nothing_changed(run, before, placement)

@@ -44,6 +44,7 @@ class World:
         self.state = states.load(self.paths)
         self.cloud = Cloud(self.state, project="demo")
         self._providers: dict[str, str] = {}
+        self._new_names: dict[str, str] = {}
         self._undo = contextlib.ExitStack()
 
     def close(self) -> None:
@@ -81,7 +82,26 @@ class World:
         """Have Nova delete a compute service, as any client would."""
         self.cloud.nova("DELETE", f"/os-services/{self.cloud.compute_services()[host]['id']}")
 
+    def rename_host(self, host: str, new: str) -> None:
+        """Rename an own host as operators do: in Nova's databases, while nova-compute is stopped.
+
+        Migrations and instance actions keep the old name. The root provider gets the new one too:
+        nova-compute asks Placement for the provider of this name.
+        """
+        root = self.provider(host)
+        lifecycle.kill_compute(self.paths, host)
+        node = "UPDATE compute_nodes SET host = ?, hypervisor_hostname = ? WHERE host = ?"
+        self.sql(CELL1, node, new, new, host)
+        self.sql(CELL1, "UPDATE services SET host = ? WHERE host = ?", new, host)
+        self.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", new, host)
+        self.sql("placement", "UPDATE resource_providers SET name = ? WHERE uuid = ?", new, root)
+        # Its file `compute_id` keeps the compute node what it is.
+        self.paths.compute(host).rename(self.paths.compute(new))
+        self._new_names[host] = new
+        lifecycle.start_computes(self.paths, [new])
+
     def _remove_host(self, host: str) -> None:
+        host = self._new_names.get(host, host)
         lifecycle.kill_compute(self.paths, host)
         if host in self.cloud.compute_services():
             servers.force_down(self.cloud, host)

@@ -419,12 +419,12 @@ class ServerView:
         is_named: whether the earlier move names the tree. If it does not, the tree has got its name
             since, so only a later move counts that has an allocation there itself.
         """
-        for later in self.server_migrations:
-            is_later = is_earlier(earlier.updated_at, later.created_at)
-            if is_later and self._is_move_away_from(root, later):
-                if is_named or self.has_own_allocation(later, root):
-                    return True
-        return False
+        return any(
+            is_earlier(earlier.updated_at, later.created_at)
+            and self._is_move_away_from(root, later)
+            and (is_named or self.has_own_allocation(later, root))
+            for later in self.server_migrations
+        )
 
     def has_own_allocation(self, migration: Migration, root: str) -> bool:
         """Return whether a migration is known to have an allocation in the tree `root` itself."""
