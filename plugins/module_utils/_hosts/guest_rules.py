@@ -332,9 +332,11 @@ def _decide_server_elsewhere(guest: Guest, view: ConsumerView, policy: Policy) -
             "another host.",
             *view.server_answers,
         )
+    roots = view.index.list_nodes_at(guest.host)
     for move in view.server_migrations:
         # The newest comes first, and only the newest shows where the disk is.
-        if guest.host in (move.source_compute, move.dest_compute):
+        ends = ((move.source_compute, move.source_node), (move.dest_compute, move.dest_node))
+        if any(view.index.may_be_at(root, *end) for root in roots for end in ends):
             return _decide_after_move(guest, view, policy, server, move)
     return undecided(
         f"Server {server.uuid} is settled on {server.host}, but Nova lists no migration of it "
@@ -356,8 +358,8 @@ def _decide_after_move(
     if not _has_left_host(move, guest.host):
         return undecided(
             f"Server {server.uuid} is settled on {server.host}, but its newest migration that "
-            f"names {guest.host} ({move.uuid}, {move.type}) is {move.status}: its disk may be on "
-            f"{guest.host}.",
+            f"may concern {guest.host} ({move.uuid}, {move.type}) is {move.status}: its disk may "
+            f"be on {guest.host}.",
             *view.server_answers,
         )
     # On shared storage the server uses this directory on its new host.

@@ -46,7 +46,7 @@ ARRIVED_MIGRATION_STATUSES = SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}
 # guest is. Nova gives them only to migrations of that type (nova/compute/manager.py and
 # nova/compute/resource_tracker.py). It also sets a live migration `cancelled`, and so do operators
 # who end one that is stuck. The source of an evacuation saves `completed` also for one that its
-# destination did not finish: what came next shows it (ServerView.find_failed_move_to).
+# destination did not finish: what came next shows it (ServerView.explain_failed_move_to).
 CONCLUSIVE_STATUSES: t.Mapping[str, frozenset[str]] = {
     "migration": frozenset({"confirmed", "reverted"}),
     "resize": frozenset({"confirmed", "reverted"}),

@@ -84,12 +84,10 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
         f"Server {view.consumer} is settled on {view.node_name}, but has allocations only on "
         f"{format_providers(view)}."
     )
-    failed = view.find_failed_move_to([root for root in view.trees if root])
-    if failed:
-        return _decide_without_change(reason, view, describe_failed_move(failed))
-    unshelved = explain_possible_guest_of_unshelve(view, view.trees)
-    if unshelved:
-        return _decide_without_change(reason, view, unshelved)
+    failed = view.explain_failed_move_to([root for root in view.trees if root])
+    doubt = failed or explain_possible_guest_of_unshelve(view, view.trees)
+    if doubt:
+        return _decide_without_change(reason, view, doubt)
     remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
     if remaining_guest:
         return drifted(f"{reason} But {remaining_guest}", *list_amount_evidence(view))
@@ -214,9 +212,12 @@ def _find_failed_resize_of_guest(view: ConsumerView) -> Migration | None:
 
     A later live migration takes the guest along as it is; it is still found.
     """
-    hosts = {view.server.host} if view.server else set()
+    hosts: set[str | None] = {view.server.host} if view.server else set()
     for migration in view.server_migrations:
-        if migration.dest_compute not in hosts:
+        dest = migration.dest_compute
+        # A host that no listing has may be this one, with another name now.
+        is_listed = not dest or view.index.lists_node(dest, migration.dest_node)
+        if dest not in hosts and is_listed:
             continue
         if migration.type == "resize" and migration.is_inconclusive:
             return migration
@@ -262,14 +263,6 @@ def is_settled_without_own_tree(view: ConsumerView) -> bool:
         and view.own_tree is not None
         and view.own_tree not in view.trees
         and set(view.trees) == set(view.other_trees)
-    )
-
-
-def describe_failed_move(failed: Migration) -> str:
-    """Return why a failed move to a host with an allocation of the server leaves a doubt."""
-    return (
-        f"{failed.type} {failed.uuid} to a host on which it has an allocation failed, "
-        "and its guest may run there"
     )
 
 

@@ -126,15 +126,10 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
             f"Its server {migration.server} is settled on {view.node_name}, but {remaining_guest}"
         )
     # A cold migration takes over all that its server has, also what a failed move left.
-    failed = view.find_failed_move_to(
-        [root for root in view.trees if root and root != view.own_tree]
-    )
+    others = [root for root in view.trees if root and root != view.own_tree]
+    failed = view.explain_failed_move_to(others)
     if failed:
-        return (
-            f"Its server {migration.server} is settled on {view.node_name}, but {failed.type} "
-            f"{failed.uuid} to a host on which the migration has an allocation ended as "
-            f"{failed.status}: its guest may run there."
-        )
+        return f"Its server {migration.server} is settled on {view.node_name}, but {failed}."
     waiting = _explain_possible_unshelve(view, migration)
     if waiting:
         return f"Its server {migration.server} is settled on {view.node_name}, but {waiting}"

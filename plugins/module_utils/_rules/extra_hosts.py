@@ -59,7 +59,7 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     evacuations = _find_evacuations_from_other_trees(view)
     # A guest can run where an evacuation or a live migration failed late.
-    if not evacuations or view.find_failed_move_to(evacuations):
+    if not evacuations or view.explain_failed_move_to(evacuations):
         return None
     if view.find_possible_revert_to(evacuations):
         return None
@@ -213,12 +213,9 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str
             "own host, whose allocation may be incomplete."
         )
     # The hypervisors can finish a move that Nova gave up.
-    failed = view.find_failed_move_to(view.other_trees)
+    failed = view.explain_failed_move_to(view.other_trees)
     if failed:
-        return (
-            f"an allocation on {others}, to which {failed.type} {failed.uuid} ended as "
-            f"{failed.status}: its guest may run there."
-        )
+        return f"an allocation on {others}, but {failed}."
     remaining_guest = view.explain_possible_guest_of_evacuation(view.other_trees)
     if remaining_guest:
         return f"an allocation on {others}, but {remaining_guest}"

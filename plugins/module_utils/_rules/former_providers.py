@@ -31,7 +31,6 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.amounts imp
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.drift import (
     choose_owner,
-    describe_failed_move,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
     FORMER_SUFFIX,
@@ -177,9 +176,9 @@ def _explain_migration_of_host(view: ConsumerView, server: Server) -> str:
 
 def _explain_failed_move(view: ConsumerView, former: str) -> str:
     """Return why the guest may run on a host that is not there any more; empty if it does not."""
-    failed = view.find_failed_move_to([former])
+    failed = view.explain_failed_move_to([former])
     if failed:
-        return describe_failed_move(failed)
+        return failed
     # The former provider may be one of another host that was renamed.
     hosts = {node.host for node in view.index.nodes.values()}
     for move in view.server_migrations:

@@ -30,7 +30,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.drift import (
     choose_owner,
-    describe_failed_move,
     is_settled_without_own_tree,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import (
@@ -206,9 +205,9 @@ def _explain_uncertain_guest_location(
     """Return why the guest may not be on the tree `own`, which a cold `migration` was to leave."""
     if not view.is_source(own, migration):
         return f"that migration did not leave {view.node_name} but {migration.source_compute}"
-    failed = view.find_failed_move_to(view.other_trees)
+    failed = view.explain_failed_move_to(view.other_trees)
     if failed:
-        return describe_failed_move(failed)
+        return failed
     unshelved = explain_possible_guest_of_unshelve(view, view.other_trees)
     if unshelved:
         return unshelved

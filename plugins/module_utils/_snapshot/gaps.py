@@ -26,9 +26,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
-        SnapshotIndex,
-    )
 
 
 def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
@@ -49,7 +46,7 @@ def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
         return f"it involves {summarize_names(touched)}, whose cell does not answer"
     doubtful = []
     for root in list_touched_roots(view):
-        if _may_be_of_silent_host(root, view.index):
+        if _may_be_of_silent_host(root, view):
             doubtful.append(view.index.get_name(root))
     if doubtful:
         names = summarize_names(sorted(doubtful))
@@ -57,12 +54,15 @@ def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
     return None
 
 
-def _may_be_of_silent_host(root: str, index: SnapshotIndex) -> bool:
+def _may_be_of_silent_host(root: str, view: ConsumerView) -> bool:
     """Return whether a root provider may be of a host whose cell does not answer.
 
-    That is so where a direct lookup does not say that the provider has no host.
+    That is so where a direct lookup does not say that the provider has no host. If the server
+    lives, that is no proof: the host may have another name now.
     """
-    return root not in index.nodes and bool(index.find_doubtful_lookup(root))
+    if root in view.index.nodes:
+        return False
+    return view.server is not None or bool(view.index.find_doubtful_lookup(root))
 
 
 def list_touched_hosts(view: ConsumerView) -> set[str]:

@@ -21,6 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
     get_hosts_in_every_listing,
     list_host_names,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    strip_domain,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     list_unjudged_hosts,
 )
@@ -189,8 +192,11 @@ class ListingsIndex:
 
         A former provider has the name of its host, or the one that `former_provider` advises.
         """
-        name = name.removesuffix(FORMER_SUFFIX)
-        return any(name in (node.name, node.host) for node in self.nodes.values())
+        name = strip_domain(name.removesuffix(FORMER_SUFFIX))
+        return any(
+            name in (strip_domain(node.name), strip_domain(node.host))
+            for node in self.nodes.values()
+        )
 
     def lists_node(self, host: str | None, node: str | None) -> bool:
         """Return whether Nova lists a compute node of that name, or of any name, on that host."""
@@ -253,9 +259,10 @@ class ListingsIndex:
             root = self.get_root(provider)
             if root and not self.is_sharing(provider):
                 roots.add(root)
-        return tuple(sorted(self._get_host_name(root) for root in roots))
+        return tuple(sorted(self.get_host_name(root) for root in roots))
 
-    def _get_host_name(self, root: str) -> str:
+    def get_host_name(self, root: str) -> str:
+        """Return the host behind a root provider, or the provider's own name without one."""
         if root in self.nodes:
             return self.nodes[root].host
         return self.get_name(root)

@@ -169,12 +169,11 @@ def explain_possible_guest_of_unshelve(view: ServerView, roots: Iterable[str | N
         placement = find_placement_after_unshelve(view, root)
         if placement is None:
             continue
-        node = view.index.nodes.get(root)
         for unshelve in list_repeated_unshelves(view, root):
-            if node is not None and _may_have_begun(view, unshelve, node.host):
+            if _may_have_begun(view, unshelve, root):
                 return (
-                    f"{node.host} also began an unshelve of it ({unshelve.request_id}), and its "
-                    "guest may run there"
+                    f"{view.index.get_host_name(root)} may also have begun an unshelve of it "
+                    f"({unshelve.request_id}), and its guest may run there"
                 )
         if not is_where_placed(view, placement):
             return (
@@ -185,13 +184,18 @@ def explain_possible_guest_of_unshelve(view: ServerView, roots: Iterable[str | N
     return None
 
 
-def _may_have_begun(view: ServerView, action: Action, host: str) -> bool:
-    """Return whether the host may have begun the action, by those of its events that were read."""
+def _may_have_begun(view: ServerView, action: Action, root: str) -> bool:
+    """Return whether a host may have begun the action, by those of its events that were read."""
+    if root not in view.index.nodes:
+        return False
     for answer in view.subject.last_actions:
         read = answer.value
         if read is not None and read.request_id == action.request_id:
             # A None hides which host it was.
-            return not read.placing_hosts.isdisjoint({host, None})
+            return any(
+                host is None or view.index.may_be_at(root, host, None)
+                for host in read.placing_hosts
+            )
     return True
 
 

@@ -374,7 +374,25 @@ class ServerView:
                 return move
         return None
 
-    def find_failed_move_to(self, roots: Collection[str]) -> Migration | None:
+    def explain_failed_move_to(self, roots: Collection[str]) -> str | None:
+        """Return which failed move may have left its guest on a host of `roots`, or None."""
+        failed = self._find_failed_move_to(roots)
+        if failed is None:
+            return None
+        hosts = [
+            self.index.get_host_name(root)
+            for root in roots
+            if self._may_have_left_guest_in(root, failed)
+        ]
+        reason = (
+            f"{failed.type} {failed.uuid} to {failed.dest_compute} ended as {failed.status}, and "
+            f"its guest may run on {', '.join(sorted(hosts))}"
+        )
+        if self.index.lists_node(failed.dest_compute, failed.dest_node):
+            return reason
+        return f"{reason}: Nova lists no host {failed.dest_compute}, which may have been renamed"
+
+    def _find_failed_move_to(self, roots: Collection[str]) -> Migration | None:
         """Return the newest failed move whose guest may have survived in one of the trees `roots`.
 
         An evacuation can fail when the guest already runs (nova/compute/manager.py,

@@ -159,10 +159,14 @@ def may_have_unlisted_node(service: Service, hosts: Collection[str], provider: s
     return (
         service.binary == COMPUTE
         and service.host not in hosts
-        and _strip_domain(service.host) == _strip_domain(provider)
+        and strip_domain(service.host) == strip_domain(provider)
     )
 
 
-def _strip_domain(host: str) -> str:
-    # The service of a host may lack the domain that its compute node has.
-    return host.partition(".")[0]
+def strip_domain(host: str) -> str:
+    """Return a name of a host so that it can be compared with another one of the same host.
+
+    The service of a host may lack the domain that its compute node has, and letter case has no
+    meaning in names of hosts.
+    """
+    return host.partition(".")[0].casefold()

@@ -65,14 +65,16 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 # How an operator changes the names of a machine, each a function of its root. A new one can have
 # the name that it had.
 RENAMINGS: dict[str, Callable[[Nova, str], None]] = {
-    "rename": lambda nova, root: nova.rename(root, "new", "new"),
-    "rename with its provider": lambda nova, root: nova.rename(root, "new", "new", provider=True),
-    "rename the host": lambda nova, root: nova.rename(root, host="new"),
-    "rename the node": lambda nova, root: nova.rename(root, node="new"),
-    "add a domain": lambda nova, root: nova.rename(
+    "rename": lambda nova, root: nova.world.rename_host(root, "new", "new"),
+    "rename with its provider": lambda nova, root: nova.world.rename_host(
+        root, "new", "new", provider=True
+    ),
+    "rename the host": lambda nova, root: nova.world.rename_host(root, host="new"),
+    "rename the node": lambda nova, root: nova.world.rename_host(root, node="new"),
+    "add a domain": lambda nova, root: nova.world.rename_host(
         root, node=f"{nova.world.nodes[root].name}.example.org"
     ),
-    "change the case": lambda nova, root: nova.rename(
+    "change the case": lambda nova, root: nova.world.rename_host(
         root, nova.world.nodes[root].host.upper(), nova.world.nodes[root].name.upper()
     ),
     "replace": lambda nova, root: replace_machine(nova, root),
@@ -82,7 +84,7 @@ RENAMINGS: dict[str, Callable[[Nova, str], None]] = {
 def replace_machine(nova: Nova, root: str) -> None:
     """Rename a machine, and give its name to a new one."""
     name = nova.world.nodes[root].name
-    nova.rename(root, "new", "new", provider=True)
+    nova.world.rename_host(root, "new", "new", provider=True)
     nova.add_machine(name)
 
 
@@ -404,7 +406,7 @@ def _change_names(draw: st.DrawFn, life: Life) -> None:
         provider = draw(st.booleans())
         life.happens(
             f"rename {old.name} to {host}, {node}{', with its provider' * provider}",
-            lambda: nova.rename(root, host, node, provider),
+            lambda: nova.world.rename_host(root, host, node, provider),
         )
     elif kind == "new machine" and free:
         life.happens(f"new machine {free[0]}", lambda: nova.add_machine(free[0]))

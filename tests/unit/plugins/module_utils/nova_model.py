@@ -252,28 +252,6 @@ class Nova:
 
     # An operator who changes names in the databases.
 
-    def rename(
-        self, root: str, host: str | None = None, node: str | None = None, provider: bool = False
-    ) -> None:
-        """Rename a compute node and the service on it, with all servers there.
-
-        Migrations and instance actions keep the old names.
-
-        provider: whether its root provider gets the name of the compute node too.
-        """
-        old = self.world.nodes[root]
-        new = d.replace(old, host=host or old.host, name=node or old.name)
-        self.world.nodes[root] = new
-        self.world.services = [
-            d.replace(service, host=new.host) if service.host == old.host else service
-            for service in self.world.services
-        ]
-        for uuid, row in self.world.servers.items():
-            if (row.host, row.node) == (old.host, old.name):
-                self.world.servers[uuid] = d.replace(row, host=new.host, node=new.name)
-        if provider:
-            self.world.providers[root] = d.replace(self.world.providers[root], name=new.name)
-
     def list_free_names(self) -> list[str]:
         """Return the names that another machine can take over."""
         taken = {provider.name for provider in self.world.providers.values()}

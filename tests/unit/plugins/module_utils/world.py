@@ -176,6 +176,28 @@ class World:
         self.services = [service for service in self.services if service.host != gone.host]
         self.were_novas.add(root)
 
+    def rename_host(
+        self, root: str, host: str | None = None, node: str | None = None, provider: bool = False
+    ) -> None:
+        """Rename a compute node and the service on it, with all servers there.
+
+        Migrations and instance actions keep the old names.
+
+        provider: whether its root provider gets the name of the compute node too.
+        """
+        old = self.nodes[root]
+        new = d.replace(old, host=host or old.host, name=node or old.name)
+        self.nodes[root] = new
+        self.services = [
+            d.replace(service, host=new.host) if service.host == old.host else service
+            for service in self.services
+        ]
+        for uuid, row in self.servers.items():
+            if (row.host, row.node) == (old.host, old.name):
+                self.servers[uuid] = d.replace(row, host=new.host, node=new.name)
+        if provider:
+            self.providers[root] = d.replace(self.providers[root], name=new.name)
+
     def migration(
         self, server: str, source: str, dest: str, status: str, *holds: str, type: str = "migration"
     ) -> str:

@@ -252,6 +252,20 @@ def test_guest_that_arrived_here_but_is_reported_elsewhere_is_undecided(
     assert site.verdicts(server) == ("undecided", "undecided")
 
 
+@pytest.mark.parametrize("type", ["live-migration", "evacuation"])
+def test_failed_move_to_an_earlier_name_of_the_host_may_have_left_the_disk_here(
+    site: Site, type: str
+) -> None:
+    server = site.server(site.there, site.there)
+    site.migration(server, site.here, site.there, "confirmed")
+    failed = site.migration(server, site.there, site.here, "error", type=type)
+    site.migrations[failed] = d.replace(
+        site.migrations[failed], dest_compute="earlier", dest_node="earlier"
+    )
+
+    assert site.verdicts(server) == ("undecided", "undecided")
+
+
 def test_guest_without_a_move_away_is_undecided(site: Site) -> None:
     assert site.verdicts(site.server(site.there, site.there)) == ("undecided", "undecided")
 

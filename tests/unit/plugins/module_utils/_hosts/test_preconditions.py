@@ -141,6 +141,10 @@ def test_tree_without_a_compute_node_belongs_to_no_host() -> None:
             "nova-compute of ghost is down, but Nova lists no compute node of it",
         ),
         (
+            {"services": _services(Service("nova-compute", "GHOST.example", "enabled", "down"))},
+            "nova-compute of GHOST.example is down, but Nova lists no compute node of it",
+        ),
+        (
             {"services": _services(Service("nova-compute", "ghost", "enabled", "up"))},
             "nova-compute of ghost is up, but Nova lists no compute node of it",
         ),

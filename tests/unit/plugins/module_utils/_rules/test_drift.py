@@ -311,7 +311,7 @@ def test_allocation_is_kept_where_a_failed_move_may_have_left_the_guest(move: st
     finding = cloud.finding(server)
 
     assert finding and (finding.kind, finding.change) == ("misplaced_allocation", None)
-    assert "its guest may run there" in finding.reason
+    assert "its guest may run on" in finding.reason
 
 
 @pytest.mark.parametrize(("began", "writes"), [("there", False), ("here", True)])

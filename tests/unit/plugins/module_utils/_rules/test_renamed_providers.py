@@ -66,7 +66,7 @@ def test_a_host_that_is_up_may_run_the_guest_that_was_evacuated(world: World, na
     assert list_changes(world) == {}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "Compute-2", "compute-2.example.org-former"])
 def test_a_server_may_need_what_a_migration_without_a_record_has_on_a_former_provider(
     world: World, name: str
 ) -> None:

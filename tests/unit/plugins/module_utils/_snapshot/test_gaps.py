@@ -134,6 +134,26 @@ def test_provider_without_a_compute_node_may_be_in_the_dead_cell_until_looked_up
     assert site.finding(server, host_lookups=lookups).verdict == verdict
 
 
+def test_provider_without_a_compute_node_may_be_of_a_renamed_host_in_the_dead_cell(
+    site: Site,
+) -> None:
+    """The host was renamed since, so nothing has the name of the provider any more."""
+    server = site.server(site.here, site.here, site.dead)
+    site.migration(server, site.dead, site.here, "done", type="evacuation")
+    del site.nodes[site.dead]
+    site.providers[site.dead] = d.replace(site.providers[site.dead], name="old-name")
+    site.migrations = {
+        uuid: d.replace(row, source_compute="old-name", source_node="old-name")
+        for uuid, row in site.migrations.items()
+    }
+    lookups = {"old-name": answer("GET /os-hosts/old-name", 404)}
+
+    finding = site.finding(server, host_lookups=lookups)
+
+    assert (finding.kind, finding.verdict) == ("evacuated_source", "undecided")
+    assert "old-name may belong to a host in it" in finding.reason
+
+
 def test_consumer_on_a_provider_named_like_a_host_of_the_dead_cell_is_undecided(
     site: Site,
 ) -> None:

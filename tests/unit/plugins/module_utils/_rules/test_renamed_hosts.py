@@ -1,0 +1,230 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Operators rename hosts in Nova's databases, and what is older keeps the old names.
+
+Where nothing stronger than a name links two records, nothing is changed.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    NOW,
+    World,
+)
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+POLICY: Policy = NO_MINIMUM_AGE
+
+
+def replace_by_new_machine(world: World, root: str) -> None:
+    """Give the name of a host to a new machine, which is in another place."""
+    name = world.nodes[root].name
+    world.rename_host(root, "compute-9", "compute-9", provider=True)
+    world.host(name)
+
+
+RENAMINGS: dict[str, Callable[[World, str], None]] = {
+    "host and node": lambda world, root: world.rename_host(root, "compute-9", "compute-9"),
+    "with the provider": lambda world, root: world.rename_host(
+        root, "compute-9", "compute-9", provider=True
+    ),
+    "only the host": lambda world, root: world.rename_host(root, host="compute-9"),
+    "only the node": lambda world, root: world.rename_host(root, node="compute-9"),
+    "a domain is added": lambda world, root: world.rename_host(
+        root, "compute-2.example.org", "compute-2.example.org", provider=True
+    ),
+    "another case": lambda world, root: world.rename_host(
+        root, "Compute-2", "Compute-2", provider=True
+    ),
+    "taken over by a new machine": replace_by_new_machine,
+}
+ANY_RENAMING = pytest.mark.parametrize("renaming", RENAMINGS.values(), ids=list(RENAMINGS))
+
+
+class Cloud(World):
+    """Two hosts with a server on the first, which also has an allocation on the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home, self.other = self.host("compute-1"), self.host("compute-2")
+
+    def find(self, consumer: str) -> Finding:
+        return next(
+            finding for finding in judge(self.snapshot(), POLICY) if finding.consumer == consumer
+        )
+
+    def verdict(self, consumer: str) -> tuple[str, str]:
+        finding = self.find(consumer)
+        assert finding.verdict != "undecided" or finding.change is None
+        return finding.kind, finding.verdict
+
+
+@ANY_RENAMING
+@pytest.mark.parametrize(
+    ("kind", "status"), [("live-migration", "error"), ("evacuation", "failed")]
+)
+def test_guest_of_a_failed_move_may_run_on_its_renamed_destination(
+    renaming: Callable[[World, str], None], kind: str, status: str
+) -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.migration(server, cloud.home, cloud.other, status, type=kind)
+    cloud.set_service(cloud.home, "up")
+    renaming(cloud, cloud.other)
+
+    assert cloud.verdict(server) == ("extra_host", "undecided")
+
+
+@ANY_RENAMING
+def test_cold_migration_took_over_what_a_failed_move_left_on_a_renamed_host(
+    renaming: Callable[[World, str], None],
+) -> None:
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(third, third)
+    cloud.did(server, "live-migration", NOW)
+    cloud.migration(server, cloud.home, cloud.other, "error", type="live-migration")
+    moved = cloud.migration(server, cloud.home, third, "confirmed", cloud.home, cloud.other)
+    renaming(cloud, cloud.other)
+
+    assert cloud.verdict(moved) == ("ended_migration", "undecided")
+
+
+@ANY_RENAMING
+def test_guest_may_still_run_on_the_renamed_source_of_its_evacuation(
+    renaming: Callable[[World, str], None],
+) -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.migration(server, cloud.other, cloud.home, "done", type="evacuation")
+    cloud.set_service(cloud.other, "up")
+    renaming(cloud, cloud.other)
+
+    assert cloud.verdict(server) == ("extra_host", "undecided")
+
+
+def test_evacuation_was_completed_by_a_new_machine_with_the_name_of_its_source() -> None:
+    """nova-compute completes the evacuations from its own name when it starts."""
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.migration(server, cloud.other, cloud.home, "completed", type="evacuation")
+    replace_by_new_machine(cloud, cloud.other)
+
+    assert cloud.verdict(server) == ("extra_host", "undecided")
+
+
+def test_what_is_left_on_the_renamed_source_that_is_down_is_found() -> None:
+    """As with any other evacuation: the operator has said that the host is dead."""
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.migration(server, cloud.other, cloud.home, "done", type="evacuation")
+    cloud.rename_host(cloud.other, "compute-9", "compute-9")
+
+    assert cloud.verdict(server) == ("extra_host", "orphaned")
+
+
+@pytest.mark.parametrize("renaming", [RENAMINGS["host and node"], replace_by_new_machine])
+def test_disk_of_a_half_reverted_resize_is_kept_when_its_destination_is_renamed(
+    renaming: Callable[[World, str], None],
+) -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.other, cloud.other)
+    moved = cloud.migration(server, cloud.home, cloud.other, "error", cloud.home, type="resize")
+    cloud.recorded_later(server, "revertResize", "compute_revert_resize", cloud.other, "Error")
+    renaming(cloud, cloud.other)
+
+    assert cloud.verdict(moved) == ("ended_migration", "undecided")
+
+
+@ANY_RENAMING
+def test_allocation_only_on_a_renamed_host_where_the_guest_may_run_is_not_moved(
+    renaming: Callable[[World, str], None],
+) -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.other)
+    cloud.migration(server, cloud.home, cloud.other, "error", type="live-migration")
+    renaming(cloud, cloud.other)
+
+    assert cloud.find(server).change is None
+
+
+def test_host_that_also_began_an_unshelve_is_known_by_no_name() -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.did(server, "create", NOW, host="compute-1")
+    cloud.did(server, "shelve", NOW, host="compute-1")
+    cloud.did(server, "unshelve", NOW, host="compute-2")
+    cloud.did(server, "unshelve", NOW, host="compute-1")
+    cloud.rename_host(cloud.other, "compute-9", "compute-9", provider=True)
+
+    assert cloud.verdict(server) == ("extra_host", "undecided")
+
+
+def test_amounts_are_not_reduced_after_a_late_resize_failure_on_a_renamed_host() -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.other)
+    cloud.hold(server, cloud.other, amounts={**CLAIM, "VCPU": 4})
+    cloud.did(server, "resize", NOW)
+    cloud.migration(server, cloud.home, cloud.other, "error", type="resize")
+    cloud.rename_host(cloud.other, "compute-9", "compute-9")
+
+    assert (cloud.find(server).kind, cloud.find(server).change) == ("wrong_amount", None)
+
+
+# What looks like it and is still found.
+
+
+def test_failed_move_to_a_listed_host_does_not_protect_a_source_that_was_evacuated() -> None:
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.migration(server, cloud.other, cloud.home, "done", type="evacuation")
+    cloud.did(server, "live-migration", NOW)
+    cloud.migration(server, cloud.home, third, "error", type="live-migration")
+
+    assert cloud.verdict(server) == ("evacuated_source", "orphaned")
+
+
+@pytest.mark.parametrize("kind", ["evacuation", "live-migration"])
+def test_migration_that_took_a_server_from_its_source_frees_it_whatever_was_renamed_before(
+    kind: str,
+) -> None:
+    """Its own allocation is on the tree that it names, so the name is the present one."""
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(third, third)
+    if kind == "evacuation":
+        cloud.migration(server, cloud.other, cloud.home, "done", type=kind)
+    else:
+        cloud.migration(server, cloud.home, cloud.other, "error", type=kind)
+    cloud.remove_host(cloud.other)
+    moved = cloud.migration(server, cloud.home, third, "confirmed", cloud.home)
+
+    assert cloud.verdict(moved) == ("ended_migration", "orphaned")
+
+
+def test_failed_move_to_a_host_that_is_gone_may_have_been_to_any_other() -> None:
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(cloud.home, cloud.home, third)
+    cloud.migration(server, cloud.home, cloud.other, "error", type="live-migration")
+    cloud.remove_host(cloud.other)
+
+    assert cloud.verdict(server) == ("extra_host", "undecided")
+    assert "Nova lists no host compute-2" in cloud.find(server).reason
