@@ -69,9 +69,10 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: The server is settled on its host and has no allocation there, but has allocations on
     other hosts. No evacuation or live migration to one of these hosts failed, and no evacuation can
-    have left its guest there. No earlier unshelve can have begun on one of these hosts without a
-    shelve since, or have taken it to its host after a later one. Its flavor, image, ports and
-    devices, and the providers of its host, leave exactly one allocation that Nova would have made.
+    have left its guest there, also under another name. No earlier unshelve can have begun on one of
+    these hosts without a shelve since, or have taken it to its host after a later one. Its flavor,
+    image, ports and devices, and the providers of its host, leave exactly one allocation that Nova
+    would have made.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.

@@ -51,10 +51,11 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     `deleted_server`. Or all of this holds: The server is settled where its newest move took it. No
     revert of this migration can have left the server's disk on the source, also not before the
     server was evacuated from the destination. No evacuation or live migration, and no unshelve that
-    a host did late, can have left its guest on a host on which the migration has an allocation. The
-    server's own allocation covers the migration's: the server has an allocation on its own host,
-    and on every provider except those of other hosts at least the same amounts as the migration.
-    After a confirmed move any amount is enough.
+    a host did late, can have left its guest on a host on which the migration has an allocation; a
+    move to a host which Nova does not list may have been to any host that Nova lists, unless this
+    migration left that host later. The server's own allocation covers the migration's: the server
+    has an allocation on its own host, and on every provider except those of other hosts at least
+    the same amounts as the migration. After a confirmed move any amount is enough.
 
     Needs: The cells of the hosts on which the migration and its server have allocations, and of
     the hosts that the server's migrations name. The cell that has the server also has its

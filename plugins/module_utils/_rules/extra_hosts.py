@@ -43,11 +43,11 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     has an allocation there. It left every other host on which it has an allocation by an evacuation
     with the status `done` or `completed`. While it is `done`, nova-compute on the host that was
     left is not up: if it were, it would not have started since, and the guest may still run there.
-    If the compute node of that host has another name now, nova-compute has started since. No
-    evacuation or live migration to such a host has failed since the server last left it, and no
-    revert to such a host can have failed halfway. nova-compute on the server's own host is up. No
-    earlier unshelve can wait for nova-compute on a host that it left, have begun there without a
-    shelve since, or have taken it to its own host after a later one.
+    A migration that names a host which Nova does not list may mean any host that Nova lists: hosts
+    are renamed. No evacuation or live migration to such a host has failed since the server last
+    left it, and no revert to such a host can have failed halfway. nova-compute on the server's own
+    host is up. No earlier unshelve can wait for nova-compute on a host that it left, have begun
+    there without a shelve since, or have taken it to its own host after a later one.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The instance actions of the server, which are read from its own cell, show
@@ -95,12 +95,13 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     An evacuation has also failed if it is `completed` and the next migration began elsewhere, or
     the server is elsewhere without one. No revert to the other host can have failed halfway, so its
     disk cannot be there. If the server was evacuated from there, nova-compute there is not up or
-    has started since. nova-compute on the server's own host is up, unless both are nodes of one
-    host. No earlier unshelve can wait for nova-compute on the other host, have begun there without
-    a shelve since, or have taken the server to its own host after a later one. The other host may
-    be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no compute node or
-    compute service is behind the provider, and the server has every resource class that it has
-    there also on its own host or on a sharing provider.
+    has started since. A migration that names a host which Nova does not list may mean any host that
+    Nova lists: hosts are renamed. nova-compute on the server's own host is up, unless both are
+    nodes of one host. No earlier unshelve can wait for nova-compute on the other host, have begun
+    there without a shelve since, or have taken the server to its own host after a later one. The
+    other host may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no
+    compute node or compute service is behind the provider, and the server has every resource class
+    that it has there also on its own host or on a sharing provider.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The instance actions of the server, which are read from its own cell, show
