@@ -88,6 +88,14 @@ def replace_machine(nova: Nova, root: str) -> None:
     nova.add_machine(name)
 
 
+# The operations that involve a host by its name.
+MOVES = tuple(
+    name
+    for name in OPERATIONS
+    if name.startswith(("resize", "migrate", "live", "evac", "confirm", "revert", "unshelve"))
+)
+
+
 class Operation:
     """An operation under way: its server, and its current step."""
 
@@ -377,10 +385,15 @@ def lives(
 
     Any of them may be interrupted, fail or be left alone after any step.
 
-    renames: whether an operator also changes names.
+    renames: whether an operator also changes names, of hosts that a move has already left.
     """
     nova = Nova(pooled=draw(st.booleans()), devices=draw(st.booleans()))
-    if draw(st.sampled_from([True, True, True, False])):
+    if renames:
+        home = draw(st.sampled_from([1, 2]))
+        life, begun = begun_with(nova, draw(st.sampled_from(MOVES)), home)
+        life.watch = watch
+        _interrupted(draw, life, begun)
+    elif draw(st.sampled_from([True, True, True, False])):
         life = booted(nova, watch)
     else:
         life = Life(nova, watch)
