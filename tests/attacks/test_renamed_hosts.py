@@ -29,7 +29,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOME, SOURCE, DESTINATION = "compute-1", "renamed-source", "renamed-destination"
-WITHOUT_AGE = {"orphan_cleanup_min_age": 0}
 
 
 @pytest.fixture(name="guests", scope="module")
@@ -85,7 +84,13 @@ def test_guests_on_renamed_hosts_keep_their_allocations(
             world.sql("placement", renaming, host, world.provider(host))
     before = placement.everything()
 
-    run = ansible.playbook("cleanup_orphans", variables=WITHOUT_AGE)
+    run = ansible.playbook(
+        "cleanup_orphans",
+        variables={
+            "orphan_cleanup_min_age": 0,
+            "orphan_cleanup_consumers": sorted(guests.values()),
+        },
+    )
 
     found = {what: run.entry(server) for what, server in guests.items()}
     verdicts = {what: (entry["kind"], entry["verdict"]) for what, entry in found.items()}

@@ -96,7 +96,9 @@ class World:
         self.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", new, host)
         self.sql("placement", "UPDATE resource_providers SET name = ? WHERE uuid = ?", new, root)
         # Its file `compute_id` keeps the compute node what it is.
-        self.paths.compute(host).rename(self.paths.compute(new))
+        self.paths.compute(new).mkdir(exist_ok=True)
+        identity = (self.paths.compute(host) / "compute_id").read_bytes()
+        (self.paths.compute(new) / "compute_id").write_bytes(identity)
         self._new_names[host] = new
         lifecycle.start_computes(self.paths, [new])
 
