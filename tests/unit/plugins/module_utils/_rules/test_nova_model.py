@@ -175,7 +175,7 @@ def test_needed_allocations_survive_any_renaming_at_any_step(watch: Watch, opera
                     steps += 1
 
 
-@hypothesis.settings(max_examples=count_examples(1500))
+@hypothesis.settings(max_examples=count_examples(600))
 @hypothesis.given(st.data())
 def test_needed_allocations_survive_an_operator_who_changes_names(
     watch: Watch, data: st.DataObject
