@@ -89,8 +89,7 @@ options:
         with the same addresses.
       - Before the first evacuation, the module asks the nova-compute of the host about one of the
         servers, and waits until every other nova-compute has reported twice. A host whose
-        nova-compute answers or reports is refused, and so is every host while fewer than two others
-        report.
+        nova-compute answers or reports is refused, and so is every host while no other reports.
       - An evacuated server keeps its state. Its disk is lost unless it is on storage that the
         other hosts can reach.
     type: bool

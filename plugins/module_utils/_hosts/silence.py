@@ -25,13 +25,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 
 # REPORTS: it lives. SILENT: the others have reported twice meanwhile. WAITING: not yet.
-# UNKNOWN: too few others are up to tell.
+# UNKNOWN: no other is up to tell.
 REPORTS, SILENT, WAITING, UNKNOWN = "reports", "silent", "waiting", "unknown"
 
-# How often each of the others has to report, and how many of them there must be: of two services
-# that differ, either can be the faulty one.
+# How often each of the others has to report.
 _REPORTS = 2
-WITNESSES = 2
 
 
 class SilenceWatch:
@@ -52,7 +50,7 @@ class SilenceWatch:
         others = [service.host for service in list_others_up(self._host, services)]
         if self._count_reports(self._host):
             return REPORTS
-        if len(others) < WITNESSES:
+        if not others:
             return UNKNOWN
         if all(self._count_reports(host) >= _REPORTS for host in others):
             return SILENT

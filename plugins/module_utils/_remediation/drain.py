@@ -48,7 +48,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progre
 from ansible_collections.osops.placement.plugins.module_utils._hosts.silence import (
     REPORTS,
     WAITING,
-    WITNESSES,
     SilenceWatch,
     list_heard_hosts,
     list_others_up,
@@ -151,14 +150,14 @@ def require_fencing(service: Service, settings: DrainSettings) -> None:
 
 
 def require_witnesses(host: str, others: Sequence[str]) -> None:
-    """Raise InvalidInput if too few other hosts report to tell that one is silent."""
-    if len(others) >= WITNESSES:
+    """Raise InvalidInput if no other host reports: then nothing tells that one is silent."""
+    if others:
         return
-    who = f"only that of {others[0]} does" if others else "no other one does"
     raise InvalidInput(
-        f"The nova-compute of {host} does not report to Nova, and of the others {who}: this does "
-        "not show that a host is dead, and nothing was changed. Look at RabbitMQ, the database and "
-        "the clocks of the controllers, start nova-compute where it does not run, and run again."
+        f"The nova-compute of {host} does not report to Nova, and neither does any other: this "
+        "does not show that a host is dead, and nothing was changed. Look at RabbitMQ, the "
+        "database and the clocks of the controllers, start nova-compute where it does not run, "
+        "and run again."
     )
 
 

@@ -49,7 +49,7 @@ def list_services(*reports: str, source: str = "source", state: str = "up") -> l
         ([["a", "a"], ["b", "a"], ["c", "a"], ["d", "a"]], WAITING),
         ([["a", "a"], ["b", "b"], ["c", "b"]], WAITING),
         ([["a", "a"], ["b", "b"], ["c", "c"]], SILENT),
-        ([["a"], ["b"], ["c"]], UNKNOWN),
+        ([["a"], ["b"], ["c"]], SILENT),
         ([[], [], []], UNKNOWN),
     ],
 )
