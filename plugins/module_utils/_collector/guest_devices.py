@@ -58,8 +58,9 @@ def parse_host_guests(document: t.Any) -> HostGuests:
     Raises InvalidInput if the document is anything else.
     """
     try:
-        guests = {}
+        guests, states = {}, {}
         for domain in document["domains"] or ():
+            states[str(domain["uuid"]).lower()] = str(domain["state"])
             # A domain that Nova did not define is not the guest of a server, whatever its uuid.
             if domain["nova"] is not None:
                 guests[str(domain["uuid"])] = _parse_domain(domain)
@@ -67,7 +68,7 @@ def parse_host_guests(document: t.Any) -> HostGuests:
         if not isinstance(host, str) or not isinstance(node, (str, type(None))):
             raise TypeError("host or compute_id is not a text")
         # It raises InvalidInput for what is not a time.
-        return HostGuests(host, node, shift_time(str(read_at), 0), guests)
+        return HostGuests(host, node, shift_time(str(read_at), 0), guests, states)
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
             "guests must be results of hypervisor_guest_info of this version of the collection, "

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The devices that guests use, as `hypervisor_guest_info` saw them on their hosts."""
+"""Guests and the devices that they use, as `hypervisor_guest_info` saw them on their hosts."""
 
 from __future__ import annotations
 
@@ -40,9 +40,11 @@ class HostGuests:
     node: the uuid of its compute node by nova-compute's own file; None without that file.
     read_at: by the clock of the host, before the first guest was read.
     guests: those that Nova defined, by the uuid of their server.
+    states: the states of all domains by their uuid, also of those that Nova did not define.
     """
 
     host: str
     node: str | None
     read_at: str
     guests: t.Mapping[str, GuestDevices]
+    states: t.Mapping[str, str] = d.field(default_factory=dict)

@@ -150,6 +150,24 @@ def protect_error_with_host(view: ConsumerView, policy: Policy) -> str | None:
     return f"Server {view.server.uuid} is in ERROR on {view.server.host}, where its guest may run."
 
 
+def protect_guest_elsewhere(view: ConsumerView, policy: Policy) -> str | None:
+    """A domain of its server was on another host than Nova's in a result of
+    `orphan_cleanup_guests`, running or not and however old the result is.
+    """
+    server = view.migration.server if view.migration else view.subject.uuid
+    own_host = view.server.host if view.server else None
+    for seen in policy.guests:
+        state = seen.states.get(server)
+        is_own = seen.node == view.own_tree if seen.node else seen.host == own_host
+        if state and not is_own:
+            return (
+                f"Host {seen.host} had a domain of server {server} at {seen.read_at} ({state}), "
+                f"and Nova has the server on {own_host or 'no host'}: its guest may be on "
+                f"{seen.host}. If it is not, read the hosts again."
+            )
+    return None
+
+
 def protect_too_young(view: ConsumerView, policy: Policy) -> str | None:
     """The allocation was last written less than `orphan_cleanup_min_age` ago, or at an unknown
     time. The same holds for the newest change of its server, of a migration of the server, and for
@@ -258,5 +276,6 @@ PROTECTIONS: Mapping[str, Callable[[ConsumerView, Policy], str | None]] = {
     "booting": protect_booting,
     "task": protect_task,
     "error_with_host": protect_error_with_host,
+    "guest_elsewhere": protect_guest_elsewhere,
     "too_young": protect_too_young,
 }

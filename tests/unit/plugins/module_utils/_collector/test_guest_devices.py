@@ -64,6 +64,7 @@ def test_result_becomes_evidence(tmp_path: Path) -> None:
         NODE,
         READ_AT,
         {SERVER: GuestDevices("running", True, False, frozenset())},
+        {SERVER: "running"},
     )
 
     assert read_guests([str(path)]) == read_guests([result(domain())]) == (expected,)
@@ -94,6 +95,8 @@ def test_device_that_the_host_does_not_show_is_not_identified(fields: dict[str, 
 def test_domain_that_nova_did_not_define_is_no_guest() -> None:
     (host,) = read_guests([result(domain(nova=None))])
     assert host.guests == {}
+    # But it may still be the guest of a server, so it keeps an allocation.
+    assert host.states == {SERVER: "running"}
 
 
 def without(document: dict[str, t.Any], key: str) -> dict[str, t.Any]:
