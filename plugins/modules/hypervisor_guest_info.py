@@ -307,11 +307,18 @@ directories:
       type: int
       sample: 65024
     shared:
-      description: Whether the directory is on a file system that other hosts may use too, such as
-        NFS or CephFS; V(null) if this is unknown.
+      description: Whether other hosts may use the directory too, because its file system is one
+        such as NFS or CephFS, or because this host exports it (C(exports), NFS-Ganesha); V(null)
+        if this is unknown.
       returned: success
       type: bool
       sample: false
+    inode:
+      description: Number of its inode, which all hosts show for a directory that they share.
+      returned: success
+      type: int
+      sample: 1835021
+      version_added: 3.0.0
 quarantined:
   description: The directories that M(osops.placement.hypervisor_guest) moved to
     O(quarantine_path), sorted by name; V(null) if O(parts) does not name directories.
@@ -355,6 +362,12 @@ quarantined:
       returned: success
       type: int
       sample: 1431655936
+    shared:
+      description: As in RV(directories[].shared), of the quarantine itself.
+      returned: success
+      type: bool
+      sample: false
+      version_added: 3.0.0
 """
 
 import socket

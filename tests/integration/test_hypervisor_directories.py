@@ -55,6 +55,44 @@ def test_module_quarantines_and_restores_a_directory(host: Host) -> None:
     assert {**host.shown(name), "age_seconds": 0} == {**before, "age_seconds": 0}
 
 
+@pytest.mark.parametrize("way", ["itself", "a parent", "a link", "another mount", "Ganesha"])
+def test_directory_that_this_host_exports_is_shared(host: Host, tmp_path: Path, way: str) -> None:
+    """A client of this host may use it, although its file system here is a local one."""
+    name = str(uuid.uuid4())
+    host.directory(name)
+    assert host.shown(name)["shared"] is False
+    paths = {"a parent": host.folder, "a link": tmp_path / "link", "another mount": tmp_path / "x"}
+    export = paths.get(way, host.instances)
+    configuration, other = tmp_path / "etc", tmp_path / "etc" / "exports"
+    shutil.copytree("/etc", configuration, symlinks=True, ignore_dangling_symlinks=True)
+    other.write_text(f'"{export}" *(rw,no_root_squash)\n')
+    if way == "Ganesha":
+        other.write_text("")
+        (configuration / "ganesha").mkdir(exist_ok=True)
+        (configuration / "ganesha/ganesha.conf").write_text(f"EXPORT {{ Path = {export}; }}\n")
+    elif way == "a link":
+        export.symlink_to(host.instances)
+    elif way == "another mount":
+        export.mkdir()
+        _mount(host, "--bind", str(host.instances), str(export))
+    _mount(host, "--bind", str(configuration), "/etc")
+    try:
+        assert host.shown(name)["shared"] is True
+        assert "is exported" in host.refused(name, directory="quarantined")
+        assert host.predict(name, directory="quarantined", allow_shared=True)["changed"]
+    finally:
+        host.ansible.run("umount", "/etc")
+        host.ansible.run("umount", str(tmp_path / "x"))
+    assert host.shown(name)["shared"] is False
+
+
+def _mount(host: Host, *arguments: str) -> None:
+    # In the namespace of the tests only.
+    done = host.ansible.run("mount", *arguments)
+    if done.returncode:
+        pytest.skip(f"Nothing can be mounted here: {done.stderr}")
+
+
 def test_module_restores_the_newest_from_quarantine(host: Host) -> None:
     name = str(uuid.uuid4())
     inodes = []
@@ -197,7 +235,10 @@ def test_module_refuses_a_quarantine_that_is_a_symbolic_link(host: Host) -> None
     host.directory(name)
     (host.folder / "elsewhere").mkdir(mode=0o700)
     host.store.symlink_to(host.folder / "elsewhere")
-    for arguments in ({"directory": "quarantined"}, {"directory": "purged", "older_than": "0s"}):
+    for arguments in (
+        {"directory": "quarantined"},
+        {"directory": "purged", "older_than": "0s", "now": "2026-01-01T00:00:00Z"},
+    ):
         assert "it is a symbolic link" in host.refused(name, **arguments)
     assert "it is a symbolic link" in host.info()["msg"]
 

@@ -20,6 +20,7 @@ import stat
 
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import (
     Inode,
+    Mount,
     get_inode,
     has_mount_inside,
 )
@@ -42,7 +43,7 @@ class DirScan:
 
 
 def is_open(
-    path: str, inside: DirScan, in_use: tuple[set[Inode], bool], around: list[tuple[str, str]]
+    path: str, inside: DirScan, in_use: tuple[set[Inode], bool], around: list[Mount]
 ) -> bool | None:
     """Return whether anything in a folder is open or mounted; None when that is unknown.
 

@@ -21,6 +21,34 @@ import typing as t
 
 Inode = tuple[int, int]
 
+# What other hosts may use over NFS: the path begins a line of exportfs and of the kernel, which
+# also exports the folders above an export, to look it up only (v4root). With Ganesha it is an
+# option.
+_EXPORT_LINE = re.compile(r'^\s*(?:"(/[^"]*)"|(/\S*))(?!.*\bv4root\b)', re.MULTILINE)
+_GANESHA_PATH = re.compile(r'\bPath\s*=\s*(?:"([^"]*)"|([^\s;"]+))', re.IGNORECASE)
+_EXPORT_FILES = {
+    "/proc/fs/nfsd/exports": _EXPORT_LINE,
+    "/var/lib/nfs/etab": _EXPORT_LINE,
+    "/etc/exports": _EXPORT_LINE,
+    "/etc/exports.d/*.exports": _EXPORT_LINE,
+    "/etc/ganesha/**": _GANESHA_PATH,
+}
+_EXPORT = "export"
+
+
+class Mount(t.NamedTuple):
+    """A folder on which a part of a file system is mounted, or one that this host exports.
+
+    type: that of the file system; `export` for an export, and empty where it is unknown.
+    device, root: which file system it is, and the path of the folder in it.
+    """
+
+    path: str
+    type: str
+    device: str = ""
+    root: str = "/"
+
+
 # File systems that only one host can use; other hosts may use one of any other type, too.
 _LOCAL_FILE_SYSTEMS = frozenset(
     (
@@ -81,46 +109,86 @@ def get_inode(status: os.stat_result) -> Inode:
     return status.st_dev, status.st_ino
 
 
-def list_mounts() -> list[tuple[str, str]]:
-    """Return the folders on which something is mounted, each with the type of the file system.
+def list_mounts() -> list[Mount]:
+    """Return all mounts, and then all exports. The list is empty when either is unknown."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
+            mounts = [_parse_mount(line) for line in stream]
+        exports = [_locate(path, mounts) for path in list_exports()]
+    except OSError:
+        return []
+    return mounts + [export._replace(type=_EXPORT) for export in exports]
 
-    The list is empty when the mounts are unknown.
+
+def _parse_mount(line: str) -> Mount:
+    # proc(5): device, root and mount point are the third to fifth field, and the type follows the
+    # dash.
+    before, _dash, after = line.partition(" - ")
+    device, root, path = before.split(" ")[2:5]
+    return Mount(_decode_escapes(path), after.split(" ")[0], device, _decode_escapes(root))
+
+
+def list_exports(top: str = "") -> list[str]:
+    """Return the folders that this host exports over NFS. Raises OSError when that is unknown.
+
+    top: the folder that stands for the root of the file system, empty for the root itself.
     """
-    mounts = []
-    with (
-        contextlib.suppress(OSError),
-        open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream,
-    ):
-        for line in stream:
-            # proc(5): the mount point is the fifth field, and the type follows the dash.
-            before, _dash, after = line.partition(" - ")
-            mount_point = before.split(" ")[4]
-            file_system = after.split(" ")[0]
-            mounts.append((_decode_escapes(mount_point), file_system))
-    return mounts
+    exports = []
+    for pattern, expression in _EXPORT_FILES.items():
+        for path in glob.iglob(f"{top}{pattern}", recursive=True):
+            with (
+                contextlib.suppress(FileNotFoundError, IsADirectoryError),
+                open(path, encoding="utf-8", errors="surrogateescape") as stream,
+            ):
+                for quoted, bare in expression.findall(stream.read()):
+                    exports.append(_decode_escapes(quoted or bare))
+    return exports
 
 
-def has_mount_inside(folder: str, mount_table: t.Iterable[tuple[str, str]]) -> bool:
+def has_mount_inside(folder: str, mounts: t.Iterable[Mount]) -> bool:
     """Return whether one of the mounts is on `folder` or in it."""
     real = os.path.realpath(folder)
-    return any(path == real or path.startswith(f"{real}/") for path, _type in mount_table)
+    return any(_is_below(mount.path, real) for mount in mounts)
 
 
-def is_shared(folder: str, mount_table: t.Iterable[tuple[str, str]]) -> bool | None:
-    """Return whether other hosts may use the file system of `folder` too; None when unknown."""
+def is_shared(folder: str, mounts: t.Sequence[Mount]) -> bool | None:
+    """Return whether other hosts may use `folder` too; None when unknown.
+
+    mounts: as `list_mounts` returns them.
+    """
+    place = _locate(folder, mounts)
+    if not place.type:
+        return None
+    if any(_overlaps(place, mount) for mount in mounts if mount.type == _EXPORT):
+        return True
+    return place.type not in _LOCAL_FILE_SYSTEMS
+
+
+def _locate(folder: str, mounts: t.Iterable[Mount]) -> Mount:
+    """Return `folder` as if only this part of its file system were mounted there."""
     real = os.path.realpath(folder)
-    longest = 0
-    file_system = None
-    for path, kind in mount_table:
-        if path != "/" and not f"{real}/".startswith(f"{path}/"):
+    nearest = Mount("", "")
+    for mount in mounts:
+        if mount.type == _EXPORT or not _is_below(real, mount.path):
             continue
         # Of several mounts on the same folder, the last one hides the others.
-        if len(path) >= longest:
-            longest = len(path)
-            file_system = kind
-    if file_system is None:
-        return None
-    return file_system not in _LOCAL_FILE_SYSTEMS
+        if len(mount.path) >= len(nearest.path):
+            nearest = mount
+    inside = os.path.relpath(real, nearest.path or "/")
+    return nearest._replace(path=real, root=os.path.normpath(os.path.join(nearest.root, inside)))
+
+
+def _overlaps(one: Mount, other: Mount) -> bool:
+    """Return whether one folder is the other, or in it, also under another path."""
+    if _is_below(one.path, other.path) or _is_below(other.path, one.path):
+        return True
+    same = one.device == other.device
+    return same and (_is_below(one.root, other.root) or _is_below(other.root, one.root))
+
+
+def _is_below(path: str, other: str) -> bool:
+    """Return whether a path is `other`, or in it."""
+    return f"{path}/".startswith(f"{other.rstrip('/')}/")
 
 
 def _decode_escapes(path: str) -> str:
