@@ -14,7 +14,7 @@ description:
     defined again.
   - Moves a leftover instance directory to a quarantine directory, from which it can be restored.
     Deleting it there is a separate step.
-  - This module does not ask Nova. Make sure that the server does not exist, or that it is on
+  - This module never asks Nova. Make sure that the server does not exist, or that it is on
     another host and not moving from or to this host.
 author:
   - osops.placement contributors (@osops)
@@ -114,9 +114,16 @@ options:
   older_than:
     description:
       - How long a directory must have been in quarantine before O(directory=purged) deletes it,
-        from the time in its name to the clock of the host.
+        from the time in its name both to the clock of the host and to O(now).
       - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
     type: str
+  now:
+    description:
+      - The time by the clock of another machine, such as the controller, in UTC. Required for
+        O(directory=purged), because a clock that is wrong would delete what is new.
+      - With O(directory=quarantined), the name of the directory gets the later of both times.
+    type: str
+    version_added: 3.0.0
   expect_state:
     description:
       - State that the domain had when it was read, for example V(shut off). With
@@ -179,6 +186,7 @@ EXAMPLES = r"""
   osops.placement.hypervisor_guest:
     directory: purged
     older_than: 30d
+    now: "{{ now(utc=true, fmt='%Y-%m-%dT%H:%M:%SZ') }}"
   become: true
 """
 
@@ -427,6 +435,7 @@ def main() -> None:
         "backup_path": {"type": "path", "default": DEFAULT_BACKUP_PATH},
         "xml_path": {"type": "path"},
         "older_than": {"type": "str"},
+        "now": {"type": "str"},
         "expect_state": {"type": "str"},
         "expect_created_at": {"type": "str"},
         "expect_changed_at": {"type": "str"},
@@ -441,7 +450,7 @@ def main() -> None:
             ("domain", "undefined", ["uuid"]),
             ("directory", "present", ["uuid"]),
             ("directory", "quarantined", ["uuid"]),
-            ("directory", "purged", ["older_than"]),
+            ("directory", "purged", ["older_than", "now"]),
         ],
     )
     run_offline(module, work)

@@ -79,6 +79,7 @@ def test_info_shows_the_guests_of_a_hypervisor(host: Host) -> None:
         path.stat().st_dev,
         False,
     )
+    assert entry["inode"] == path.stat().st_ino
     assert found["quarantined"] == []
 
 
@@ -173,7 +174,7 @@ def test_module_refuses_an_id_that_is_not_a_nova_uuid(host: Host, spelling: str)
     actions: list[dict[str, t.Any]] = [
         {"domain": "undefined", "destroy": True},
         {"directory": "quarantined"},
-        {"directory": "purged", "older_than": "0s"},
+        {"directory": "purged", "older_than": "0s", "now": "2026-01-01T00:00:00Z"},
     ]
     for action in actions:
         assert "is not a UUID" in host.do(given, **action)["msg"]
@@ -306,6 +307,6 @@ def test_hypervisor_modules_run_on_python_of_hypervisors(host: Host) -> None:
         "define",
     ]
     run("hypervisor_guest", directory="quarantined", **mine)
-    assert run("hypervisor_guest", directory="purged", older_than="0s", **mine)["actions"] == [
-        "purge"
-    ]
+    assert run(
+        "hypervisor_guest", directory="purged", older_than="0s", now="2026-01-01T00:00:00Z", **mine
+    )["actions"] == ["purge"]

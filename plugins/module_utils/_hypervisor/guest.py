@@ -21,7 +21,11 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     PlacementToolsError,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    parse_duration,
+    seconds_between,
+    shift_time,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor import domain_xml
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import (
@@ -46,6 +50,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import Domain
 
+_EPOCH = "1970-01-01T00:00:00Z"
 _DISPLAY_NAMES = {"managed_save": "a managed save", "snapshots": "snapshots"}
 
 
@@ -90,6 +95,7 @@ class _Task:
         self._uuid: str | None = None
         if options["uuid"] is not None:
             self._uuid = require_canonical_uuid(options["uuid"], "uuid")
+        self._now = shift_time(options["now"], 0) if options["now"] else None
         self._virsh = Virsh(module)
         self._instances = InstanceDirectories.from_options(options)
         self._domain: Domain | None = None
@@ -271,7 +277,10 @@ class _Task:
         if "destroy" in self._actions:
             current = self._find_directory() or directory
         self._moved_to = self._instances.quarantine(
-            current, allow_shared=self._options["allow_shared"]
+            current,
+            allow_shared=self._options["allow_shared"],
+            # The later of two clocks: later, both of them must say that it is old.
+            earliest=seconds_between(_EPOCH, self._now) or 0,
         )
 
     def _find_directory(self) -> InstanceDirectory | None:
@@ -323,7 +332,11 @@ class _Task:
         if self._uuid is not None:
             uuids = [self._uuid]
         self._quarantined_dirs = self._instances.list_quarantined(uuids)
-        old = [entry for entry in self._quarantined_dirs if entry.age_seconds >= min_age]
+        old = []
+        for entry in self._quarantined_dirs:
+            age = seconds_between(entry.moved_at, self._now) or 0
+            if min(age, entry.age_seconds) >= min_age:
+                old.append(entry)
         self._instances.check_purge_allowed(old)
 
         def purge() -> None:

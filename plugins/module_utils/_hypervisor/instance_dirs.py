@@ -34,6 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hypervisor.dir_sc
 )
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import (
     Inode,
+    Mount,
     find_open_files,
     get_inode,
     is_shared,
@@ -76,9 +77,8 @@ class InstanceDirectory:
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the folder as the modules return it."""
-        fields = d.asdict(self)
-        del fields["inode"]
-        return fields
+        # No other host knows its devices, so what it can compare is the number alone.
+        return {**d.asdict(self), "inode": self.inode[1]}
 
 
 @d.dataclass(frozen=True)
@@ -92,6 +92,7 @@ class QuarantinedDirectory:
     moved_at: str
     age_seconds: int
     size_bytes: int | None
+    shared: bool | None
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the folder as the modules return it."""
@@ -171,11 +172,12 @@ class InstanceDirectories:
         with self._open_store() as store:
             if store is None:
                 return entries
+            shared = is_shared(self.store, list_mounts())
             for name in sorted(os.listdir(store)):
                 match = _QUARANTINED_NAME.fullmatch(name)
                 if match is None or not _is_selected(match.group(2), uuids):
                     continue
-                entry = self._read_quarantined(store, match)
+                entry = self._read_quarantined(store, match, shared)
                 if entry is not None:
                     entries.append(entry)
         return entries
@@ -208,9 +210,12 @@ class InstanceDirectories:
             raise HostError(_describe_in_use(directory.path))
         self._check_store(directory.device)
 
-    def quarantine(self, directory: InstanceDirectory, *, allow_shared: bool) -> str:
+    def quarantine(
+        self, directory: InstanceDirectory, *, allow_shared: bool, earliest: int = 0
+    ) -> str:
         """Move a folder into the quarantine, and return its new path.
 
+        earliest: as for `find_free_name`.
         Raises HostError if the folder has changed since `directory` was read, or must not be moved.
         """
         current = self.get_directory(directory.name)
@@ -223,7 +228,7 @@ class InstanceDirectories:
         with self._open_instances_dir() as folder, self._open_store() as store:
             if store is None:
                 raise HostError(f"quarantine_path {self.store} was removed meanwhile: run again.")
-            target = find_free_name(directory.name, "", store)
+            target = find_free_name(directory.name, "", store, earliest)
             self._rename(directory.name, folder, target, store)
             if not _is_unused(store, target, directory.inode):
                 # A process opened a file between the check and the move. It does not notice either
@@ -297,7 +302,7 @@ class InstanceDirectories:
         folder: int,
         match: re.Match[str],
         in_use: tuple[set[Inode], bool],
-        around: list[tuple[str, str]],
+        around: list[Mount],
     ) -> InstanceDirectory | None:
         """Return one folder; None when there is none, or when it is something else."""
         name = match.group()
@@ -332,7 +337,9 @@ class InstanceDirectories:
             inode=get_inode(status),
         )
 
-    def _read_quarantined(self, store: int, match: re.Match[str]) -> QuarantinedDirectory | None:
+    def _read_quarantined(
+        self, store: int, match: re.Match[str], shared: bool | None
+    ) -> QuarantinedDirectory | None:
         """Return one folder of the quarantine; None when there is none, or something else."""
         _name, uuid, suffix, stamp = match.groups()
         moved = parse_timestamp(stamp)
@@ -352,6 +359,7 @@ class InstanceDirectories:
             format_timestamp(moved),
             calculate_age(moved),
             scan_dir(path).size,
+            shared,
         )
 
     @contextlib.contextmanager
@@ -475,8 +483,8 @@ def _describe_time(moment: float | None) -> tuple[str | None, int | None]:
 
 def _describe_shared(directory: InstanceDirectory) -> str:
     if directory.shared:
-        return "is on a file system that other hosts may use too"
-    return "is on a file system of unknown type"
+        return "is exported, or on a file system that other hosts may use too"
+    return "may be shared, because its file system or the exports of this host are unknown"
 
 
 def _describe_in_use(path: str) -> str:

@@ -25,14 +25,16 @@ _FORMAT = "%Y%m%dT%H%M%SZ"
 _MAX_TRIES = 60
 
 
-def find_free_name(before: str, after: str, folder: int) -> str:
+def find_free_name(before: str, after: str, folder: int, earliest: int = 0) -> str:
     """Return a name that is not used in the open `folder`: `before`, the time and `after`.
+
+    earliest: a time that another machine knows to have come, in seconds since the epoch.
 
     When the name with the current second is used, that with the next second is returned.
 
     Raises HostError when the names of a whole minute are used.
     """
-    start = int(time.time())
+    start = max(int(time.time()), earliest)
     for moment in range(start, start + _MAX_TRIES):
         name = f"{before}.{time.strftime(_FORMAT, time.gmtime(moment))}{after}"
         try:

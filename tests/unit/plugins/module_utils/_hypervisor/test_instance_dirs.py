@@ -25,7 +25,7 @@ UUID = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 @pytest.mark.parametrize(
-    ("shared", "sentence"), [(True, "other hosts may use"), (None, "of unknown type")]
+    ("shared", "sentence"), [(True, "other hosts may use"), (None, "are unknown")]
 )
 def test_shared_directory_is_quarantined_only_when_allowed(
     tmp_path: pathlib.Path, shared: bool | None, sentence: str
