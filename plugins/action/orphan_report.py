@@ -144,10 +144,15 @@ class ActionModule(ReportActionModule):
         width, kinds, verbose = measure_terminal(), options["kinds"], is_verbose()
         message = options["failure"] if options["fail"] else ""
         drawn: list[str] = []
+        guests = documents["guests"]
+        # First, because two guests of one server are worse than any allocation.
+        if guests:
+            guests = lines.leave_out_reasons(guests, message)
+            drawn += hosts.format_guests(guests, options["guests"], kinds or (), width, verbose)
         if documents["findings"]:
             findings = lines.leave_out_reasons(documents["findings"], message)
             drawn += terminal.format_findings(
-                findings, options["findings"], kinds, width, complaints, verbose
+                findings, options["findings"], kinds, width, complaints, verbose, guests
             )
         if documents["remediation"]:
             names = documents["findings"]
@@ -163,9 +168,6 @@ class ActionModule(ReportActionModule):
         if documents["hosts"]:
             for host in documents["hosts"]["hosts"]:
                 drawn += hosts.format_host(host, options["hosts"], width, verbose)
-        if documents["guests"]:
-            guests = lines.leave_out_reasons(documents["guests"], message)
-            drawn += hosts.format_guests(guests, options["guests"], kinds or (), width, verbose)
         if documents["summary"]:
             drawn += clouds.format_summary(documents["summary"], options["summary"], prose)
         drawn += self._draw_results(options, prose)

@@ -16,6 +16,10 @@ description:
     server, or if its server is settled on another host after a move away from this host. A domain
     or directory that runs, is in use, is moving, may be shared or could not be read is protected
     or undecided.
+  - A directory of a server on another host is left over only if O(guests) has that host as well,
+    with another directory of the server, because the two hosts may share one.
+  - A domain that runs although Nova has its server on another host is reported as
+    V(running_leftover), which is the worst finding there is. Nothing changes it.
   - This module runs where the API can be reached, and changes nothing.
 author:
   - osops.placement contributors (@osops)
@@ -77,6 +81,13 @@ options:
         reviewed them.
     type: path
     version_added: 2.0.0
+  quarantined:
+    description:
+      - Whether to report the directories in quarantine whose servers still do not need them,
+        instead of what is left over.
+    type: bool
+    default: false
+    version_added: 3.0.0
   dest:
     description:
       - Path of the file to which all results are written, as JSON with mode 0600.
@@ -119,7 +130,8 @@ summary:
         protected: 1
         undecided: 0
     kinds:
-      description: Number of orphaned domains and directories by kind.
+      description: 'Number of orphaned domains and directories by kind: V(running_leftover),
+        V(leftover_domain) and V(leftover_directory).'
       returned: success
       type: dict
       sample:
@@ -165,7 +177,8 @@ summary:
           sample: 3
 findings:
   description:
-    - The domains and directories that are left over. At most 200 are returned here. The file
+    - The domains and directories that are left over, and first those of the kind
+      V(running_leftover). At most 200 are returned here. The file
       RV(dest) has all of them, and the protected and undecided ones with the same fields.
   returned: success
   type: list
@@ -434,7 +447,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     answers = _read_answers(options["guests"])
     guests = []
     for answer in answers:
-        guests.extend(parse_guests(answer))
+        guests.extend(parse_guests(answer, options["quarantined"]))
     hosts = [answer["host"] for answer in answers]
     # Which compute service the guests belong to would be a guess.
     if len(set(hosts)) < len(hosts):
@@ -445,7 +458,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     earlier_ids = _read_earlier_ids(options["findings"])
     policy = parse_policy(options)
     warn_ended_exclusions(module, policy)
-    document = GuestDetector(connect(), policy).detect(guests, hosts, earlier_ids)
+    detector = GuestDetector(connect(), policy)
+    document = detector.detect(guests, hosts, earlier_ids, options["quarantined"])
     if options["dest"]:
         write_json(options["dest"], document)
     return {
@@ -480,6 +494,7 @@ def main() -> None:
         **{name: all_policy_options[name] for name in _POLICY_OPTIONS},
         "guests": {"type": "list", "elements": "raw", "required": True},
         "findings": {"type": "path"},
+        "quarantined": {"type": "bool", "default": False},
         "dest": {"type": "path"},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)

@@ -34,8 +34,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     # What one round of the loop over leftovers has returned.
     Round = Mapping[str, t.Any]
 
-_CLEAN, _FOUND = "clean", "found"
+_CLEAN, _FOUND, _KEPT, _RUNNING = "clean", "found", "kept", "running"
 _DOMAIN, _DIRECTORY = "leftover_domain", "leftover_directory"
+_RUNNING_LEFTOVER = "running_leftover"
 _OUTCOMES = {_DOMAIN: "undefined", _DIRECTORY: "quarantined"}
 _NOUNS = {_DOMAIN: ("domain", "domains"), _DIRECTORY: ("directory", "directories")}
 
@@ -112,9 +113,13 @@ def describe_guest_results(
         made += [(host, each) for each in changed]
     if check_mode and made:
         results.append(_predict(detected, [each for _host, each in made]))
+    found = [kind for kind, count in detected["summary"]["kinds"].items() if count]
+    if _RUNNING_LEFTOVER in found:
+        found.remove(_RUNNING_LEFTOVER)
+        running = [each for each in detected["findings"] if each["kind"] == _RUNNING_LEFTOVER]
+        results += map(_describe_running, running)
     if not results:
         results.append(_describe_nothing(detected, kinds))
-    found = [kind for kind, count in detected["summary"]["kinds"].items() if count]
     return GuestResults(results, _suggest_undo(made, check_mode, options), failures, found)
 
 
@@ -229,14 +234,22 @@ def _describe_nothing(detected: Mapping[str, t.Any], kinds: Collection[str]) -> 
     else:
         found = " and ".join(parts)
         reason = f"{found} left over. Nothing was changed, because these kinds are not chosen"
-    undecided = summary["verdicts"].get("undecided")
-    if undecided:
-        reason += f"; {undecided} undecided"
+    verdicts = summary["verdicts"].items()
+    left = [f"{count} {verdict}" for verdict, count in verdicts if count and verdict != "orphaned"]
+    if left and outcome == _CLEAN:
+        # Somebody has to look at these.
+        outcome, reason = _KEPT, "nothing to change"
+    reason = "; ".join([reason, ", ".join(left)] if left else [reason])
     return {
         "outcome": outcome,
         "subject": _count_hypervisors(detected),
         "reason": f"{reason}.",
     }
+
+
+def _describe_running(entry: Mapping[str, t.Any]) -> dict[str, str]:
+    text = f"domain {entry['uuid']}: two guests of one server, see the reason above"
+    return {"outcome": _RUNNING, "subject": entry["host"], "reason": text}
 
 
 def _count_hypervisors(detected: Mapping[str, t.Any]) -> str:

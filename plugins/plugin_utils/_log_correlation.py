@@ -14,6 +14,7 @@ It is shown, and nothing is ever concluded from it.
 from __future__ import annotations
 
 import collections
+import contextlib
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
@@ -27,6 +28,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         Entry,
         FindingsDocument,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        GuestEntry,
+        GuestsDocument,
     )
 
 
@@ -91,11 +96,16 @@ def extract_records(contents: t.Any) -> list[Complaint]:
     return records
 
 
-def correlate_records(findings: FindingsDocument, records: Iterable[Complaint]) -> Correlation:
+def correlate_records(
+    findings: FindingsDocument,
+    records: Iterable[Complaint],
+    guests: GuestsDocument | None = None,
+) -> Correlation:
     """Return the complaints that a finding explains, and those that none does.
 
     findings: the contents of `findings.json`; what is protected or undecided explains a
-    complaint, too.
+        complaint, too.
+    guests: the contents of the file of `hypervisor_guest_detect` in the same run.
     """
     by_subject: dict[str, list[Entry]] = collections.defaultdict(list)
     for entry in iterate_entries(findings):
@@ -105,9 +115,10 @@ def correlate_records(findings: FindingsDocument, records: Iterable[Complaint]) 
     unexplained: list[Complaint] = []
     for record in records:
         candidates = by_subject.get(get_record_subject(record), ())
-        matches = [entry for entry in candidates if _is_about_host(entry, record)]
-        for entry in matches:
-            explained.append({"finding": entry["id"], "record": record})
+        matches = [entry["id"] for entry in candidates if _is_about_host(entry, record)]
+        matches += [guest["id"] for guest in _find_guests(guests, record)]
+        for identity in matches:
+            explained.append({"finding": identity, "record": record})
         if not matches:
             unexplained.append(record)
     return {"explained": explained, "unexplained": unexplained}
@@ -116,6 +127,21 @@ def correlate_records(findings: FindingsDocument, records: Iterable[Complaint]) 
 def get_record_subject(record: Complaint) -> str:
     """Return what a complaint is about: a uuid of a consumer or server, or a provider's name."""
     return record.get("instance") or (record.get("provider") or {}).get("name") or ""
+
+
+def _find_guests(guests: GuestsDocument | None, record: Complaint) -> list[GuestEntry]:
+    """Return the domains and directories on the host of a complaint that explain it."""
+    entries: list[GuestEntry] = []
+    if guests is not None:
+        entries = [*guests["findings"], *guests["protected"], *guests["undecided"]]
+    here = [entry for entry in entries if _is_same_host(entry["host"], record["host"])]
+    counts = record.get("counts") or {}
+    # Each domain without a server here adds one to those that Nova counts on the hypervisor.
+    domains = [entry for entry in here if entry["kind"] != "leftover_directory"]
+    with contextlib.suppress(KeyError, TypeError):
+        if 0 < counts["hypervisor"] - counts["database"] <= len(domains):
+            return domains
+    return [entry for entry in here if entry["uuid"] == record.get("instance")]
 
 
 def _is_record(row: t.Any) -> bool:

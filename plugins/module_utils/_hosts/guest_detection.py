@@ -32,6 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import (
     LEFTOVER_DIRECTORY,
     LEFTOVER_DOMAIN,
+    RUNNING_LEFTOVER,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     require_compute_nodes,
@@ -80,11 +81,13 @@ class GuestDetector:
         guests: Collection[Guest],
         hosts: Collection[str],
         among: Collection[str] | None = None,
+        quarantined: bool = False,
     ) -> GuestsDocument:
         """Return what `hypervisor_guest_detect` writes about `guests`.
 
         hosts: the hosts of the guests, by the names of the hosts of their compute services.
         among: the ids of the guests that may be reported as left over; None for all.
+        quarantined: whether the directories in the quarantine are reported instead of the others.
         Raises InvalidInput for a host without exactly one compute node.
         """
         listings = self._reading.collect_listings(with_servers=False)
@@ -100,6 +103,7 @@ class GuestDetector:
         snapshot = self._add_host_migrations(snapshot, guests)
         index = SnapshotIndex(snapshot)
         findings = judge_guests(guests, index, self._policy)
+        findings = [each for each in findings if each.guest.quarantined == quarantined]
         if among is not None:
             findings = _drop_other_leftovers(findings, among)
         return _build_document(findings, index, guests, hosts)
@@ -133,12 +137,14 @@ def _drop_other_leftovers(
     findings: Iterable[GuestFinding], among: Collection[str]
 ) -> list[GuestFinding]:
     """Return the findings without the leftover guests that are not in `among`."""
-    # Protected and undecided guests are always reported, because nothing is done to them.
-    kept = []
-    for finding in findings:
-        if finding.decision.verdict != ORPHANED or finding.guest.id in among:
-            kept.append(finding)
-    return kept
+    # Guests to which nothing is done are always reported.
+    return [
+        finding
+        for finding in findings
+        if finding.kind == RUNNING_LEFTOVER
+        or finding.decision.verdict != ORPHANED
+        or finding.guest.id in among
+    ]
 
 
 def parse_leftover_ids(document: t.Any) -> frozenset[str]:
@@ -166,6 +172,8 @@ def _build_document(
     by_verdict: dict[str, list[GuestEntry]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
     for finding in findings:
         by_verdict[finding.decision.verdict].append(_build_entry(finding))
+    # The worst comes first, also where only the first findings are returned.
+    by_verdict[ORPHANED].sort(key=lambda entry: entry["kind"] != RUNNING_LEFTOVER)
     leftover_kinds = collections.Counter(entry["kind"] for entry in by_verdict[ORPHANED])
     guest_kinds = collections.Counter(guest.kind for guest in guests)
     return {
@@ -194,8 +202,8 @@ def _build_document(
 def _build_entry(finding: GuestFinding) -> GuestEntry:
     guest, decision = finding.guest, finding.decision
     return {
-        "id": guest.id,
-        "kind": guest.kind,
+        "id": guest.id.replace(guest.kind, finding.kind, 1),
+        "kind": finding.kind,
         "verdict": decision.verdict,
         "host": guest.host,
         "uuid": guest.uuid,

@@ -22,11 +22,13 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     format_duration,
+    is_earlier,
     seconds_between,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import (
     LEFTOVER_DIRECTORY,
     LEFTOVER_DOMAIN,
+    RUNNING_LEFTOVER,
     Guest,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import SHUT_OFF
@@ -34,6 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     SUCCESSFUL_MIGRATION_STATUSES,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    ORPHANED,
     Decision,
     orphaned,
     protected,
@@ -82,6 +85,13 @@ class GuestFinding:
     decision: Decision
     server: Server | None
 
+    @property
+    def kind(self) -> str:
+        # Only a domain that is shut off is left over in the other sense.
+        if self.decision.verdict == ORPHANED and self.guest.is_active:
+            return RUNNING_LEFTOVER
+        return self.guest.kind
+
 
 def check_compute_hosts(hosts: Iterable[str], nodes: Iterable[Hypervisor]) -> None:
     """Raise InvalidInput for a host that is not the host of exactly one compute node.
@@ -99,13 +109,15 @@ def check_compute_hosts(hosts: Iterable[str], nodes: Iterable[Hypervisor]) -> No
 
 
 def list_servers_to_look_up(guests: Iterable[Guest], index: ListingsIndex) -> list[str]:
-    """Return the UUIDs of the servers that Nova does not list on the host of their guest.
+    """Return the UUIDs of the servers that must be looked up directly.
 
-    They must be looked up directly.
+    Nova does not list them on the host of their guest, or a move of them may have been cut off.
     """
-    return sorted(
-        {guest.uuid for guest in guests if index.get_listed_host(guest.uuid) != guest.host}
-    )
+
+    def is_in_doubt(guest: Guest) -> bool:
+        return guest.is_put_aside or index.get_listed_host(guest.uuid) != guest.host
+
+    return sorted({guest.uuid for guest in filter(is_in_doubt, guests)})
 
 
 def judge_guests(
@@ -113,9 +125,14 @@ def judge_guests(
 ) -> list[GuestFinding]:
     """Return a finding for each guest whose server is not on its host, sorted by guest id."""
     mistaken_hosts = _find_mistaken_hosts(guests, index)
+    inodes: dict[str, dict[str, int | None]] = collections.defaultdict(dict)
+    for guest in guests:
+        if guest.name == guest.uuid and guest.host not in mistaken_hosts:
+            inodes[guest.uuid][guest.host] = guest.facts.get("inode")
     findings = []
     for guest in sorted(guests, key=lambda guest: guest.id):
-        finding = _judge_guest(guest, index, policy, mistaken_hosts)
+        seen = d.replace(guest, inodes=inodes[guest.uuid])
+        finding = _judge_guest(seen, index, policy, mistaken_hosts)
         if finding:
             findings.append(finding)
     return findings
@@ -144,7 +161,7 @@ def _judge_guest(
     if outcome is None:
         return None
     # Whatever was proven about the server, it says nothing if this is another host.
-    if guest.host in mistaken_hosts:
+    if guest.host in mistaken_hosts and not _is_left_by_all(guest, view):
         outcome = undecided(
             f"{mistaken_hosts[guest.host]}: this may not be host {guest.host}.",
             index.snapshot.hypervisors,
@@ -184,12 +201,30 @@ def _explain_mistaken_host(
     if node.servers and guests:
         return f"Nova shows servers on {node.host}, but none of them is on this host"
     for guest in guests:
-        if guest.runs:
+        # Without its own file, only its name says which host this is.
+        if guest.is_active and guest.facts["nova"] is not None and guest.node is None:
             return (
                 f"The domain of server {guest.uuid} is {guest.facts['state']} on this host, "
                 f"but Nova shows no server on {node.host}"
             )
     return None
+
+
+def _is_left_by_all(guest: Guest, view: ConsumerView) -> bool:
+    """Return whether Nova shows no server on a host from which it evacuated that of this guest.
+
+    If the guest runs, the host was cut off and not fenced, and is more likely that host than not.
+    """
+    servers = [node.servers for node in view.index.nodes.values() if node.host == guest.host]
+    evacuated = _was_evacuated(view, guest.host, "done", "completed")
+    return guest.is_active and guest.node is None and evacuated and not any(servers)
+
+
+def _was_evacuated(view: ConsumerView, host: str, *statuses: str) -> bool:
+    return any(
+        move.type == "evacuation" and move.source_compute == host and move.status in statuses
+        for move in view.server_migrations
+    )
 
 
 def _is_server_on_host(guest: Guest, index: SnapshotIndex) -> bool:
@@ -205,13 +240,16 @@ def _is_server_on_host(guest: Guest, index: SnapshotIndex) -> bool:
 
 def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
     """Return the decision about a guest, None when its server is on its host."""
-    if _is_server_on_host(guest, view.index):
+    if _is_server_on_host(guest, view.index) and not guest.is_put_aside:
         return None
     reason = _check_exclusion(guest, view, policy)
     if reason:
         return protected(reason)
     for name, protect in PROTECTIONS.items():
         if name in _ALLOCATION_PROTECTIONS:
+            continue
+        # These need somebody above all while their server is in ERROR.
+        if name == "error_with_host" and (guest.is_active or guest.is_put_aside):
             continue
         reason = protect(view, policy)
         if reason:
@@ -234,6 +272,39 @@ def _check_exclusion(guest: Guest, view: ConsumerView, policy: Policy) -> str | 
         if node.host == guest.host:
             names.update((node.uuid, node.name))
     return policy.explain_exclusion(names)
+
+
+def _decide_running(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
+    server = view.server
+    if not guest.is_active or server is None:
+        return None
+    place = server.host or "no host"
+    reason = f"It is {guest.facts['state']} here, but Nova has server {guest.uuid} on {place}"
+    # The server may have been moved between the two answers.
+    if is_earlier(guest.read_at, server.updated):
+        return undecided(f"{reason} since a later change: run again.", *view.server_answers)
+    danger = "Two guests of one server may write to the same disks: stop the wrong one with virsh."
+    if _was_evacuated(view, guest.host, "done"):
+        danger += " nova-compute here destroys this one, with its local disks, when it starts."
+    return orphaned(f"{reason}. {danger}", *view.server_answers)
+
+
+def _decide_cut_move(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide about the disks of a server that a resize or cold migration put aside.
+
+    Nova renames them back only when it reverts the move, also at the start of nova-compute if the
+    server still has the task `resize_migrating`. Any later move deletes them
+    (nova/virt/libvirt/driver.py, finish_revert_migration and migrate_disk_and_power_off).
+    """
+    if not guest.is_put_aside or not _is_server_on_host(guest, view.index):
+        return None
+    return undecided(
+        "A resize or cold migration that was cut off left the disks of its server here, which "
+        f"cannot start without them. Stop the server, rename {guest.name} to {guest.uuid} (compare "
+        "both if that exists), and reboot the server with --hard. Do not resize or migrate it "
+        "before: Nova then deletes this directory.",
+        *view.server_answers,
+    )
 
 
 def _protect_in_use(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
@@ -369,6 +440,14 @@ def _decide_after_move(
             "shared: the server may use this directory there.",
             *view.server_answers,
         )
+    # The storage may be shared in a way that this host does not show.
+    present = guest.inodes.get(str(server.host))
+    if guest.kind == LEFTOVER_DIRECTORY and present in (None, guest.facts.get("inode")):
+        return protected(
+            f"Server {server.uuid} is settled on {server.host}, which was not seen to have another "
+            f"directory than this: clean up {server.host} in the same run.",
+            *view.server_answers,
+        )
     since = seconds_between(move.changed_at, view.subject.server.at)
     young = _protect_young(guest, since, policy.min_age)
     if young:
@@ -381,6 +460,8 @@ def _decide_after_move(
 
 
 _RULES: tuple[Callable[[Guest, ConsumerView, Policy], Decision | None], ...] = (
+    _decide_running,
+    _decide_cut_move,
     _protect_in_use,
     _decide_deleted_server,
     _decide_unknown_server,

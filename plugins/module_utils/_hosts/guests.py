@@ -24,6 +24,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator, Mapping
 
 LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
+# A domain that runs although Nova has its server on another host: two guests of one server.
+RUNNING_LEFTOVER = "running_leftover"
 
 # The facts that the rules use for each kind of guest.
 _REQUIRED_FACTS = {
@@ -42,6 +44,9 @@ class Guest:
     node: the uuid of the compute node by nova-compute's own file, None where there is no file.
     domain_state: for a directory the state of the domain with its uuid, None without a domain.
     used_by: for a directory the names of other domains that have a disk in it, running or not.
+    quarantined: whether it is a directory in the quarantine.
+    inodes: by host, the inode of the directory that the server has there; without hosts that were
+        not read, and those that may be another host.
     """
 
     kind: str
@@ -53,6 +58,8 @@ class Guest:
     node: str | None = None
     domain_state: str | None = None
     used_by: tuple[str, ...] = ()
+    quarantined: bool = False
+    inodes: Mapping[str, int | None] = d.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -73,22 +80,26 @@ class Guest:
         return seconds_between(metadata.get("created_at"), self.read_at)
 
     @property
-    def runs(self) -> bool:
-        """Whether the guest is a domain that Nova made and that is not shut off."""
-        return (
-            self.kind == LEFTOVER_DOMAIN
-            and self.facts["nova"] is not None
-            and self.facts["state"] != SHUT_OFF
-        )
+    def is_put_aside(self) -> bool:
+        """Whether Nova put the directory aside to move its server, which does not run here."""
+        return self.name == f"{self.uuid}_resize" and self.domain_state in (None, SHUT_OFF)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the guest is a domain that is not shut off, whoever defined it."""
+        return self.kind == LEFTOVER_DOMAIN and self.facts["state"] != SHUT_OFF
 
 
-def parse_guests(document: Mapping[str, t.Any]) -> list[Guest]:
+def parse_guests(document: Mapping[str, t.Any], quarantined: bool = False) -> list[Guest]:
     """Return the guests in one result of `hypervisor_guest_info`.
 
+    quarantined: whether the directories in the quarantine are among them.
     Raises InvalidInput if the document is anything else.
     """
     try:
-        guests = [*_parse_domains(document), *_parse_directories(document)]
+        guests = [*_parse_domains(document), *_parse_directories(document, "directories")]
+        if quarantined:
+            guests += _parse_directories(document, "quarantined")
         for guest in guests:
             _check_facts(guest)
     except (KeyError, TypeError, AttributeError) as error:
@@ -110,22 +121,25 @@ def _parse_domains(document: Mapping[str, t.Any]) -> Iterator[Guest]:
         yield Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at, node)
 
 
-def _parse_directories(document: Mapping[str, t.Any]) -> Iterator[Guest]:
+def _parse_directories(document: Mapping[str, t.Any], part: str) -> Iterator[Guest]:
+    quarantined = part == "quarantined"
     domains = document["domains"] or ()
     states = {domain["uuid"]: domain["state"] for domain in domains}
     # If the domains were not listed, a directory may belong to one that runs.
     default_state = "of unknown state" if document["domains"] is None else None
-    for directory in document["directories"] or ():
+    for directory in document[part] or ():
         yield Guest(
             LEFTOVER_DIRECTORY,
             document["host"],
             directory["uuid"],
             directory["name"],
-            directory,
+            # Whether a file in the quarantine is open is checked before it is deleted.
+            {**directory, "open": False, "link": False} if quarantined else directory,
             document["read_at"],
             document.get("compute_id"),
             states.get(directory["uuid"], default_state),
             tuple(_find_disk_owners(directory, domains)),
+            quarantined,
         )
 
 

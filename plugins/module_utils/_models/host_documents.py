@@ -259,7 +259,7 @@ class GuestEntry(t.TypedDict):
     """A domain or a directory on a hypervisor, and what the rules conclude of it."""
 
     id: str
-    # `leftover_domain` or `leftover_directory`.
+    # `running_leftover`, `leftover_domain` or `leftover_directory`.
     kind: str
     # `orphaned`, `protected` or `undecided`.
     verdict: str

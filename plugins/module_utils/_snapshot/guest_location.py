@@ -97,7 +97,8 @@ def find_source_doubt(view: ConsumerView, migration: Migration) -> str | None:
             return (
                 f"nothing proves that {move.type} {move.uuid} left no guest on "
                 f"{move.dest_compute}: start or hard reboot the server on {view.node_name} "
-                "to prove where it is"
+                f"to prove where it is; if its disks are in {view.consumer}_resize there, give "
+                "that directory its old name first"
             )
     return None
 

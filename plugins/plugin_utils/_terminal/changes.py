@@ -251,8 +251,9 @@ def format_tally(remediation: RemediationDocument | RestorationDocument, width: 
     return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
 
 
-# The last two are of the checks of a host that was deployed again.
-_RESULT_TONES = {FAILED: ERROR, LEFT_OUT: SKIPPED, "missing": ERROR, "differs": SKIPPED}
+# `missing` and `differs` are of the checks of a host that was deployed again.
+_RED_RESULTS = (FAILED, "running", "missing")
+_RESULT_TONES = {**dict.fromkeys(_RED_RESULTS, ERROR), LEFT_OUT: SKIPPED, "differs": SKIPPED}
 
 
 def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[str]:
@@ -281,7 +282,7 @@ def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[s
 
 def _rank_result(result: Mapping[str, t.Any]) -> tuple[int, str]:
     """Return the place of a result; those about one subject stay in their order."""
-    ranks = {FAILED: 0, "missing": 0, _BLOCKED: 1, LEFT_OUT: 2, "differs": 2}
+    ranks = {FAILED: 0, "running": 0, "missing": 0, _BLOCKED: 1, LEFT_OUT: 2, "differs": 2}
     return ranks.get(result["outcome"], 3), str(result["subject"])
 
 

@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.order impo
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     CHANGED,
+    ERROR,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
     format_omitted,
@@ -139,13 +140,21 @@ def format_guest_table(
 
 def _rank_guest(entry: GuestEntry) -> tuple[t.Any, ...]:
     # A directory follows the domain of the same server.
-    return make_natural_key(entry["host"]), entry["uuid"], entry["kind"] != "leftover_domain"
+    is_domain = entry["kind"] == "leftover_domain"
+    return not is_running(entry), make_natural_key(entry["host"]), entry["uuid"], not is_domain
+
+
+def is_running(entry: GuestEntry) -> bool:
+    """Return whether an entry is about two guests of one server, which nothing changes."""
+    return entry["kind"] == "running_leftover"
 
 
 def _make_guest_row(entry: GuestEntry, kinds: Collection[str]) -> Row:
     change = "not now"
     if entry["kind"] in kinds:
         change = _CHANGES.get(entry["kind"], "change")
+    if is_running(entry):
+        change = _SEE_REASON
     name = entry["server"]["name"] if entry["server"] else ""
     cells = (
         make_printable(entry["kind"]),
@@ -155,7 +164,7 @@ def _make_guest_row(entry: GuestEntry, kinds: Collection[str]) -> Row:
         describe_size(entry) or "-",
         change,
     )
-    return Row(cells, CHANGED)
+    return Row(cells, ERROR if is_running(entry) else CHANGED)
 
 
 def describe_size(entry: GuestEntry) -> str:
@@ -170,7 +179,8 @@ def _format_left_alone(
     entries: Iterable[GuestEntry], kinds: Collection[str], width: int
 ) -> list[str]:
     """Return which kinds are not changed now, once each."""
-    counts = collections.Counter(entry["kind"] for entry in entries if entry["kind"] not in kinds)
+    left = [entry for entry in entries if entry["kind"] not in kinds and not is_running(entry)]
+    counts = collections.Counter(entry["kind"] for entry in left)
     lines: list[str] = []
     for kind, count in counts.items():
         shown = make_printable(kind)

@@ -26,8 +26,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.host_tab
     format_guest_table,
     format_leftover_table,
     format_unchanged_guests,
+    is_running,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    ERROR,
     MAX_IN_FULL,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
@@ -157,7 +159,11 @@ def format_guests(
     lines = ["", f"Leftovers on {hypervisors} at {document['finished_at']}"]
     if verbose or len(findings) <= MAX_IN_FULL:
         for entry in findings[:MAX_ROWS]:
-            lines += ["", *_format_guest(entry, width), *_format_guest_write(entry, kinds, width)]
+            shown = _format_guest(entry, width)
+            if is_running(entry):
+                lines += ["", *(Line(line, ERROR) for line in shown)]
+            else:
+                lines += ["", *shown, *_format_guest_write(entry, kinds, width)]
         lines += format_omitted(findings, MAX_ROWS, path, width)
     else:
         lines += ["", *format_guest_table(findings, path, kinds, terminal_width)]

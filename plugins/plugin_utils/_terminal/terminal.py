@@ -71,6 +71,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Stranded,
         Summary,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        GuestsDocument,
+    )
     from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
         Complaint,
         Explanation,
@@ -87,15 +90,17 @@ def format_findings(
     width: int,
     complaints: Iterable[Complaint] = (),
     verbose: bool = False,
+    guests: GuestsDocument | None = None,
 ) -> list[str]:
     """Return the table of a detection: orphans, drift, what is protected and undecided, and totals.
 
     kinds: those that may be changed; None for any.
     complaints: the records of `nova_log_info`, to be shown with what explains them.
     verbose: whether everything is shown in full, however much it is.
+    guests: what hypervisors have left over, which explains complaints, too.
     """
     prose = get_prose_width(width)
-    correlated = correlate_records(findings, complaints)
+    correlated = correlate_records(findings, complaints, guests)
     log = _make_log_formatter(correlated["explained"], prose)
     endpoint = make_printable(findings["cloud"]["placement_endpoint"])
     title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"

@@ -183,7 +183,7 @@ def test_a_leftover_that_is_gone_meanwhile_is_skipped() -> None:
     ("kinds", "detected", "expected"),
     [
         (BOTH, _detected(0, 0), ("clean", "no leftovers.")),
-        (BOTH, _detected(0, 0, undecided=2), ("clean", "no leftovers; 2 undecided.")),
+        (BOTH, _detected(0, 0, undecided=2), ("kept", "nothing to change; 2 undecided.")),
         (
             (),
             _detected(2, 1),
@@ -223,3 +223,19 @@ def test_a_run_with_nothing_to_change_says_so_in_one_line(
     assert set(told["kinds"]) == {
         kind for kind, count in detected["summary"]["kinds"].items() if count
     }
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("rounds", [{}, {"one": [_domain()]}])
+def test_a_running_leftover_is_told_and_offered_to_no_command(rounds: t.Any, check: bool) -> None:
+    detected = _detected(1, 0)
+    detected["summary"]["kinds"]["running_leftover"] = 1
+    running = _item("running_leftover", OTHER, "compute-2", {"state": "running"}, "instance-2")
+    detected["findings"] = [running, _domain()["item"]]
+
+    told = _tell(rounds, detected=detected, check=check)
+
+    (line,) = [each for each in _list(told) if each[0] == "running"]
+    assert line[1] == "compute-2" and OTHER in line[2]
+    assert "clean" not in {outcome for outcome, _host, _reason in _list(told)}
+    assert told["kinds"] == ["leftover_domain"]

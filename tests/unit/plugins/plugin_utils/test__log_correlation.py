@@ -187,3 +187,39 @@ def test_records_are_read_from_a_list_or_a_result(contents: t.Any) -> None:
 def test_other_input_is_refused(contents: t.Any) -> None:
     with pytest.raises(InvalidInput, match="records that nova_log_info returns"):
         extract_records(contents)
+
+
+def guest(kind: str, uuid: str, host: str = "compute-1") -> dict[str, t.Any]:
+    return {"id": f"{kind}/{host}/{uuid}", "kind": kind, "uuid": uuid, "host": host}
+
+
+def unexplained(guests: dict[str, t.Any], *records: dict[str, t.Any]) -> list[t.Any]:
+    return correlate_records(findings(), records, guests)["unexplained"]
+
+
+@pytest.mark.parametrize("where", ["findings", "protected", "undecided"])
+@pytest.mark.parametrize("kind", ["leftover_domain", "leftover_directory", "running_leftover"])
+def test_leftover_explains_complaints_about_its_server_on_its_host(where: str, kind: str) -> None:
+    guests = {**findings(), where: [guest(kind, SERVER)]}
+    elsewhere = complaint(SERVER, "compute-2")
+
+    assert unexplained(guests, complaint(SERVER), elsewhere, complaint(CONSUMER)) == [
+        elsewhere,
+        complaint(CONSUMER),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("domains", "database", "hypervisor", "explains"),
+    [(1, 1, 2, True), (2, 1, 2, True), (1, 1, 3, False), (1, 2, 1, False), (0, 1, 2, False)],
+)
+def test_domains_explain_how_many_more_a_hypervisor_has(
+    domains: int, database: int, hypervisor: int, explains: bool
+) -> None:
+    found = [guest("leftover_domain", f"{number}") for number in range(domains)]
+    guests = findings(*found, guest("leftover_directory", SERVER))
+    counts = {"database": database, "hypervisor": hypervisor}
+    record = complaint(None, kind="power_state_counts", counts=counts)
+
+    assert (unexplained(guests, record) == []) == explains
+    assert unexplained(guests, {**record, "host": "compute-2"})

@@ -60,6 +60,7 @@ def _directory(uuid: str, **facts: t.Any) -> dict[str, t.Any]:
         "open": False,
         "link": False,
         "shared": False,
+        "inode": 1,
     }
     return {**found, **facts}
 
@@ -109,15 +110,27 @@ class Site(World):
     def verdicts(
         self, uuid: str, policy: Policy = NO_MINIMUM_AGE, **changes: t.Any
     ) -> tuple[str, str]:
-        """Return the verdicts for a shut off domain and for a directory of that server."""
-        domain, directory = self.judged(
-            self.found(_domain(uuid), directories=(_directory(uuid),)), policy, **changes
+        """Return the verdicts for a shut off domain and for a directory of that server.
+
+        The other host has a directory of it, too.
+        """
+        beside = self.beside(_directory(uuid, inode=2))
+        found = self.judged(
+            [*self.found(_domain(uuid), directories=(_directory(uuid),)), *beside],
+            policy,
+            **changes,
         )
+        domain, directory = (finding for finding in found if finding.guest.host == "here")
         assert (domain.guest.kind, directory.guest.kind) == (
             "leftover_directory",
             "leftover_domain",
         )
         return directory.decision.verdict, domain.decision.verdict
+
+    def beside(self, *directories: dict[str, t.Any]) -> list[Guest]:
+        """Return what the other host has: its own server, and these directories."""
+        neighbour = _domain(self.neighbour, state="running")
+        return self.found(neighbour, directories=directories, host="there")
 
     def about(
         self,
@@ -534,7 +547,10 @@ def test_different_compute_node_of_nova_compute_makes_everything_undecided(
         "directories": [_directory(server)],
     }
 
-    found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
+    own_guests = site.found(directories=(_directory(server, inode=2),))
+    found = site.judged(
+        [*parse_guests({"host": "empty", "read_at": NOW, **told}), *own_guests],
+    )
 
     assert [finding.decision.verdict for finding in found] == [
         "orphaned" if own else "undecided"
@@ -643,3 +659,177 @@ def test_findings_differ_by_host_and_directory(site: Site) -> None:
         *(f"leftover_directory/here/{name}" for name in names),
         f"leftover_domain/here/{server}",
     ]
+
+
+ACTIVE_STATES = ["running", "paused", "in shutdown", "crashed", "pmsuspended", "idle", "no state"]
+
+
+@pytest.mark.parametrize("state", ACTIVE_STATES)
+@pytest.mark.parametrize("status", ["done", "completed", "failed"])
+def test_guest_that_runs_where_nova_does_not_have_it_is_a_finding(
+    site: Site, state: str, status: str
+) -> None:
+    server = site.moved(status, "evacuation")
+    directory, domain = site.judged(
+        site.found(_domain(server, state=state), directories=(_directory(server),))
+    )
+
+    assert (domain.kind, domain.decision.verdict) == ("running_leftover", "orphaned")
+    assert ("nova-compute here destroys" in domain.decision.reason) == (status == "done")
+    assert directory.decision.verdict == "protected"
+
+
+@pytest.mark.parametrize(
+    "state", [{"status": "SHUTOFF"}, {"status": "ERROR"}, {"status": "PAUSED"}], ids=str
+)
+@pytest.mark.parametrize("nova", [None, {"created_at": LONG_AGO}])
+def test_guest_runs_elsewhere_in_whatever_state_nova_has_its_server(
+    site: Site, state: dict[str, t.Any], nova: t.Any
+) -> None:
+    # It was started by hand, or a live migration went on without Nova.
+    server = site.server(site.there, site.there, **state)
+    (finding,) = site.judged(site.found(_domain(server, state="running", nova=nova)))
+
+    assert finding.kind == "running_leftover"
+
+
+def test_guest_of_a_server_without_a_host_runs_too(site: Site) -> None:
+    server = site.server(status="SHELVED_OFFLOADED")
+    (finding,) = site.judged(site.found(_domain(server, state="running")))
+
+    assert finding.kind == "running_leftover" and "on no host" in finding.decision.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"task_state": "migrating"},
+        {"status": "VERIFY_RESIZE"},
+        {"updated": "2026-11-20T12:00:01Z"},
+        {"status": "UNKNOWN"},
+    ],
+    ids=str,
+)
+def test_guest_of_a_server_that_is_moving_is_no_second_one(
+    site: Site, change: dict[str, t.Any]
+) -> None:
+    server = site.moved()
+    assert site.about(_domain(server, state="running"))[0] == "orphaned"
+    site.servers[server] = d.replace(site.servers[server], **change)
+
+    assert site.about(_domain(server, state="running"))[0] in ("protected", "undecided")
+
+
+@pytest.mark.parametrize("node", ["own", "none", "another"])
+@pytest.mark.parametrize("evacuated", [True, False])
+def test_guests_of_a_host_that_was_cut_off_and_evacuated_are_findings(
+    site: Site, node: str, evacuated: bool
+) -> None:
+    """Nova has no server there any more, and all of them run."""
+    empty = site.host("cut-off")
+    server = site.server(site.here, site.here)
+    stopped = site.server(site.here, site.here, status="SHUTOFF")
+    for each in (server, stopped):
+        kind = {"type": "evacuation"} if evacuated else {}
+        site.migration(each, empty, site.here, "done", **kind)
+    told = {
+        "host": "cut-off",
+        "read_at": NOW,
+        "compute_id": {"own": empty, "none": None, "another": site.here}[node],
+        "domains": [_domain(server, state="running"), _domain(stopped)],
+        "directories": [],
+    }
+    found = {finding.guest.uuid: finding for finding in site.judged(parse_guests(told))}
+
+    proven = node == "own" or (node == "none" and evacuated)
+    assert (found[server].kind == "running_leftover") == proven
+    assert found[server].decision.verdict == ("orphaned" if proven else "undecided")
+    # Without a proof of which host it is, nothing may be changed there.
+    assert node == "own" or found[stopped].decision.verdict == "undecided"
+
+
+def test_directory_of_a_live_server_is_left_over_only_beside_another_one(site: Site) -> None:
+    server = site.moved()
+    one = site.found(directories=(_directory(server),))
+
+    def judge(*directories: dict[str, t.Any]) -> str:
+        found = site.judged([*one, *site.beside(*directories)])
+        (finding,) = (each for each in found if each.guest.host == "here")
+        return finding.decision.verdict
+
+    assert judge(_directory(server, inode=2)) == "orphaned"
+    assert judge() == "protected"
+    assert judge(_directory(server, inode=1)) == "protected"
+    assert judge(_directory(server, inode=None)) == "protected"
+    assert judge(_directory(server, inode=2, name=f"{server}_resize")) == "protected"
+    # Of a host that may be another one, nothing is proven.
+    (finding,) = site.judged(
+        [*one, *parse_guests({**_result("there"), "directories": [_directory(server, inode=2)]})]
+    )
+    assert finding.decision.verdict == "orphaned"
+    other_node = {"compute_id": site.here, "directories": [_directory(server, inode=2)]}
+    (finding,) = site.judged([*one, *parse_guests({**_result("there"), **other_node})])
+    assert finding.decision.verdict == "protected"
+
+
+def _result(host: str) -> dict[str, t.Any]:
+    return {"host": host, "read_at": NOW, "domains": [], "directories": []}
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF", "ERROR"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_disks_that_a_cut_move_put_aside_are_named_with_the_way_back(
+    site: Site, status: str, beside: bool
+) -> None:
+    server = site.server(site.here, site.here, status=status)
+    site.migration(server, site.here, site.there, "error")
+    directories = (_directory(server, name=f"{server}_resize"),)
+    if beside:
+        directories += (_directory(server),)
+    (finding,) = site.judged(site.found(_domain(server), directories=directories))
+
+    assert (finding.guest.name, finding.decision.verdict) == (f"{server}_resize", "undecided")
+    assert f"rename {server}_resize to {server} " in finding.decision.reason
+    assert "--hard" in finding.decision.reason
+
+
+def test_disks_that_a_move_puts_aside_now_are_protected(site: Site) -> None:
+    server = site.server(site.here, site.here, task_state="resize_migrating")
+    site.migration(server, site.here, site.there, "migrating")
+
+    assert site.about(directories=(_directory(server, name=f"{server}_resize"),))[0] == "protected"
+
+
+def _quarantined(uuid: str, **facts: t.Any) -> dict[str, t.Any]:
+    name = f"{uuid}.20200101T000000Z"
+    found = {"uuid": uuid, "name": name, "age_seconds": 10**8, "shared": False, "inode": 1}
+    return {**found, **facts}
+
+
+def test_directories_in_quarantine_are_judged_only_when_asked_for(site: Site) -> None:
+    told = {**_result("here"), "domains": [_domain(site.guest, state="running")]}
+    told["quarantined"] = [_quarantined(site.gone())]
+
+    assert site.judged(parse_guests(told)) == []
+    (finding,) = site.judged(parse_guests(told, quarantined=True))
+    assert finding.guest.quarantined and finding.decision.verdict == "orphaned"
+
+
+def test_quarantine_is_kept_while_its_server_may_need_it(site: Site) -> None:
+    def judge(uuid: str, *beside: Guest, **facts: t.Any) -> str | None:
+        told = {**_result("here"), "domains": [_domain(site.guest, state="running")]}
+        told["quarantined"] = [_quarantined(uuid, **facts)]
+        found = site.judged([*parse_guests(told, quarantined=True), *beside])
+        return found[0].decision.verdict if found else None
+
+    moved = site.moved()
+    elsewhere = site.beside(_directory(moved, inode=2))
+    assert judge(moved, *elsewhere) == "orphaned"
+    assert judge(moved) == "protected"
+    assert judge(moved, *elsewhere, shared=True) == "protected"
+    # It came back, under the same directory or as one that is put aside.
+    assert judge(site.guest) is None
+    assert judge(site.guest, name=f"{site.guest}_resize.20200101T000000Z") is None
+    unreadable = site.gone()
+    site.answers("server", unreadable, 500)
+    assert judge(unreadable) == "undecided"

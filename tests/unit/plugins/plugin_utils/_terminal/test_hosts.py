@@ -242,6 +242,22 @@ def test_leftovers_on_hypervisors_are_shown_with_the_planned_change() -> None:
     ]
 
 
+@pytest.mark.parametrize("many", [1, 6])
+def test_running_leftover_is_red_and_offered_no_change(many: int) -> None:
+    found = _guests()
+    (domain, directory) = found["findings"]
+    running = {**domain, "kind": "running_leftover", "reason": "Two guests."}
+    found["findings"] = [running, *[directory] * many]
+
+    shown = format_guests(found, PATH, ["leftover_directory"], 200)
+
+    (row,) = (line for line in shown if line.startswith("running_leftover  "))
+    red = [line for line in shown if getattr(line, "tone", None) == lines.ERROR]
+    assert row in red and shown.index(row) < 6
+    assert "undefine" not in row and not any("not now" in line for line in red)
+    assert not any("running_leftover is not among" in line for line in shown)
+
+
 def test_failed_checks_follow_the_leftovers_on_hypervisors() -> None:
     found = _guests()
     found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
