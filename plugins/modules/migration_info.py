@@ -184,8 +184,10 @@ def _list_migrations(
 
 def _is_chosen(row: Migration, params: dict[str, t.Any]) -> bool:
     """Return whether a migration matches every option that is set."""
-    # Nova was asked for the server or for the host, and not for both.
-    if params["host"] and params["host"] not in (row.source_compute, row.dest_compute):
+    # Nova was asked for the server or for the host, and not for both. Asked for a host, it may
+    # take names for the same that differ in case, and does so when nova-compute starts, too.
+    hosts = (row.source_compute, row.dest_compute)
+    if params["server"] and params["host"] and params["host"] not in hosts:
         return False
     if params["status"] and row.status not in params["status"]:
         return False

@@ -92,32 +92,52 @@ def _ansible(minicloud: Minicloud, keeper: subprocess.Popen[t.Any], tmp_path: Pa
 
 
 class Cleaning:
-    """`cleanup_hypervisor`, run on one host."""
+    """`cleanup_hypervisor`, run on one host, or also on those that are `beside` it."""
 
     def __init__(self, ansible: Ansible, host: Hypervisor) -> None:
         self._ansible = ansible
-        self._host = host
+        self._folder = ansible.folder
         self._inventory = ansible.folder / "inventory.json"
-        known = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-        self._inventory.write_text(json.dumps({"compute": {"hosts": {host.name: known}}}))
+        log = host.world.paths.logs / f"nova-compute-{host.name}.log"
+        self.hosts: dict[str, dict[str, t.Any]] = {
+            host.name: {
+                "uri": host.libvirt.uri,
+                "instances_path": str(host.instances),
+                "log_paths": [str(log)],
+            }
+        }
 
-    def __call__(self, *arguments: str, kinds: t.Sequence[str] = BOTH, **variables: t.Any) -> Run:
-        host, folder = self._host, self._ansible.folder
+    def beside(self, name: str, *servers: str) -> None:
+        """Clean up another host as well, which has directories of these servers."""
+        instances = self._folder / f"instances-{name}"
+        instances.mkdir()
+        for server in servers:
+            (instances / server).mkdir()
+        # A command that lists no domains.
+        self.hosts[name] = {"virsh": "true", "instances_path": str(instances)}
+
+    def arguments(self, **variables: t.Any) -> list[str]:
+        """Return the inventory, and the variables without the prefix of the role."""
+        hosts = {}
+        for name, own in self.hosts.items():
+            known = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+            for key, value in own.items():
+                known[key if key.startswith("ansible_") else f"hypervisor_cleanup_{key}"] = value
+            hosts[name] = known
+        self._inventory.write_text(json.dumps({"compute": {"hosts": hosts}}))
         given = {
             "become": False,
-            "uri": host.libvirt.uri,
-            "instances_path": str(host.instances),
-            "backup_path": str(folder / "backup"),
-            "log_paths": [str(host.world.paths.logs / f"nova-compute-{host.name}.log")],
+            "backup_path": str(self._folder / "backup"),
             "min_age": 0,
             "unknown_min_age": 0,
-            "remediate_kinds": list(kinds),
             **variables,
         }
         named = {f"hypervisor_cleanup_{name}": value for name, value in given.items()}
-        run = self._ansible.playbook(
-            "cleanup_hypervisor", "-i", str(self._inventory), *arguments, variables=named
-        )
+        return ["-i", str(self._inventory), "-e", json.dumps(named)]
+
+    def __call__(self, *arguments: str, kinds: t.Sequence[str] = BOTH, **variables: t.Any) -> Run:
+        given = self.arguments(remediate_kinds=list(kinds), **variables)
+        run = self._ansible.playbook("cleanup_hypervisor", *given, *arguments)
         assert "Traceback" not in run.output, run.output
         return run
 
@@ -125,6 +145,25 @@ class Cleaning:
         run = self(*arguments, **variables)
         assert run.status == 0, run.output
         return run
+
+
+class Engine:
+    """A container engine that only writes down what it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._calls, program = folder / "engine.calls", folder / "engine"
+        program.write_text(f'#!/bin/sh\necho "$*" >> "{self._calls}"\n')
+        program.chmod(0o700)
+        self.options = {"container_engine": str(program), "quiet": "1s", "retries": 60, "delay": 1}
+
+    @property
+    def calls(self) -> list[str]:
+        return self._calls.read_text().splitlines() if self._calls.exists() else []
+
+
+@pytest.fixture(name="engine")
+def _engine(tmp_path: Path) -> Engine:
+    return Engine(tmp_path)
 
 
 @pytest.fixture(name="clean")
@@ -159,14 +198,15 @@ def _verdicts(run: Run) -> dict[str, str]:
 
 
 def test_cleanup_quarantines_a_leftover_and_prints_the_command_that_restores_it(
-    ansible: real.Inside, host: Hypervisor, clean: Cleaning
+    ansible: real.Inside, host: Hypervisor, clean: Cleaning, engine: Engine
 ) -> None:
     forgotten = str(uuid.uuid4())
     host.guest(forgotten)
     before = host.state()
 
-    done = clean.done()
+    done = clean.done(restart_container=host.name, **engine.options)
 
+    assert engine.calls == [f"restart {host.name}"]
     assert host.has(forgotten) == (False, False)
     assert "Outcome: 1 undefined, 1 quarantined." in _get_last_lines(done)[-6:]
     _undo(ansible, _get_command(done, "Undo"))
@@ -184,6 +224,7 @@ def test_cleanup_shows_quarantines_and_restores_leftovers(
     )
     for server in (deleted, moved, forgotten):
         host.guest(server)
+    clean.beside("compute-1", moved)
     before = host.state()
 
     shown = clean.done(kinds=[])
@@ -206,10 +247,10 @@ def test_cleanup_shows_quarantines_and_restores_leftovers(
     assert sorted(quarantined) == sorted([deleted, moved, forgotten])
 
     for run, line in (
-        (shown, "found     1 hypervisor  3 domains and 3 directories left over. "),
-        (foretold, "ready     1 hypervisor  nothing was changed. Without --check: 3 domains "),
+        (shown, "found     2 hypervisors  3 domains and 3 directories left over. "),
+        (foretold, "ready     2 hypervisors  nothing was changed. Without --check: 3 domains "),
         (done, "Outcome: 3 undefined, 3 quarantined."),
-        (again, "clean     1 hypervisor  no leftovers."),
+        (again, "clean     2 hypervisors  no leftovers."),
     ):
         last = _get_last_lines(run)
         assert any(each.startswith(line) for each in last[-6:]), run.output
@@ -454,14 +495,107 @@ def test_cleanup_defers_leftovers_found_after_the_count_to_the_next_run(
     assert host.has(later) == (False, False)
 
 
+def test_second_guest_of_an_evacuated_server_is_the_worst_finding(
+    ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning, engine: Engine
+) -> None:
+    """Its host was cut off and never fenced. A leftover beside it is cleaned up all the same."""
+    evacuee, forgotten = world.boot(host.name), str(uuid.uuid4())
+    host.guest(evacuee, running=True)
+    host.guest(forgotten)
+    world.kill(host.name)
+    servers.evacuate(world.cloud, evacuee, "compute-3")
+    held = holdings.of(world.cloud, evacuee)
+    assert len(held.allocations) == 2
+    counted = (
+        "2026-11-20 10:00:00.123 7 WARNING nova.compute.manager [-] While synchronizing instance "
+        "power states, found 1 instances in the database and 3 instances on the hypervisor.\n"
+    )
+    log = host.instances.parent / "nova-compute.log"
+    log.write_text(counted)
+
+    run = clean.done(
+        restart_container=host.name, log_paths=[str(log)], log_since="9999d", **engine.options
+    )
+
+    assert _verdicts(run)[f"leftover {evacuee}"] == "orphaned"
+    first = json.loads((run.folder / "hypervisor-cleanup" / "guests.json").read_text())["findings"]
+    assert first[0]["kind"] == "running_leftover"
+    last = _get_last_lines(run)
+    assert any(line.split()[:2] == ["running", host.name] for line in last), run.output
+    assert "clean  " not in run.output and "no leftovers" not in run.output
+    # What is proven to be left over goes, and the guest stays.
+    assert host.has(forgotten) == (False, False) and host.has(evacuee) == (True, True)
+    # nova-compute there is down, and would destroy the guest with its disk when it starts.
+    assert engine.calls == [] and "was not restarted, because" in run.told
+    # Three domains, of which Nova has one there.
+    assert "that no finding explains" not in run.output
+
+    guests = [str(run.folder / "hypervisor-cleanup" / host.name / "guests.json")]
+    scope = {"orphan_cleanup_consumers": [evacuee]}
+    for given, kind in (({}, "evacuated_source"), ({"guests": guests}, "guest_elsewhere")):
+        named = {f"orphan_cleanup_{name}": value for name, value in given.items()}
+        found = ansible.playbook("detect_orphans", variables={**scope, **named})
+        assert found.entry(evacuee)["kind"] == kind, found.output
+    cleaned = ansible.playbook(
+        "cleanup_orphans", variables={**scope, "orphan_cleanup_guests": guests}
+    )
+    assert cleaned.status == 0, cleaned.output
+    assert holdings.of(world.cloud, evacuee).allocations == held.allocations
+
+
+def test_disks_of_a_move_that_was_cut_off_are_named_with_the_way_back(
+    host: Hypervisor, world: World, clean: Cleaning
+) -> None:
+    server = world.boot(host.name)
+    host.guest(server, folder=f"{server}_resize")
+    before = host.state()
+
+    run = clean.done()
+
+    assert host.state() == before
+    assert _verdicts(run) == {f"directory {server}_resize": "undecided"}
+    assert f"rename {server}_resize to {server}" in run.told
+    assert "no leftovers" not in run.output
+
+
+def test_purge_asks_nova_and_two_clocks(
+    ansible: real.Inside, host: Hypervisor, clean: Cleaning, tmp_path: Path
+) -> None:
+    gone, fresh = str(uuid.uuid4()), str(uuid.uuid4())
+    (alive,) = (path.name for path in host.instances.iterdir())
+    store = host.instances / ".quarantine"
+    store.mkdir(mode=0o700)
+    for server in (gone, alive):
+        (store / f"{server}.20200101T000000Z").mkdir()
+    host.directory(fresh)
+    clean.done()
+    (quarantined,) = store.glob(f"{fresh}.*")
+    # A year ahead: its clock alone would call everything old.
+    ahead = tmp_path / "ahead"
+    ahead.mkdir()
+    (ahead / "sitecustomize.py").write_text(
+        "import time\nreal = time.time\ntime.time = lambda: real() + 366 * 86400\n"
+    )
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{ahead}" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    clean.hosts[host.name]["ansible_python_interpreter"] = str(python)
+    role = {"name": "osops.placement.hypervisor_cleanup", "tasks_from": "purge"}
+    play = {"hosts": "compute", "tasks": [{"ansible.builtin.include_role": role}]}
+
+    run = ansible.play(play, arguments=clean.arguments(purge_age="30d"))
+
+    assert run.status == 0, run.output
+    assert not (store / f"{gone}.20200101T000000Z").exists()
+    assert (store / f"{alive}.20200101T000000Z").exists()
+    assert quarantined.exists()
+
+
 @pytest.mark.long
-def test_cleanup_restarts_nova_compute_until_its_complaints_stop(
+def test_cleanup_restarts_only_a_nova_compute_that_it_cleaned_up_after(
     host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path
 ) -> None:
-    """It complains about an allocation of a server that has moved.
-
-    A cleanup of allocations then removes it.
-    """
+    """It complains about an allocation of a server that has moved, as it does in normal life."""
     server = world.boot(host.name)
     servers.migrate(world.cloud, server, "compute-1")
     servers.confirm(world.cloud, server)
@@ -487,19 +621,29 @@ def test_cleanup_restarts_nova_compute_until_its_complaints_stop(
         "delay": 1,
     }
 
-    foretold = clean.done("--check", kinds=[], **restart)
-    assert world.log(host.name).count("Starting compute node") == began
-    status = "UPDATE migrations SET status = ? WHERE instance_uuid = ?"
-    world.sql(CELL1, status, "running", server)
-    moving = clean.done(kinds=[], **restart)
-    assert "was not restarted, because migrations from or to it are under way" in moving.told
-    assert world.log(host.name).count("Starting compute node") == began
-    world.sql(CELL1, status, "confirmed", server)
-    run = clean.done(kinds=[], **restart)
+    def leave_and_clean() -> Run:
+        host.libvirt.domain(of=str(uuid.uuid4()))
+        return clean.done(**restart)
 
-    assert (
-        f"extra_host {server}" in foretold.told
-        and f"{host.name} says: it has moved to compute-1" in foretold.told
-    )
+    def is_kept(run: Run, why: str) -> bool:
+        assert world.log(host.name).count("Starting compute node") == began
+        return f"was not restarted, because {why}" in run.told
+
+    complaining = clean.done(kinds=[], **restart)
+    assert f"extra_host {server}" in complaining.told
+    assert f"{host.name} says: it has moved to compute-1" in complaining.told
+    assert not is_kept(complaining, "")
+    row = "UPDATE migrations SET status = ?, migration_type = ? WHERE instance_uuid = ?"
+    world.sql(CELL1, row, "done", "evacuation", server)
+    assert is_kept(leave_and_clean(), "at its start it would destroy")
+    world.sql(CELL1, row, "confirmed", "migration", server)
+    world.crash(host.name)
+    # Nova still calls it up.
+    assert is_kept(leave_and_clean(), "Nova does not list it as up and enabled")
+    world.restart(host.name)
+    began = world.log(host.name).count("Starting compute node")
+
+    run = leave_and_clean()
+
     assert world.log(host.name).count("Starting compute node") == began + 1
     assert "Wait until nova-compute stops complaining" in run.told

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""When the role `hypervisor_cleanup` restarts nova-compute, by what Nova says of it."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+
+VARIABLES = Path(__file__).parents[3] / "roles" / "hypervisor_cleanup" / "vars" / "main.yml"
+HOST = "compute-1.example.org"
+BEFORE, AFTER = "2026-11-20T12:00:00Z", "2026-11-20T12:00:10Z"
+
+
+def _service(**changes: t.Any) -> dict[str, t.Any]:
+    up = {"state": "up", "status": "enabled", "forced_down": False, "updated_at": AFTER}
+    return {"services": [{**up, **changes}]}
+
+
+def _move(**changes: t.Any) -> dict[str, t.Any]:
+    ended = {"uuid": "m1", "server": "s1", "type": "migration", "status": "confirmed", "advice": ""}
+    ends = {"source_compute": HOST, "dest_compute": "compute-2"}
+    return {"migrations": [{**ended, **ends, **changes}]}
+
+
+def _explain(check: bool = False, **answers: t.Any) -> str:
+    """Return why nova-compute is not restarted, empty if it is."""
+    variables: dict[str, t.Any] = {
+        name: trust_as_template(value)
+        for name, value in DataLoader().load_from_file(str(VARIABLES)).items()
+        if isinstance(value, str)
+    }
+    variables |= {
+        "ansible_check_mode": check,
+        "hypervisor_cleanup_host": HOST,
+        "_hypervisor_cleanup_service": _service(updated_at=BEFORE),
+        "_hypervisor_cleanup_service_now": _service(),
+        "_hypervisor_cleanup_moves": _move(),
+        **{f"_hypervisor_cleanup_{name}": value for name, value in answers.items()},
+    }
+    templar = Templar(loader=DataLoader(), variables=variables)
+    return str(templar.template(variables["_hypervisor_cleanup_hindrance"]))
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {},
+        {"moves": {"migrations": []}},
+        # A move that waits to be confirmed may wait for days.
+        {"moves": _move(status="finished", advice="confirm or revert the resize")},
+        {"moves": _move(type="evacuation", status="completed")},
+        # It is the destination, whose guests are needed.
+        {"moves": _move(type="evacuation", status="done", source_compute="compute-2")},
+        {"moves": _move(type="evacuation", status="done", source_compute="compute-1xexample.org")},
+        {"check": True, "service": _service(updated_at=BEFORE), "service_now": {"skipped": True}},
+    ],
+)
+def test_service_that_reports_and_has_nothing_to_clean_up_is_restarted(
+    answers: dict[str, t.Any],
+) -> None:
+    assert _explain(**answers) == ""
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ({"service_now": _service(state="down")}, "up and enabled"),
+        ({"service_now": _service(status="disabled")}, "up and enabled"),
+        ({"service_now": _service(status="UNKNOWN", state=None)}, "up and enabled"),
+        ({"service_now": _service(forced_down=True)}, "up and enabled"),
+        ({"service_now": _service(updated_at=BEFORE)}, "has not reported"),
+        ({"service_now": {"services": []}}, "does not list"),
+        ({"service_now": {"failed": True, "msg": "Nova is away."}}, "Nova is away."),
+        ({"moves": {"failed": True, "msg": "Nova is away."}}, "could not be read"),
+        ({"moves": _move(status="running", advice="wait")}, "under way: m1"),
+        ({"moves": _move(type="evacuation", status="accepted", advice="wait")}, "under way: m1"),
+        ({"moves": _move(type="evacuation", status="done")}, "evacuated from it: s1"),
+        # As Nova itself compares it in most databases.
+        (
+            {"moves": _move(type="evacuation", status="done", source_compute=HOST.upper())},
+            "evacuated from it: s1",
+        ),
+        ({"check": True, "service": _service(state="down")}, "up and enabled"),
+    ],
+)
+def test_service_that_a_restart_would_harm_is_left_alone(
+    answers: dict[str, t.Any], why: str
+) -> None:
+    assert why in _explain(**answers)
