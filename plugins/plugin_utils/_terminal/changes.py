@@ -94,7 +94,15 @@ _COLUMNS = (
 # The least width of the outcomes of a play, and the colours of those that are not good.
 _OUTCOME_COLUMN = 9
 _BLOCKED = "blocked"
-_RESULT_TONES = {FAILED: ERROR, _BLOCKED: ERROR, LEFT_OUT: SKIPPED}
+_RESULT_TONES = {
+    FAILED: ERROR,
+    _BLOCKED: ERROR,
+    LEFT_OUT: SKIPPED,
+    "running": ERROR,
+    # These two are of the checks of a host that was deployed again.
+    "missing": ERROR,
+    "differs": SKIPPED,
+}
 
 
 def format_remediation(
@@ -251,11 +259,6 @@ def format_tally(remediation: RemediationDocument | RestorationDocument, width: 
     return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
 
 
-# `missing` and `differs` are of the checks of a host that was deployed again.
-_RED_RESULTS = (FAILED, "running", "missing")
-_RESULT_TONES = {**dict.fromkeys(_RED_RESULTS, ERROR), LEFT_OUT: SKIPPED, "differs": SKIPPED}
-
-
 def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[str]:
     """Return a line for each thing that a play did, what needs somebody's attention first.
 
@@ -275,7 +278,8 @@ def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[s
         lines += [Line(line, tone) for line in wrap_item(text, width)]
     if len(ranked) > 1:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in tally.items())
-        tone = ERROR if tally[FAILED] else OK
+        # As red as the worst of them.
+        tone = ERROR if ERROR in map(_RESULT_TONES.get, tally) else OK
         lines += [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
     return lines
 

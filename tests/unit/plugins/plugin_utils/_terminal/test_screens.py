@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whole screens at three widths, compared with text files.
+"""Whole screens with their colours at three widths, compared with text files.
 
 `WRITE_SCREENS=1` writes the files instead: read their differences before you commit them.
 """
@@ -259,10 +259,15 @@ SCREENS = {
 }
 
 
+def _format_with_tone(line: str) -> str:
+    """Return a line as the files have it, after the name of what its colour stands for."""
+    return f"{getattr(line, 'tone', ''):8}|{line}\n"
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
 def test_screen_is_that_of_its_file(name: str, width: int) -> None:
-    shown = "".join(f"{line}\n" for line in SCREENS[name](width))
+    shown = "".join(map(_format_with_tone, SCREENS[name](width)))
     path = FIXTURES / "terminal" / f"{name}-{width}.txt"
     if os.environ.get("WRITE_SCREENS"):
         path.write_text(shown)
