@@ -68,7 +68,11 @@ def parse_plan_text(text: str) -> Unchecked:
             f"reads version {_VERSION}."
         )
     try:
-        document = json.loads(unpack_whole(base64.b64decode(packed, validate=True), _MAX_BYTES))
+        decoded = base64.b64decode(packed, validate=True)
+        # Before 3.13, Python also decodes what follows the padding, and too much padding.
+        if base64.b64encode(decoded).decode() != packed:
+            raise InvalidInput(_DAMAGED)
+        document = json.loads(unpack_whole(decoded, _MAX_BYTES))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(_DAMAGED) from error
     # Anything else, such as null, would be taken for a plan of another kind, or for none.
