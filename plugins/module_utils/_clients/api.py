@@ -14,6 +14,7 @@ Everything that can go wrong between us and the service becomes one `CloudError`
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import re
 import threading
 import time
@@ -22,6 +23,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._clients.answer_types import (
     find_wrong_type,
 )
+from ansible_collections.osops.placement.plugins.module_utils._clients.keystone import renew_token
 from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_errors import (
     CATALOG_ADVICE,
     STATUS_ADVICE,
@@ -36,7 +38,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     CloudError,
     MalformedResponse,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    hide_credentials,
+    make_printable,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     format_duration,
     format_timestamp,
@@ -171,8 +176,10 @@ class Api:
                 data = adapter.get_endpoint_data()
         if endpoint is None:
             raise CloudError(f"{name} has no endpoint in the service catalogue. {CATALOG_ADVICE}")
-        # The endpoint ends with a slash only if the service answered during version discovery.
-        self.endpoint: str = f"{endpoint.rstrip('/')}/"
+        # It ends with a slash only if the service answered during version discovery. Requests are
+        # sent to this address, and everything else has the endpoint.
+        self._address = f"{endpoint.rstrip('/')}/"
+        self.endpoint: str = hide_credentials(self._address)
         if minimum is None:
             return
         if data is None or data.max_microversion is None:
@@ -386,11 +393,12 @@ class Api:
         **kwargs: t.Any,
     ) -> Reply:
         # With the path alone, keystoneauth copies and searches the catalogue for each request.
-        url = path
+        url = self._address
         if path != self.endpoint:
-            url = f"{self.endpoint.rstrip('/')}{path}"
+            url = f"{self._address.rstrip('/')}{path}"
         with translate_sdk_errors(f"{self.name} at {self.endpoint}"):
-            response = self._adapter.request(
+            send = functools.partial(
+                self._adapter.request,
                 url,
                 method,
                 microversion=microversion,
@@ -398,9 +406,17 @@ class Api:
                 # A clouds.yaml can enable a cache, but a proof needs a new answer.
                 skip_cache=True,
                 retriable_status_codes=list(_TRANSIENT),
-                headers={**_HEADERS, **(headers or {})},
+                # Of several requests that are refused at once, keystoneauth repeats only one.
+                allow_reauth=False,
                 **kwargs,
             )
+            # keystoneauth adds its own headers to them.
+            response = send(headers={**_HEADERS, **(headers or {})})
+            # A proxy that wants a login of its own may have passed a write on before.
+            asks = response.headers.get("WWW-Authenticate", "")
+            if response.status_code == 401 and asks.startswith("Keystone"):
+                renew_token(self._adapter.session, response.request.headers.get("X-Auth-Token"))
+                response = send(headers={**_HEADERS, **(headers or {})})
         date = read_http_clock(response.headers.get("Date"))
         if date is not None:
             self.require_same_clock(date - read_monotonic_clock())

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 import typing as t
 import urllib.parse
 
@@ -31,7 +32,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     CloudError,
     InvalidInput,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.text import suggest_names
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    hide_credentials,
+    suggest_names,
+)
 
 # `_clients.argspec` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):
@@ -44,6 +48,9 @@ Catalog = list[dict[str, t.Any]]
 
 # What the SDK raises for an answer that has another structure than Keystone's.
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+# Several requests can be refused at once, and only the first of them logs in again.
+_RENEWAL = threading.Lock()
 
 _WRONG_PATH = "Set auth_url to the address of Keystone, which usually ends with /v3."
 
@@ -58,7 +65,8 @@ class Login:
         self._auth_url = _check_auth_url(self._auth.get("auth_url"))
         self.where = "Keystone"
         if self._auth_url:
-            self.where = f"Keystone at {_hide_password(self._auth_url)}"
+            self.where = f"Keystone at {hide_credentials(self._auth_url)}"
+        _check_endpoint_overrides(config)
         _check_password(self._auth, config.get("auth_type"))
         session = connection.session
         self._probe = self._send_probe(session)
@@ -230,6 +238,27 @@ class Login:
         )
 
 
+def renew_token(session: t.Any, refused: str | None) -> None:
+    """Log in again, unless the token that a service `refused` has been replaced already.
+
+    Raises CloudError if Keystone gives no other token.
+    """
+    plugin = session.auth
+    with _RENEWAL, translate_sdk_errors("Keystone"):
+        if plugin.get_access(session).auth_token != refused:
+            return
+        try:
+            # In one step: another thread must not find the plugin without a token.
+            plugin.auth_ref = plugin.get_auth_ref(session)
+        # Keystone does not find a token that was to be exchanged for another one.
+        except (ksa.Unauthorized, ksa.NotFound) as error:
+            raise CloudError(
+                "The token was revoked or has expired, and Keystone refuses these credentials "
+                "a new one. Check that the user is enabled and the credentials are still valid, "
+                "then run again."
+            ) from error
+
+
 @contextlib.contextmanager
 def translate_option_errors() -> t.Iterator[None]:
     """Turn what the SDK raises for options that are missing or not known into InvalidInput."""
@@ -300,23 +329,33 @@ def _check_auth_url(url: t.Any) -> str:
     if not url:
         return ""
     text = str(url).strip()
+    _check_address("auth_url", text, "https://HOST:5000/v3")
+    return text
+
+
+def _check_address(option: str, address: str, example: str) -> None:
+    """Raise InvalidInput for an address that cannot be one, without showing it.
+
+    Where a slash or a space in a password ends the host, any part can be of the password.
+    """
     try:
-        parts = urllib.parse.urlsplit(text)
+        parts = urllib.parse.urlsplit(address)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
         # The port is read when it is asked for.
         is_valid = is_valid and (parts.port is None or parts.port > 0)
+        rest = address.partition("://")[2].removeprefix(parts.netloc)
+        is_valid = is_valid and "@" not in rest and not re.search(r"\s", address)
     except ValueError:
         is_valid = False
     if not is_valid:
         raise InvalidInput(
-            f"auth_url is {shorten_message(_hide_password(text))!r}, which is not a valid address: "
-            "write it as https://HOST:5000/v3."
+            f"{option} is not a valid address: write it as {example}. It is not shown, because it "
+            "may have a password in it."
         )
-    return text
 
 
-def _hide_password(url: str) -> str:
-    """Return an address without a password in it."""
-    scheme, mark, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
+def _check_endpoint_overrides(config: t.Mapping[str, t.Any]) -> None:
+    """Raise InvalidInput for an address of a service in the configuration that cannot be one."""
+    for option, value in config.items():
+        if option.endswith("_endpoint_override") and value:
+            _check_address(option, str(value), "https://HOST:PORT/PATH")

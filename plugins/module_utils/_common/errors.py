@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.osops.placement.plugins.module_utils._common.text import hide_credentials
+
 
 def describe_form_error(error: Exception) -> str:
     """Return what is wrong with a document, by the error of the code that reads it."""
@@ -23,6 +25,10 @@ def describe_form_error(error: Exception) -> str:
 
 class PlacementToolsError(Exception):
     """One sentence for an operator: what went wrong, where, and what to do."""
+
+    def __str__(self) -> str:
+        # Libraries repeat the address of a service as it was configured.
+        return hide_credentials(super().__str__())
 
 
 class CloudError(PlacementToolsError):
