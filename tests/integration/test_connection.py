@@ -137,6 +137,40 @@ def test_cloud_option_accepts_a_whole_configuration(ansible: Ansible, minicloud:
     assert result["summary"]["coverage"]["complete"]
 
 
+def test_password_in_an_endpoint_is_shown_nowhere(
+    ansible: Ansible, minicloud: Minicloud, few: Strays, tmp_path: Path
+) -> None:
+    """A proxy in front of a service can want a password of its own."""
+    few.claim()
+    region, ports = "region_name: RegionOne", minicloud.ports
+    overrides = {
+        "placement": f"http://me:s3cret@127.0.0.1:{ports['placement']}",
+        "compute": f"http://me:s3cret@127.0.0.1:{ports['nova-api']}/v2.1",
+    }
+    ways = [f"{region}", *(f"{name}_endpoint_override: {url}" for name, url in overrides.items())]
+    config = tmp_path / "secret.yaml"
+    config.write_text(minicloud.clouds_yaml.read_text().replace(region, "\n    ".join(ways)))
+    ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))
+    metrics = tmp_path / "placement.prom"
+    variables = {
+        "orphan_cleanup_report_formats": ["json", "html", "markdown", "csv", "junit", "prometheus"],
+        "orphan_cleanup_metrics_path": str(metrics),
+        "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
+        "orphan_cleanup_consumers": few.consumers,
+        "orphan_cleanup_min_age": "0",
+        "orphan_cleanup_unknown_min_age": "0",
+    }
+
+    run = ansible.playbook("cleanup_orphans", "-vv", "--diff", variables=variables)
+
+    assert (run.status, few.held) == (0, []), run.told
+    assert "s3cret" not in run.told
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != config]
+    assert {metrics.name, "plan.json", "remediation.json"} <= {path.name for path in written}
+    assert any(path.name.startswith("journal-") for path in written)
+    assert [path for path in written if b"s3cret" in path.read_bytes()] == []
+
+
 def test_os_variables_select_the_cloud(ansible: Ansible) -> None:
     del ansible.environment["OS_CLOUD"], ansible.environment["OS_CLIENT_CONFIG_FILE"]
 

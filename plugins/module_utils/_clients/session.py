@@ -40,6 +40,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     CloudError,
     InvalidInput,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import hide_credentials
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import ALLOCATORS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 
@@ -348,7 +349,8 @@ def _collect_urls(
         if service["type"] != service_type:
             continue
         for endpoint in service["endpoints"]:
-            urls.setdefault(endpoint["region"] or "", set()).add(endpoint["url"])
+            url = hide_credentials(endpoint["url"])
+            urls.setdefault(endpoint["region"] or "", set()).add(url)
     return urls
 
 

@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     describe_form_error,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
+from ansible_collections.osops.placement.plugins.module_utils._common.text import hide_credentials
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     rename_finding,
@@ -247,7 +248,8 @@ def parse_record(
             "A record of the journal does not have the form that orphan_remediate writes "
             f"({describe_form_error(error)})."
         ) from error
-    if recorded_endpoint != placement_endpoint:
+    # Until 2.0 the endpoint could have a password in it.
+    if hide_credentials(str(recorded_endpoint)) != placement_endpoint:
         raise InvalidInput(
             f"The journal is from another cloud: its Placement is {recorded_endpoint}, "
             f"and that of this connection is {placement_endpoint}."

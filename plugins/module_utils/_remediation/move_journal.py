@@ -21,6 +21,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import hide_credentials
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
@@ -227,7 +228,8 @@ def read_history(paths: Sequence[str], compute_endpoint: str, host: str) -> Move
         found, _torn = read_journal(path)
         for record in found:
             _check_record(record, path)
-            if record["compute_endpoint"] == compute_endpoint and record["host"] == host:
+            recorded = hide_credentials(str(record["compute_endpoint"]))
+            if recorded == compute_endpoint and record["host"] == host:
                 records.append(record)
     return MoveHistory(records)
 

@@ -288,14 +288,43 @@ CASES: dict[str, tuple[list[Step], str]] = {
     "auth_url is a number": ([auth(auth_url=5)], "auth_url in auth must be text"),
     "auth_url without http": (
         [auth_url(lambda url: url.partition("://")[2])],
-        "which is not a valid address: write it as https://HOST:5000/v3.",
+        "auth_url is not a valid address: write it as https://HOST:5000/v3. It is not shown",
     ),
-    "auth_url with another scheme": ([auth(auth_url="ftp://h/v3")], "'ftp://h/v3', which is not"),
+    "auth_url with another scheme": ([auth(auth_url="ftp://h/v3")], "is not a valid address"),
     "auth_url with a wrong port": ([auth(auth_url="http://h:99999/v3")], "is not a valid address"),
     "auth_url with a port that is text": ([auth(auth_url="http://h:abc/v3")], "is not a valid"),
     "auth_url with a password": (
         [auth(auth_url="ftp://me:s3cret@h/v3")],
-        "auth_url is 'ftp://h/v3', which is not a valid address",
+        "auth_url is not a valid address",
+    ),
+    "auth_url that is a password": ([auth(auth_url="s3cret")], "auth_url is not a valid address"),
+    "auth_url with a slash in its password": (
+        [auth(auth_url="https://me:s3/s3cret@h/v3")],
+        "auth_url is not a valid address",
+    ),
+    "auth_url with a number and a mark in its password": (
+        [auth(auth_url="https://me:5000#s3cret@h/v3")],
+        "auth_url is not a valid address",
+    ),
+    "auth_url with a space in its password": (
+        [auth(auth_url="https://me:a s3cret@h/v3")],
+        "auth_url is not a valid address",
+    ),
+    "auth_url with a password, to nowhere": (
+        [auth(auth_url=f"http://me:s3cret@{NOWHERE[7:]}/v3")],
+        f"Keystone at {NOWHERE}/v3 cannot be reached",
+    ),
+    "endpoint with a password, to nowhere": (
+        [variables(OS_PLACEMENT_ENDPOINT_OVERRIDE=f"http://me:s3cret@{NOWHERE[7:]}")],
+        f"Placement at {NOWHERE}/ cannot be reached",
+    ),
+    "endpoint with a slash in its password": (
+        [variables(OS_COMPUTE_ENDPOINT_OVERRIDE="http://me:s3/s3cret@h")],
+        "compute_endpoint_override is not a valid address: write it as https://HOST:PORT/PATH.",
+    ),
+    "endpoint that is a password": (
+        [variables(OS_PLACEMENT_ENDPOINT_OVERRIDE="s3cret")],
+        "placement_endpoint_override is not a valid address",
     ),
     # The way to Keystone
     "refused port": (
