@@ -30,6 +30,12 @@ description:
   - An aggregate of a host aggregate in Nova is added only while the host is in that host
     aggregate. Inventories are not written, and nothing is removed from a provider.
     RV(outcomes[].reason) says what differs or was left out.
+  - 'Nova is asked about each consumer first, because a journal is a file that anybody can write:
+    a server that Nova is changing, and a consumer for which Nova contradicts the journal, are
+    skipped. A server gives its allocation to a migration only if Nova lists this migration as one
+    of that server which failed, and no later move.'
+  - The limits O(max_changes) and O(max_share) apply as in a cleanup. If they are exceeded, nothing
+    is restored.
   - Trees are restored first and then allocations, each with the newest first. Each write is
     journalled before it is sent, and read back afterwards.
 author:
@@ -38,6 +44,7 @@ extends_documentation_fragment:
   - osops.placement._connection
   - osops.placement._progress
   - osops.placement._failures
+  - osops.placement._limits
   - osops.placement._attributes
   - osops.placement._attributes.action_group
 attributes:
@@ -75,6 +82,22 @@ options:
     elements: str
     default: []
     version_added: 2.0.0
+  exclude_consumers:
+    description:
+      - Consumers that are not restored, as for M(osops.placement.orphan_detect), each by UUID. The
+        migrations of an excluded server are excluded too.
+    type: list
+    elements: raw
+    default: []
+    version_added: 3.0.0
+  exclude_providers:
+    description:
+      - Providers to which nothing is restored, as for M(osops.placement.orphan_detect), each by
+        name or UUID. The whole tree of such a provider is excluded.
+    type: list
+    elements: raw
+    default: []
+    version_added: 3.0.0
   output_dir:
     description:
       - Directory for C(restoration.json) and the journal of the restored changes. The module
@@ -410,8 +433,14 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
     connection_options,
     run,
 )
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+    parse_policy,
+    policy_options,
+    warn_ended_exclusions,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
     PROGRESS,
@@ -422,7 +451,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     build_diff,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+    MAX_SHARE_APPLIES_ABOVE,
     failures_option,
+    limits_options,
+    parse_limits,
     parse_max_failures,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
@@ -430,6 +462,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     read_journal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
+from ansible_collections.osops.placement.plugins.module_utils._remediation.nova_check import (
+    RestoreCheck,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
     conclude_run,
 )
@@ -451,10 +486,15 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
+_EXCLUSIONS = ("exclude_consumers", "exclude_providers")
+
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Restore what the journal says was removed, and return the outcome of each change."""
     params, max_failures = module.params, parse_max_failures(module.params)
+    limits = parse_limits(params)
+    policy = parse_policy({name: params[name] for name in _EXCLUSIONS})
+    warn_ended_exclusions(module, policy)
     PROGRESS.keep_in(params["progress_path"])
     # Checked before the journal is read: a wrong option should fail at once.
     consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
@@ -462,7 +502,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     records, torn = read_journal(params["journal"])
     session = connect()
     placement = session.placement
+    reader = PlacementReader(placement)
     steps = find_restore_steps(records, placement.endpoint, consumers, params["providers"])
+    limits.check_count(len(steps), _count_consumers(steps, params, reader), None)
     # All of them, also when only consumers are restored: it explains missing providers.
     deleted = find_deleted_providers(records, placement.endpoint)
     # Without a journal nothing below can write.
@@ -473,8 +515,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     ):
         done = restore(
             steps,
-            PlacementReader(placement),
+            reader,
             AllocationWriter(placement),
+            RestoreCheck(NovaReader(session.compute), policy),
             TreeRestorer(placement, session.compute, journal),
             deleted,
             journal,
@@ -497,10 +540,22 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     return result
 
 
+def _count_consumers(
+    steps: t.Sequence[object], params: dict[str, t.Any], reader: PlacementReader
+) -> int | None:
+    """Return how many consumers there are, None where the limit of a fraction does not apply."""
+    named = params["consumers"] or params["providers"]
+    if named or len(steps) <= MAX_SHARE_APPLIES_ABOVE:
+        return None
+    return reader.count_consumers()
+
+
 def main() -> None:
     argument_spec = {
         **connection_options(),
         **progress_options(),
+        **{name: policy_options()[name] for name in _EXCLUSIONS},
+        **limits_options(),
         **failures_option(),
         "journal": {"type": "raw", "required": True},
         "consumers": {"type": "list", "elements": "str", "default": []},

@@ -11,8 +11,6 @@ import re
 import threading
 import typing as t
 
-import pytest
-
 from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
 
 if t.TYPE_CHECKING:
@@ -23,7 +21,6 @@ if t.TYPE_CHECKING:
     )
     from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible
-
 
 
 class Revocation:

@@ -37,11 +37,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.clock impo
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     MalformedResponse,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     hide_credentials,
-    make_printable,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import (
     format_duration,
     format_timestamp,

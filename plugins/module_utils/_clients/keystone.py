@@ -31,11 +31,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_error
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     InvalidInput,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     hide_credentials,
-    suggest_names,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import suggest_names
 
 # `_clients.argspec` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):

@@ -39,8 +39,8 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.sdk_error
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     InvalidInput,
+    hide_credentials,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.text import hide_credentials
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import ALLOCATORS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 

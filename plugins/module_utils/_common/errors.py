@@ -10,7 +10,15 @@
 
 from __future__ import annotations
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import hide_credentials
+import re
+
+# The user and the password in an address.
+_CREDENTIALS = re.compile(r"(?<=://)[^\s'\"<>]*@")
+
+
+def hide_credentials(text: str) -> str:
+    """Return an address, or a text with addresses, without the users and passwords in them."""
+    return _CREDENTIALS.sub("", text)
 
 
 def describe_form_error(error: Exception) -> str:

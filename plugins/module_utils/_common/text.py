@@ -15,7 +15,6 @@ job hands on can unpack to more than the memory of the machine.
 from __future__ import annotations
 
 import difflib
-import re
 import typing as t
 import zlib
 
@@ -23,9 +22,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
 # How much a name must be like another to be the one that was meant, from 0 to 1.
-# The user and the password in an address.
-_CREDENTIALS = re.compile(r"(?<=://)[^\s'\"<>]*@")
-
 _LIKENESS = 0.7
 # The sentences of failed checks have up to so many characters together, so that a message has 400.
 _MAX_CHECKS = 330
@@ -40,11 +36,6 @@ def make_printable(text: t.Any, limit: int | None = None) -> str:
     if limit is None or len(shown) <= limit:
         return shown
     return shown[: limit - 1] + "…"
-
-
-def hide_credentials(text: str) -> str:
-    """Return an address, or a text with addresses, without the users and passwords in them."""
-    return _CREDENTIALS.sub("", text)
 
 
 def unpack_whole(packed: bytes, max_bytes: int) -> bytes:

@@ -30,7 +30,7 @@ MAX_FAILURES = 5
 NOT_TRIED = "It was not tried"
 
 # A fraction of few consumers says nothing: up to this many changes only max_changes counts.
-_MAX_SHARE_APPLIES_ABOVE = 20
+MAX_SHARE_APPLIES_ABOVE = 20
 
 
 @d.dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Limits:
     def _check_share(self, count: int, consumers: int, groups: str) -> None:
         # A cloud without consumers must not end in a division by zero.
         fraction = count / max(consumers, 1)
-        if count > _MAX_SHARE_APPLIES_ABOVE and fraction > self.max_share:
+        if count > MAX_SHARE_APPLIES_ABOVE and fraction > self.max_share:
             # Rounded up: rounded down the option would still be exceeded.
             needed = math.ceil(fraction * 1000) / 1000
             of_groups = ""

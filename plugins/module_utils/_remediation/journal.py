@@ -21,9 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     JournalError,
     describe_form_error,
+    hide_credentials,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
-from ansible_collections.osops.placement.plugins.module_utils._common.text import hide_credentials
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     rename_finding,

@@ -20,8 +20,10 @@ import os
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.text import hide_credentials
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    hide_credentials,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,

@@ -74,6 +74,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Journal,
         JournalRecord,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.nova_check import (
+        RestoreCheck,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
         TreeRestorer,
     )
@@ -148,13 +151,14 @@ def restore(
     steps: Sequence[RecordedStep | TreeRecord],
     reader: PlacementReader,
     writer: AllocationWriter,
+    check: RestoreCheck,
     trees: TreeRestorer,
     deleted: Mapping[str, str],
     journal: Journal | None,
     stopped: Callable[[], str],
     max_failures: int = MAX_FAILURES,
 ) -> list[Restoration]:
-    """Restore each of `steps` whose consumers have exactly what it left them.
+    """Restore each of `steps` whose consumers have exactly what it left them, if Nova agrees.
 
     A step that cannot be restored does not keep the others from being restored. The run ends early
     for a journal that cannot be written, too many failed requests, and anything that `stopped`
@@ -167,8 +171,11 @@ def restore(
 
     def restore_step(step: RecordedStep | TreeRecord) -> Restoration:
         if isinstance(step, TreeRecord):
+            named = [known for entry in step.providers for known in (entry.uuid, entry.name)]
+            if why := check.explain_exclusion(providers, (), named):
+                return Restoration(step, SKIPPED, why)
             return _restore_tree(step, providers, trees, journal)
-        return _restore_step(step, providers, deleted, reader, writer, journal)
+        return _restore_step(step, providers, deleted, reader, writer, check, journal)
 
     def explain_end(done: list[Restoration]) -> str:
         return stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
@@ -205,6 +212,7 @@ def _restore_step(
     deleted: Mapping[str, str],
     reader: PlacementReader,
     writer: AllocationWriter,
+    check: RestoreCheck,
     journal: Journal | None,
 ) -> Restoration:
     allocations = _read_current(step, reader)
@@ -219,6 +227,12 @@ def _restore_step(
     # prevents every later allocation.
     if missing := sorted(set(inverse.allocates) - set(providers)):
         return _refuse_without_providers(step, missing, providers, deleted)
+    written = [part.consumer for part in inverse.parts]
+    touched = [uuid for part in inverse.parts for uuid in part.after["allocations"]]
+    why = check.explain_exclusion(providers, written, [*touched, *inverse.before["allocations"]])
+    # Last, so that the least time passes between Nova's answer and the write.
+    if why := why or check.explain_refusal(step.kind, inverse, providers):
+        return Restoration(step, SKIPPED, why)
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
     journal.record_before([Step(step.finding, step.kind, inverse)])

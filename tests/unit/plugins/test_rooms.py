@@ -86,7 +86,7 @@ CEILINGS = {
     "orphan_remediate": 145,
     "orphan_report": 0,
     "orphan_result": 0,
-    "orphan_restore": 56,
+    "orphan_restore": 60,
     "orphan_summary": 14,
     "placement_allocation": 30,
     "placement_allocation_info": 28,

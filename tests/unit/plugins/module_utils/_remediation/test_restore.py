@@ -21,9 +21,11 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
     AllocationWriter,
 )
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import shift_time
@@ -46,6 +48,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     Journal,
     build_record,
     read_journal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.nova_check import (
+    RestoreCheck,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import Outcome
 from ansible_collections.osops.placement.plugins.module_utils._remediation.recorded_changes import (
@@ -71,6 +76,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placeme
     Placement,
     uuid,
 )
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import Service
 
 if t.TYPE_CHECKING:
     import pathlib
@@ -538,6 +544,9 @@ class Site:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.placement = Placement()
+        # A Nova that has none of the consumers.
+        self.nova = Service({}, newest=(2, 90))
+        self.excluded: dict[str, t.Any] = {}
         self.journal = Journal(str(folder), ENDPOINT)
         self.steps: list[RecordedStep] = []
         for number in range(3):
@@ -559,10 +568,12 @@ class Site:
     ) -> list[Restoration]:
         api, journal = self.placement.api(), None if check_mode else self.journal
         trees = TreeRestorer(api, api, journal)
+        nova = NovaReader(self.nova.open("Nova", (2, 53)))
         return restore(
             self.steps,
             PlacementReader(api),
             AllocationWriter(api),
+            RestoreCheck(nova, parse_policy(self.excluded)),
             trees,
             deleted or {},
             journal,
@@ -707,7 +718,7 @@ def test_consumer_that_changes_while_the_journal_is_written_is_left_alone(
     held = PlacementReader(site.placement.api()).get_allocation(consumer).value
     assert held
     change = build_change(held, resources={HERE: {"VCPU": 1}})
-    site.steps = [_record(_step(change, "wrong_amount"))]
+    site.steps = [_record(_step(change, "unknown_consumer"))]
     site.placement.give(0, VCPU=1)
     monkeypatch.setattr(site.journal, "record_before", lambda steps: site.placement.give(0, VCPU=8))
 
@@ -733,6 +744,49 @@ class Swap:
         change = build_change(held.value, partner=partner, resources=of_migration.value.resources)
         AllocationWriter(self.placement.api()).replace(change)
         self.step = _step(change, "unreverted_allocation")
+        self.row = {
+            "uuid": self.migration,
+            "instance_uuid": self.server,
+            "migration_type": "resize",
+            "status": "error",
+            "source_compute": "here",
+            "source_node": HERE,
+            "dest_compute": "there",
+            "dest_node": THERE,
+            "created_at": "2026-11-01T00:00:00.000000",
+            "updated_at": "2026-11-01T00:01:00.000000",
+        }
+        self.show([self.row])
+
+    def show(
+        self, migrations: list[dict[str, t.Any]], actions: t.Sequence[str] = (), **server: t.Any
+    ) -> None:
+        """Let Nova have the server with these migrations, and these actions since the first."""
+        row = {
+            "id": self.server,
+            "status": "ACTIVE",
+            "tenant_id": "p",
+            "user_id": "u",
+            "OS-EXT-SRV-ATTR:host": "here",
+            "OS-EXT-SRV-ATTR:hypervisor_hostname": HERE,
+            "OS-EXT-STS:task_state": None,
+            **server,
+        }
+        events = [
+            {
+                "action": name,
+                "request_id": f"req-{name}",
+                "user_id": "u",
+                "message": None,
+                "start_time": "2026-11-02T00:00:00.000000",
+            }
+            for name in actions
+        ]
+        self.site.nova.answers |= {
+            f"/servers/{self.server}": {"server": row},
+            "/os-migrations": {"migrations": migrations},
+            f"/servers/{self.server}/os-instance-actions": {"instanceActions": events},
+        }
 
     def claim(self, consumer: str, provider: str) -> None:
         self.write({consumer: provider})
@@ -823,3 +877,137 @@ def test_a_plan_does_not_say_when_its_changes_were_made(event: str, made_by: str
     assert (step.made_by, step.has_ended) == ("2026-11-24T01:02:05Z", True)
     (step,) = find_changes([*records, {**ended, "at": 7}], ENDPOINT, [])
     assert step.made_by is None
+
+
+LATER = {"uuid": uuid(20), "created_at": "2026-11-03T00:00:00.000000", "status": "error"}
+
+
+@pytest.mark.parametrize(
+    ("migrations", "shown", "said"),
+    [
+        ([], {}, "Nova lists no migration"),
+        ([{"uuid": uuid(21)}], {}, "Nova lists no migration"),
+        ([{"status": "confirmed"}], {}, "did not fail"),
+        ([{"migration_type": "live-migration"}], {}, "did not fail"),
+        ([{"source_node": THERE, "dest_node": HERE}], {}, "the journal has other hosts"),
+        ([{"dest_node": "elsewhere"}], {}, "the journal has other hosts"),
+        ([{}], {"OS-EXT-SRV-ATTR:hypervisor_hostname": THERE}, "the journal has other hosts"),
+        ([{**LATER, "status": "completed"}, {}], {}, "was moved again since"),
+        ([{**LATER, "status": "reverted"}, {}], {}, "was moved again since"),
+        ([{**LATER, "status": "running"}, {}], {}, "Nova is changing server"),
+        ([{}], {"OS-EXT-STS:task_state": "rebuilding"}, "Nova is changing server"),
+        ([{}], {"status": "VERIFY_RESIZE"}, "Nova is changing server"),
+        ([{}], {"actions": ["unshelve"]}, "was moved again since (unshelve)"),
+    ],
+)
+def test_pair_that_nova_does_not_bear_out_is_left_alone(
+    site: Site, migrations: list[dict[str, t.Any]], shown: dict[str, t.Any], said: str
+) -> None:
+    """The journal itself has no fault: its generations and times are right."""
+    swap = Swap(site)
+    swap.show([{**swap.row, **row} for row in migrations], **shown)
+    before = copy.deepcopy(swap.placement.held)
+
+    outcome, why = swap.restore(3600, _ago(3600))
+
+    assert (outcome, swap.placement.held) == ("skipped", before)
+    assert said in why
+
+
+def test_pair_is_restored_after_later_moves_that_failed(site: Site) -> None:
+    swap = Swap(site)
+    swap.show([{**swap.row, **LATER}, swap.row], actions=["reboot", "stop"])
+
+    assert swap.restore(3600, _ago(3600))[0] == "restored"
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_pair_of_a_server_that_nova_does_not_show_is_left_alone(site: Site, status: int) -> None:
+    swap = Swap(site)
+    swap.site.nova.answers[f"/servers/{swap.server}"] = status
+    swap.site.nova.believes_errors = True
+
+    assert swap.restore(3600, _ago(3600))[0] == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "marker", "outcome"),
+    [
+        ("deleted_server", 404, 400, "restored"),
+        ("unknown_consumer", 404, 400, "restored"),
+        ("deleted_server", 500, 400, "skipped"),
+        ("deleted_server", 403, 400, "skipped"),
+        ("ended_migration", 404, 200, "restored"),
+        ("deleted_migration", 404, 400, "skipped"),
+        ("ended_migration", 404, 400, "skipped"),
+        ("extra_host", 404, 200, "skipped"),
+    ],
+)
+def test_consumer_gets_back_only_what_fits_to_the_answer_of_nova(
+    site: Site, kind: str, status: int, marker: int, outcome: str
+) -> None:
+    step = _record(_step(site.steps[0].change, kind))
+    site.steps = [step]
+    site.nova.answers[f"/servers/{step.subject}"] = status
+    site.nova.answers["/os-migrations"] = {"migrations": []} if marker == 200 else marker
+
+    (done,) = site.restored(check_mode=True)
+
+    assert (done.outcome, done.write is not None) == (outcome, outcome == "restored"), done.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown", "said"),
+    [
+        ("extra_host", {}, ""),
+        # It was removed in error, or Nova has found the server again.
+        ("deleted_server", {}, ""),
+        ("ended_migration", {}, "Nova has it as a server"),
+        ("extra_host", {"tenant_id": "other"}, "another project or user"),
+        ("extra_host", {"OS-EXT-STS:task_state": "migrating"}, "Nova is changing server"),
+        ("extra_host", {"status": "BUILD"}, "Nova is changing server"),
+    ],
+)
+def test_live_server_gets_back_only_what_is_its_own(
+    site: Site, kind: str, shown: dict[str, t.Any], said: str
+) -> None:
+    swap = Swap(site)
+    swap.show([swap.row], **shown)
+    held = Allocation(swap.server, 3, "p", "u", None, {THERE: VCPU}, 7200)
+    swap.placement.held.clear()
+    site.steps = [_record(_step(build_change(held, resources={}), kind))]
+
+    (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == ("skipped" if said else "restored"), done.reason
+    assert said in done.reason
+
+
+@pytest.mark.parametrize(
+    "excluded",
+    [
+        {"exclude_consumers": [uuid(0)]},
+        {"exclude_providers": [HERE]},
+        {"exclude_providers": [{"name": HERE, "reason": "in repair"}]},
+    ],
+)
+def test_excluded_consumers_and_providers_are_left_alone(
+    site: Site, excluded: dict[str, t.Any]
+) -> None:
+    site.excluded = excluded
+    site.steps = site.steps[:1]
+
+    (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == "skipped" and "excluded by name" in done.reason
+
+
+def test_migration_of_an_excluded_server_is_left_alone(site: Site) -> None:
+    swap = Swap(site)
+    held = Allocation(swap.migration, 3, "p", "u", None, {HERE: VCPU}, 7200)
+    site.excluded = {"exclude_consumers": [swap.server]}
+    site.steps = [_record(_step(build_change(held, resources={}), "ended_migration"))]
+
+    (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == "skipped" and "excluded by name" in done.reason
