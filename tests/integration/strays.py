@@ -11,6 +11,8 @@ import json
 import typing as t
 import uuid
 
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._plan.signed import sign
+
 if t.TYPE_CHECKING:
     from pathlib import Path
 
@@ -46,13 +48,10 @@ class Strays:
 
     def arguments(self, wires: Wires | None = None) -> dict[str, t.Any]:
         """Return the options of a remediation that applies the plan, with interposers if given."""
-        return {
-            "plan": {
-                **self.plan,
-                **({"placement_endpoint": f"{wires.placement.url}/"} if wires else {}),
-            },
-            **NO_AGE,
-        }
+        plan = self.plan
+        if wires:
+            plan = sign({**plan, "placement_endpoint": f"{wires.placement.url}/"})
+        return {"plan": plan, **NO_AGE}
 
     @property
     def held(self) -> list[str]:

@@ -22,6 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     read_journal,
 )
 from ansible_collections.osops.placement.tests.integration.support import has_detected, long
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._plan.signed import sign
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -348,7 +349,12 @@ def gone(_plan: dict[str, t.Any]) -> None:
     return None
 
 
+def unsigned(plan: dict[str, t.Any]) -> str:
+    return json.dumps({**plan, "consumers": 10**9})
+
+
 WRONG_PLANS = [
+    (unsigned, "The plan was edited after orphan_plan wrote it"),
     (edited, "The plan does not have the form that orphan_plan writes"),
     (redirected, f"The change of {NOBODY} is for the finding"),
     (enlarged, "contradicts itself: frees must match its documents"),
@@ -376,7 +382,8 @@ def test_invalid_plan_is_refused_as_a_whole(
         if spoilt is None:
             plan.unlink()
         else:
-            plan.write_text(spoilt if isinstance(spoilt, str) else json.dumps(spoilt))
+            # Whoever edits a plan can compute its digest again.
+            plan.write_text(spoilt if isinstance(spoilt, str) else json.dumps(sign(spoilt)))
 
         result = ansible.direct(
             "orphan_remediate", plan=str(plan), output_dir=str(tmp_path), **NO_AGE

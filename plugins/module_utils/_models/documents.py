@@ -332,6 +332,8 @@ class PlanDocument(t.TypedDict):
     groups: t.NotRequired[PlanGroupsDocument]
     # In their order: what frees capacity comes first, the deletions of trees come last.
     changes: list[StepDocument | TreeStepDocument]
+    # The SHA-256 of all other keys. Files of version 2.0 do not have it.
+    digest: t.NotRequired[str]
 
 
 class CompactChangeDocument(t.TypedDict):

@@ -15,7 +15,6 @@ second job itself, and are written only if their digest is the one that was appr
 from __future__ import annotations
 
 import dataclasses as d
-import hashlib
 import json
 import typing as t
 
@@ -48,7 +47,12 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.groups impor
     build_plan_groups,
     parse_plan_groups,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import (
+    Plan,
+    check_cloud,
+    digest,
+    digest_others,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -206,9 +210,7 @@ class Approval:
         }
         if not self.groups.is_empty:
             document["groups"] = build_plan_groups(self.groups)
-        # The digest is that of all other keys.
-        others = {key: value for key, value in document.items() if key != "digest"}
-        document["digest"] = digest(others)
+        document["digest"] = digest_others(document)
         return document
 
     @property
@@ -286,13 +288,6 @@ class Approval:
                 "again, and have the new plan approved."
             )
         return gone
-
-
-def digest(document: t.Any) -> str:
-    """Return the SHA-256 of the canonical JSON of `document`, in hexadecimal."""
-    # Every job must compute the same digest, whatever its Python and its locale.
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _dump_canonical(document: t.Any) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses as d
+import hashlib
+import json
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
@@ -144,6 +146,11 @@ class Plan:
             )
         _check_format(document, "plan", "orphan_plan")
         try:
+            if document["digest"] != digest_others(document):
+                raise InvalidInput(
+                    "The plan was edited after orphan_plan wrote it, because its digest does not "
+                    "match: nothing was changed. Plan again, and have the new plan reviewed."
+                )
             changes = []
             for entry in document["changes"]:
                 change = _omit_keys(entry, "finding", "kind")
@@ -182,9 +189,11 @@ class Plan:
             "consumers": self.consumers,
             "shard": shard,
             "changes": changes,
+            "digest": "",
         }
         if not self.groups.is_empty:
             document["groups"] = build_plan_groups(self.groups)
+        document["digest"] = digest_others(document)
         return document
 
     def check_limits(self, limits: Limits) -> None:
@@ -281,6 +290,18 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
     return sorted(servers)
 
 
+def digest(document: t.Any) -> str:
+    """Return the SHA-256 of the canonical JSON of `document`, in hexadecimal."""
+    # Every job must compute the same digest, whatever its Python and its locale.
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def digest_others(document: Mapping[str, t.Any]) -> str:
+    """Return the digest that belongs into a plan: that of all its other keys."""
+    return digest(_omit_keys(document, "digest"))
+
+
 def _get_rank(step: Step) -> tuple[int, str]:
     return _ACTION_ORDER.index(step.change.action), step.change.consumer
 
@@ -372,5 +393,5 @@ def _check_unique(steps: list[Step]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _omit_keys(entry: Unchecked, *names: str) -> Unchecked:
+def _omit_keys(entry: Mapping[str, t.Any], *names: str) -> Unchecked:
     return {key: value for key, value in entry.items() if key not in names}

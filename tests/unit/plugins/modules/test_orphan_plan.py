@@ -405,7 +405,7 @@ def test_an_edited_plan_is_refused(folder: Path, run: Run) -> None:
     result = run(plan="plan.json")
 
     assert result["failed"] is True
-    assert "contradicts itself" in result["msg"]
+    assert "its digest does not match" in result["msg"]
 
 
 def test_a_compact_plan_of_another_kind_is_refused(folder: Path, run: Run) -> None:

@@ -48,6 +48,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
     list_servers_to_heal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._plan.signed import (
+    parse_signed,
+    sign,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     build_findings,
@@ -392,7 +396,7 @@ def test_plan_of_a_group_counts_the_consumers_and_remembers_the_group() -> None:
         "availability_zones": [],
         "cells": [],
     }
-    assert Plan.parse(document).groups == HostGroups(
+    assert parse_signed(document).groups == HostGroups(
         aggregates=("uuid-7",), aggregate_names=("rack-7",)
     )
 
@@ -421,7 +425,7 @@ def test_plan_whose_groups_were_edited_is_refused(change: dict[str, t.Any]) -> N
     document["groups"] |= change
 
     with pytest.raises(InvalidInput, match="plan again"):
-        Plan.parse(document)
+        parse_signed(document)
 
 
 def test_too_large_a_share_of_a_group_is_refused_and_says_of_which() -> None:
@@ -465,7 +469,7 @@ def test_invalid_number_of_consumers_is_refused(
         Plan.from_findings(findings, ALL_KINDS)
     if consumers is not None:
         with pytest.raises(InvalidInput, match="not have the form that orphan_plan writes"):
-            Plan.parse(told)
+            parse_signed(told)
 
 
 def test_planning_does_not_modify_the_findings(findings: t.Any) -> None:
@@ -479,19 +483,19 @@ def test_planning_does_not_modify_the_findings(findings: t.Any) -> None:
 
 
 def test_written_plan_is_read_back_unchanged(findings: t.Any, told: t.Any) -> None:
-    assert Plan.parse(told) == Plan.from_findings(findings, ALL_KINDS)
+    assert parse_signed(told) == Plan.from_findings(findings, ALL_KINDS)
 
 
 def test_reviewed_plan_keeps_its_order(told: t.Any) -> None:
     told["changes"].reverse()
 
-    assert Plan.parse(told).as_dict() == told
+    assert parse_signed(told).as_dict() == sign(told)
 
 
 def test_change_deleted_from_a_plan_stays_out(told: t.Any) -> None:
     taken = told["changes"].pop()
 
-    assert taken["finding"] not in {step.finding for step in Plan.parse(told).steps}
+    assert taken["finding"] not in {step.finding for step in parse_signed(told).steps}
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
@@ -499,7 +503,7 @@ def test_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
     told["format"] = newer
 
     with pytest.raises(InvalidInput, match=f"plan has format {newer!r}"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize(
@@ -509,7 +513,7 @@ def test_incomplete_plan_is_refused(told: t.Any, missing: str) -> None:
     del told[missing]
 
     with pytest.raises(InvalidInput, match=f"'{missing}' is missing"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
@@ -520,7 +524,7 @@ def test_invalid_allocation_is_refused(told: t.Any, side: str, share: t.Any) -> 
     told["changes"][0][side]["allocations"] = {ELSEWHERE: share}
 
     with pytest.raises(InvalidInput):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize("amount", [0, -1, True, 1.0, "1", None], ids=repr)
@@ -529,7 +533,7 @@ def test_invalid_amount_is_refused(told: t.Any, amount: t.Any) -> None:
         share["resources"]["VCPU"] = amount
 
     with pytest.raises(InvalidInput, match="must have whole amounts above zero") as raised:
-        Plan.parse(told)
+        parse_signed(told)
     assert f", {amount} VCPU on " in str(raised.value)
 
 
@@ -540,7 +544,7 @@ def test_provider_that_is_not_a_uuid_is_refused(told: t.Any, provider: str) -> N
     told["changes"][0]["before"]["allocations"] = {provider: {"resources": {"VCPU": 1}}}
 
     with pytest.raises(InvalidInput, match="on providers named by UUID"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize(
@@ -555,7 +559,7 @@ def test_consumer_that_is_not_a_uuid_is_refused_even_if_the_finding_agrees(
     }
 
     with pytest.raises(InvalidInput):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize(
@@ -569,7 +573,7 @@ def test_change_that_differs_from_its_finding_is_refused(
     told["changes"][0] |= change
 
     with pytest.raises(InvalidInput, match="which it cannot resolve"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "stale_service", "protected", ""])
@@ -577,14 +581,14 @@ def test_kind_that_changes_no_allocation_is_refused(told: t.Any, kind: str) -> N
     told["changes"][0] |= {"kind": kind, "finding": f"{kind}/{told['changes'][0]['consumer']}"}
 
     with pytest.raises(InvalidInput, match="which it cannot resolve"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 def test_kind_of_version_1_is_refused_with_its_name_of_today(told: t.Any) -> None:
     told["changes"][0] |= {"kind": "wrong_host", "finding": f"wrong_host/{ELSEWHERE}"}
 
     with pytest.raises(InvalidInput, match="renamed to extra_host in version 2"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
@@ -594,7 +598,7 @@ def test_document_with_another_generation_than_its_change_is_refused(
     told["changes"][0][side]["consumer_generation"] = 7
 
     with pytest.raises(InvalidInput, match="has generation 7, and the change has 1"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize("where", ["generation", "before", "after"])
@@ -610,7 +614,7 @@ def test_generation_that_only_equals_one_is_refused(
         change[where]["consumer_generation"] = generation
 
     with pytest.raises(InvalidInput, match="has generation"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 def test_existing_consumer_without_a_generation_is_refused(told: t.Any) -> None:
@@ -624,7 +628,7 @@ def test_existing_consumer_without_a_generation_is_refused(told: t.Any) -> None:
         InvalidInput,
         match="starts from generation None, which contradicts its allocations before the change",
     ):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize("told_by", ["action", "frees", "claims"])
@@ -632,14 +636,14 @@ def test_fields_that_contradict_the_documents_are_refused(told: t.Any, told_by: 
     told["changes"][0][told_by] = "create" if told_by == "action" else {ELSEWHERE: {"VCPU": 1}}
 
     with pytest.raises(InvalidInput, match=f"contradicts itself: {told_by} must match"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 def test_change_with_unknown_fields_is_refused(told: t.Any) -> None:
     told["changes"][0]["force"] = True
 
     with pytest.raises(InvalidInput, match="contradicts itself: force"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize("owner", ["project_id", "user_id", "consumer_type"])
@@ -648,7 +652,7 @@ def test_invalid_owner_is_refused(told: t.Any, owner: str, value: t.Any) -> None
     told["changes"][0]["before"][owner] = value
 
     with pytest.raises(InvalidInput, match="each as text that is not empty"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 def test_document_with_unknown_fields_is_refused(told: t.Any) -> None:
@@ -658,14 +662,14 @@ def test_document_with_unknown_fields_is_refused(told: t.Any) -> None:
         InvalidInput,
         match="must have project_id and user_id, and may have consumer_type: it has mappings",
     ):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 def test_consumer_changed_twice_is_refused(told: t.Any) -> None:
     told["changes"].append(told["changes"][0])
 
     with pytest.raises(InvalidInput, match="The plan changes consumer"):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 def test_consumer_that_is_also_a_partner_is_refused(told: t.Any) -> None:
@@ -677,7 +681,7 @@ def test_consumer_that_is_also_a_partner_is_refused(told: t.Any) -> None:
     with pytest.raises(
         InvalidInput, match=f"The plan changes consumer {partner['consumer']} twice"
     ):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize("whose", ["partner", "consumer"])
@@ -691,7 +695,7 @@ def test_nested_partners_and_self_partners_are_refused(told: t.Any, whose: str) 
     with pytest.raises(
         InvalidInput, match="must be one other consumer, without a partner of its own"
     ):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 @pytest.mark.parametrize(
@@ -701,7 +705,7 @@ def test_invalid_partner_is_refused(told: t.Any, partner: t.Any) -> None:
     told["changes"][0]["partner"] = partner
 
     with pytest.raises(InvalidInput):
-        Plan.parse(told)
+        parse_signed(told)
 
 
 # Trees of providers
@@ -734,7 +738,7 @@ def test_unselected_trees_are_kept(ruins: t.Any) -> None:
 
 
 def test_written_tree_deletion_is_read_back_unchanged(ruins: t.Any, told_ruins: t.Any) -> None:
-    assert Plan.parse(told_ruins) == Plan.from_findings(ruins, ALL_KINDS)
+    assert parse_signed(told_ruins) == Plan.from_findings(ruins, ALL_KINDS)
 
 
 def test_trees_count_against_the_limit(ruins: t.Any) -> None:
@@ -846,14 +850,14 @@ def test_deletion_of_part_of_a_tree_is_refused(
     spoil(change)
 
     with pytest.raises(InvalidInput):
-        Plan.parse(told_ruins)
+        parse_signed(told_ruins)
 
 
 def test_tree_deleted_twice_is_refused(told_ruins: t.Any) -> None:
     told_ruins["changes"].append(told_ruins["changes"][-1])
 
     with pytest.raises(InvalidInput, match="The plan deletes a provider twice"):
-        Plan.parse(told_ruins)
+        parse_signed(told_ruins)
 
 
 def test_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
@@ -879,12 +883,12 @@ def test_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str | 
     with pytest.raises(
         InvalidInput, match=f"for another cloud: its {what} is {there}, and this cloud's is {here}"
     ):
-        check_cloud(Plan.parse(told), HERE)
+        check_cloud(parse_signed(told), HERE)
 
 
 def test_other_credentials_of_the_same_cloud_are_accepted(told: t.Any) -> None:
     check_cloud(
-        Plan.parse(told), d.replace(HERE, project="another", compute_endpoint="http://proxy")
+        parse_signed(told), d.replace(HERE, project="another", compute_endpoint="http://proxy")
     )
 
 
@@ -1056,7 +1060,7 @@ def test_plan_names_its_shard() -> None:
     plan = Plan.from_findings(findings, ALL_KINDS)
 
     assert plan.as_dict()["shard"] == {"number": 2, "count": 8}
-    assert Plan.parse(json.loads(json.dumps(plan.as_dict()))) == plan
+    assert parse_signed(json.loads(json.dumps(plan.as_dict()))) == plan
 
 
 @pytest.mark.parametrize(
@@ -1073,7 +1077,7 @@ def test_plan_names_its_shard() -> None:
 )
 def test_plan_with_an_invalid_shard_is_refused(told: t.Any, shard: t.Any) -> None:
     with pytest.raises(InvalidInput):
-        Plan.parse({**told, "shard": shard})
+        parse_signed({**told, "shard": shard})
 
 
 @pytest.mark.parametrize(
@@ -1111,3 +1115,33 @@ def test_shard_above_its_part_of_the_limit_says_what_is_needed() -> None:
     plan.check_limits(Limits(34, 1.0))
     with pytest.raises(BreakerTripped):
         plan.check_limits(Limits(33, 1.0))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda plan: plan["changes"].pop(),
+        lambda plan: plan["changes"].reverse(),
+        lambda plan: plan.update(consumers=10**9),
+        lambda plan: plan.update(consumers=None),
+        lambda plan: plan.update(detected_at="2027-01-01T00:00:00Z"),
+        lambda plan: plan.update(shard={"number": 1, "count": 1}),
+        lambda plan: plan.update(note="approved"),
+        lambda plan: plan["changes"][0]["before"].update(project_id="theirs"),
+        lambda plan: plan["changes"][0].update(generation=True),
+        lambda plan: plan.update(digest="0" * 64),
+    ],
+)
+def test_every_edit_of_a_plan_is_refused(told: t.Any, edit: t.Callable[[t.Any], object]) -> None:
+    assert Plan.parse(told).as_dict() == told
+    edit(told)
+
+    with pytest.raises(InvalidInput, match=r"was edited .*: nothing was changed\."):
+        Plan.parse(told)
+
+
+def test_plan_without_a_digest_is_refused(told: t.Any) -> None:
+    del told["digest"]
+
+    with pytest.raises(InvalidInput, match="'digest' is missing"):
+        Plan.parse(told)

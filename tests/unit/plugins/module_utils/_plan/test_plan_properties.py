@@ -30,6 +30,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._plan.signed import (
+    parse_signed,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     build_findings,
@@ -67,7 +70,7 @@ def _planned(world: World, **snapshot: t.Any) -> Plan:
 
 
 def _written(plan: Plan) -> Plan:
-    return Plan.parse(_through_json(plan.as_dict()))
+    return parse_signed(_through_json(plan.as_dict()))
 
 
 def _through_json(told: t.Any) -> t.Any:
@@ -206,7 +209,7 @@ def test_any_edit_is_refused_or_harmless(
 ) -> None:
     path, told = edit
     try:
-        plan = Plan.parse(told)
+        plan = parse_signed(told)
     except InvalidInput:
         hypothesis.event("refused")
         return
@@ -237,7 +240,7 @@ def test_any_lookalike_value_is_refused_or_harmless() -> None:
             told = copy.deepcopy(TOLD)
             _at(told, path[:-1])[path[-1]] = other
             try:
-                assert _writes(Plan.parse(told)) == _writes(EVERY_ACTION) or _said_nowhere_else(
+                assert _writes(parse_signed(told)) == _writes(EVERY_ACTION) or _said_nowhere_else(
                     path
                 ), (path, other)
             except InvalidInput:
