@@ -487,6 +487,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.exclusi
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_folder,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
     PROGRESS,
     progress_options,
@@ -530,6 +533,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     params = module.params
     PROGRESS.keep_in(params["progress_path"])
     options = parse_options(params)
+    require_private_folder(params["output_dir"])
     session = connect()
     journal = MoveJournal(params["output_dir"], session.compute.endpoint, options.host)
     if module.check_mode:

@@ -435,6 +435,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     BreakerTripped,
     InvalidInput,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_folder,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json,
     read_json_option,
@@ -485,8 +488,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
+    folder = module.params["output_dir"]
+    if folder is not None:
+        require_private_folder(folder)
     result = _make_plan(module)
-    if module.params["output_dir"] is None:
+    if folder is None:
         return result
     result["output_lost"] = ""
     # Without changes there is no journal, and after a failure none of them is made.

@@ -342,6 +342,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.renewal
     RenewingCollector,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_folder,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_bytes,
     read_json_option,
@@ -399,6 +402,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     params = module.params
     policy = d.replace(parse_policy(params), guests=read_guests(params["guests"]))
     PROGRESS.keep_in(params["progress_path"])
+    require_private_folder(params["output_dir"])
     path = os.path.join(params["output_dir"], "remediation.json")
     # The file of an earlier run must not be taken for that of this one, should this one not get to
     # its end.

@@ -442,6 +442,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
     policy_options,
     warn_ended_exclusions,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_folder,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
     PROGRESS,
     progress_options,
@@ -496,6 +499,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     policy = parse_policy({name: params[name] for name in _EXCLUSIONS})
     warn_ended_exclusions(module, policy)
     PROGRESS.keep_in(params["progress_path"])
+    require_private_folder(params["output_dir"])
     # Checked before the journal is read: a wrong option should fail at once.
     consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
     # A torn last line is normal after a power cut: its write was never sent.

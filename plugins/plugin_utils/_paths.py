@@ -60,7 +60,11 @@ def build_host_path(path: str, host: str = "", place: str = FOLDER) -> str:
     path = os.path.expanduser(path)
     if host:
         path = _insert_folder_name(path, make_folder_name(host), place)
-    return os.path.realpath(path)
+    if place == FOLDER:
+        return os.path.realpath(path)
+    # A file that is written is not written through a link.
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def _insert_folder_name(path: str, folder_name: str, place: str) -> str:

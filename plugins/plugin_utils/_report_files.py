@@ -89,7 +89,8 @@ class ReportActionModule(FileActionModule):
         umask = "022" if mode == "0644" else "077"
         self._run_command(
             f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} "
-            f"&& rm -f -- {quoted} && : > {quoted}",
+            # Not through a link that somebody has put there in between.
+            f"&& rm -f -- {quoted} && set -C && : > {quoted}",
             path,
         )
         with tempfile.NamedTemporaryFile(
@@ -116,7 +117,11 @@ class ReportActionModule(FileActionModule):
             copied = copy.run(task_vars=self._task_vars)
         if copied.get("failed"):
             raise AnsibleActionFail(f"{path} cannot be written: {copied.get('msg')}")
-        self._run_command(f"mv -f -- {quoted} {shlex.quote(path)}", path)
+        # To a link to a folder, the file would be moved into that folder.
+        target = shlex.quote(path)
+        self._run_command(
+            f"[ ! -L {target} ] || rm -f -- {target}; mv -f -- {quoted} {target}", path
+        )
 
     def _run_command(self, command: str, path: str) -> None:
         done = self._low_level_execute_command(command)

@@ -22,6 +22,9 @@ import typing as t
 from collections.abc import Mapping
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    explain_shared_folder,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
@@ -169,6 +172,12 @@ def _check_output_dir(value: str, run: Run) -> str:
         return f"is {show_value(value)}, but {path} is a file and not a folder."
     if not os.access(path, os.W_OK | os.X_OK):
         return f"is {show_value(value)}, but you may not write in {path}."
+    problem = explain_shared_folder(os.path.expanduser(value))
+    if problem:
+        return (
+            f"is {show_value(value)}, and {problem}: make yourself its owner, with mode 0700, or "
+            "name another folder."
+        )
     return ""
 
 
@@ -183,12 +192,19 @@ def _check_metrics_path(value: str, run: Run) -> str:
     folder = os.path.dirname(build_host_path(value))
     if run.has_files and not os.path.isdir(folder):
         return f"is {show_value(value)}, but the folder {folder} does not exist: create it."
-    return ""
+    return _check_link(value, run)
 
 
 def _check_file_to_write(value: str, run: Run) -> str:
     if value and run.has_files and os.path.isdir(build_host_path(value)):
         return f"is {show_value(value)}, which is a folder and not a file."
+    return _check_link(value, run)
+
+
+def _check_link(value: str, run: Run) -> str:
+    # Another user may have put it there, to have another file overwritten.
+    if value and run.has_files and os.path.islink(os.path.expanduser(value)):
+        return f"is {show_value(value)}, which is a symbolic link: name the file itself."
     return ""
 
 

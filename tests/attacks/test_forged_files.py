@@ -106,3 +106,39 @@ def test_live_server_gives_nothing_to_a_consumer_that_nova_does_not_know(
     assert told["tally"]["restored"] == 0, json.dumps(told)
     assert placement.held(forger.server) == forger.held
     assert placement.held(stranger) == {}
+
+
+@pytest.mark.parametrize("variable", ["orphan_cleanup_state", "orphan_cleanup_metrics_path"])
+def test_file_is_not_written_through_a_link(ansible: Ansible, few: Strays, variable: str) -> None:
+    link, victim = ansible.folder / "link.prom", ansible.folder / "victim"
+    victim.write_text("precious")
+    link.symlink_to(victim)
+
+    run = ansible.playbook("detect_orphans", variables={variable: str(link)})
+
+    assert run.status != 0 and "symbolic link" in run.told
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("arguments", [("--check",), ()])
+def test_folder_in_which_others_may_write_is_refused(
+    ansible: Ansible, few: Strays, arguments: tuple[str, ...]
+) -> None:
+    few.claim()
+    (ansible.folder / "shared").mkdir()
+    (ansible.folder / "shared").chmod(0o777)
+    variables = {
+        "orphan_cleanup_output_dir": "shared",
+        "orphan_cleanup_consumers": few.consumers,
+        "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
+    }
+
+    run = ansible.playbook("cleanup_orphans", *arguments, variables=variables)
+    alone = ansible.direct(
+        "orphan_remediate", **{**few.arguments(), "output_dir": str(ansible.folder / "shared")}
+    )
+
+    assert run.status != 0 and "can be changed by other users" in run.told
+    assert alone["failed"] and "can be changed by other users" in alone["msg"]
+    assert few.held == few.consumers
+    assert not list((ansible.folder / "shared").iterdir())

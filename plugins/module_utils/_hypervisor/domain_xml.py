@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     HostError,
     InvalidInput,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    belongs_to_others,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.timestamps import (
     TIMESTAMP_PATTERN,
     describe_os_error,
@@ -55,7 +58,7 @@ def save_xml(folder: str, uuid: str, xml: bytes) -> str:
 def _write_new_file(directory: int, folder: str, uuid: str, xml: bytes) -> str:
     """Write the file in the open `directory`, whose path is `folder`, and return its name."""
     status = os.fstat(directory)
-    if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+    if belongs_to_others(status):
         raise HostError(
             f"backup_path {folder} can be changed by other users: make root its owner, with mode "
             "0700."

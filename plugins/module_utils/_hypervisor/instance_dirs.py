@@ -24,6 +24,9 @@ import stat
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    belongs_to_others,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.times import format_timestamp
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.dir_scan import (
@@ -404,7 +407,7 @@ class InstanceDirectories:
         try:
             status = os.fstat(store)
             # Another user could replace a directory in it, and have that one restored or deleted.
-            if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+            if belongs_to_others(status):
                 raise HostError(
                     f"quarantine_path {self.store} can be changed by other users: "
                     "make root its owner, with mode 0700."

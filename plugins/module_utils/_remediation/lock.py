@@ -7,13 +7,14 @@
 # Do not use this from other collections or standalone plugins/modules!
 """One run at a time.
 
-Two runs on the same machine wait for each other; on different machines the generations of
-consumers keep them apart.
+Two runs of a user on the same machine wait for each other; the generations of consumers keep those
+of others, and on other machines, apart.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -22,6 +23,9 @@ import time
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    belongs_to_others,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable
@@ -45,8 +49,7 @@ def acquire_lock(
     if not writing:
         yield
         return
-    path = get_lock_path(placement_endpoint)
-    file = _open_lock(path)
+    path, file = _open_lock(placement_endpoint)
     try:
         deadline = time.monotonic() + patience
         while not _try_lock(file):
@@ -66,30 +69,50 @@ def acquire_lock(
         os.close(file)
 
 
-def get_lock_path(placement_endpoint: str) -> str:
-    """Return the path of the file whose lock stands for an endpoint.
+def list_lock_paths(placement_endpoint: str) -> list[str]:
+    """Return the paths of the files whose lock can stand for an endpoint; the first that can is it.
 
+    They are in folders of the user, where nobody else can keep a lock. The home folder may be read
+    only, or on NFS without a lock service, which then holds for each run on this machine.
     The file is left behind: after its removal two runs could lock two files.
     """
     digest = hashlib.sha256(placement_endpoint.rstrip("/").encode()).hexdigest()[:16]
-    return os.path.join(tempfile.gettempdir(), f"osops-placement-{digest}.lock")
+    folders = (
+        os.path.join(os.path.expanduser("~"), ".ansible", "osops-placement"),
+        os.path.join(tempfile.gettempdir(), f"osops-placement-{os.geteuid()}"),
+    )
+    return [os.path.join(folder, f"{digest}.lock") for folder in folders]
 
 
-def _open_lock(path: str) -> int:
+def _open_lock(placement_endpoint: str) -> tuple[str, int]:
+    """Return the path and the open file of the first lock that its file system can take."""
+    problems = []
+    for path in list_lock_paths(placement_endpoint):
+        try:
+            return path, _open_lock_file(path)
+        except OSError as error:
+            problems.append(f"{path} ({error.strerror})")
+    raise InvalidInput(
+        f"Nothing was changed, because no lock can be taken: {', '.join(problems)}. "
+        "Set HOME or TMPDIR to a folder of yours that supports locks."
+    )
+
+
+def _open_lock_file(path: str) -> int:
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    if os.path.islink(folder) or belongs_to_others(os.stat(folder)):
+        raise PermissionError(errno.EPERM, "its folder can be changed by other users")
+    # NFS locks only what is open for writing.
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     try:
-        # A file that is open for reading only can be locked by every user of the machine,
-        # whatever its owner and the umask.
-        with contextlib.suppress(FileExistsError):
-            created = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
-            os.fchmod(created, 0o644)
-            os.close(created)
-        # Another user may have put a pipe there, and to open one would wait for a writer.
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise InvalidInput(
-            f"The lock {path} cannot be opened: {error.strerror}. "
-            "Remove it or set TMPDIR to another directory."
-        ) from error
+        os.fchmod(file, 0o600)
+        # Whether or not another run has it: this fails where the file system has no locks.
+        _try_lock(file)
+    except OSError:
+        os.close(file)
+        raise
+    return file
 
 
 def _try_lock(file: int) -> bool:

@@ -97,6 +97,21 @@ def test_a_link_is_resolved(tmp_path: Path) -> None:
     assert build_host_path("link/x") == str(tmp_path.resolve() / "there" / "x")
 
 
+@pytest.mark.parametrize("host", ["", "north"])
+@pytest.mark.parametrize("place", [PARENT, NAME])
+def test_link_in_place_of_a_file_to_write_is_not_resolved(
+    tmp_path: Path, place: str, host: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    path = Path(build_host_path("link/file.prom", host, place))
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(tmp_path / "theirs")
+
+    assert build_host_path("link/file.prom", host, place) == str(path)
+    assert path.is_relative_to(tmp_path.resolve() / "folder")
+
+
 @pytest.mark.parametrize(
     ("document", "expected"),
     [

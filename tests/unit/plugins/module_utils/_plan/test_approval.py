@@ -30,8 +30,11 @@ from ansible_collections.osops.placement.plugins.module_utils._plan import (
     approval as approval_module,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import digest
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import (
+    Plan,
+    digest,
+    is_compact,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     build_findings,

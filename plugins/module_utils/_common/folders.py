@@ -1,0 +1,65 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Whether other users can replace what is in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import pwd
+import stat
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+
+
+def belongs_to_others(status: os.stat_result) -> bool:
+    """Return whether anybody but this user and root owns a folder, or may write in it."""
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & stat.S_IWOTH:
+        return True
+    return bool(status.st_mode & stat.S_IWGRP) and not _is_private_group(status)
+
+
+def _is_private_group(status: os.stat_result) -> bool:
+    """Return whether a group is that of the owner alone, as with a umask of 0002."""
+    try:
+        owner, group = pwd.getpwuid(status.st_uid).pw_name, grp.getgrgid(status.st_gid)
+    except KeyError:
+        return False
+    return group.gr_name == owner and set(group.gr_mem) <= {owner}
+
+
+def explain_shared_folder(path: str) -> str:
+    """Return who can replace the files in a folder, which need not exist; empty for nobody."""
+    with contextlib.suppress(FileNotFoundError):
+        link = os.lstat(path.rstrip("/") or "/")
+        if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid()):
+            return f"{path} is a symbolic link of another user"
+    folder = os.path.realpath(path)
+    with contextlib.suppress(FileNotFoundError):
+        if belongs_to_others(os.stat(folder)):
+            return f"{folder} can be changed by other users"
+    while folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+        with contextlib.suppress(FileNotFoundError):
+            mode = os.stat(folder).st_mode
+            # In a folder like /tmp, nobody can rename what belongs to somebody else.
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                return f"{folder} can be changed by all users"
+    return ""
+
+
+def require_private_folder(path: str) -> None:
+    """Raise InvalidInput if other users can replace the files in a folder."""
+    problem = explain_shared_folder(path)
+    if problem:
+        raise InvalidInput(
+            f"output_dir {path} cannot be used, because {problem}: nothing was changed. Make "
+            "yourself its owner, with mode 0700, or set another folder."
+        )

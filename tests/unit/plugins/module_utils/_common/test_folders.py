@@ -1,0 +1,87 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Folders in which others can replace files are told from those of one user."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common import folders
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    explain_shared_folder,
+    require_private_folder,
+)
+
+NOBODY = 65534
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o750])
+def test_folder_of_this_user_is_private(tmp_path: pathlib.Path, mode: int) -> None:
+    tmp_path.chmod(mode)
+
+    assert explain_shared_folder(str(tmp_path)) == ""
+    assert explain_shared_folder(str(tmp_path / "new" / "folder")) == ""
+    require_private_folder(str(tmp_path))
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o757])
+def test_folder_in_which_everybody_may_write_is_shared(tmp_path: pathlib.Path, mode: int) -> None:
+    tmp_path.chmod(mode)
+
+    assert "can be changed by other users" in explain_shared_folder(str(tmp_path))
+    with pytest.raises(InvalidInput, match="nothing was changed"):
+        require_private_folder(str(tmp_path))
+
+
+def test_new_folder_is_private_only_where_nobody_can_rename_it(tmp_path: pathlib.Path) -> None:
+    new = str(tmp_path / "new")
+    tmp_path.chmod(0o1777)
+    assert explain_shared_folder(new) == ""
+
+    tmp_path.chmod(0o777)
+    assert "can be changed by all users" in explain_shared_folder(new)
+    (tmp_path / "new").mkdir(mode=0o700)
+    assert "can be changed by all users" in explain_shared_folder(new)
+
+
+def test_group_without_other_members_may_write(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A umask of 0002 gives each folder this mode."""
+    tmp_path.chmod(0o775)
+    group = folders.grp.struct_group
+    name = folders.pwd.getpwuid(os.geteuid()).pw_name
+
+    def answer(*members: str, called: str = name) -> None:
+        found = group((called, "x", 0, list(members)))
+        monkeypatch.setattr(folders.grp, "getgrgid", lambda _number: found)
+
+    answer()
+    assert explain_shared_folder(str(tmp_path)) == ""
+    answer(name)
+    assert explain_shared_folder(str(tmp_path)) == ""
+    answer(name, "somebody")
+    assert explain_shared_folder(str(tmp_path)) != ""
+    answer(called="operators")
+    assert explain_shared_folder(str(tmp_path)) != ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_what_belongs_to_another_user_is_shared(tmp_path: pathlib.Path) -> None:
+    theirs, link = tmp_path / "theirs", tmp_path / "link"
+    theirs.mkdir(mode=0o700)
+    (tmp_path / "mine").mkdir(mode=0o700)
+    link.symlink_to("mine")
+    assert explain_shared_folder(str(link)) == ""
+
+    os.chown(theirs, NOBODY, NOBODY)
+    os.lchown(link, NOBODY, NOBODY)
+
+    assert "can be changed by other users" in explain_shared_folder(str(theirs))
+    assert "is a symbolic link of another user" in explain_shared_folder(f"{link}/")
