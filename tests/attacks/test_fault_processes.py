@@ -242,7 +242,7 @@ def test_two_runs_on_two_machines_change_each_consumer_once(
     for folder in folders:
         folder.mkdir()
     other = Ansible(
-        minicloud.root, folders[1], {**minicloud.environment, "TMPDIR": str(folders[1])}
+        minicloud.root, folders[1], {**minicloud.environment, "HOME": str(folders[1])}
     )
     results: list[dict[str, t.Any]] = []
 

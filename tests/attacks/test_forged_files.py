@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 )
 
 if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import (
         Ansible,
         Minicloud,

@@ -81,3 +81,31 @@ def test_failed_lookup_is_shown_with_the_answer_of_awx(
     assert failed.status != 0
     assert "AWX answered 503 to GET /execution_environments/" in failed.said
     assert "The database is away." in failed.said
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "notification_templates",
+        pytest.param("hosts", marks=pytest.mark.long),
+        pytest.param("projects", marks=pytest.mark.long),
+    ],
+)
+def test_refusal_that_repeats_an_address_is_shown_without_it(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    answer = setup.awx.answer
+
+    def refuse(token: str, method: str, path: str, query: t.Any, body: t.Any) -> t.Any:
+        if method == "POST" and path.endswith(f"/{where}/"):
+            assert "secret" in str(body)
+            return 400, {"detail": f"Not valid: {body}"}
+        return answer(token, method, path, query, body)
+
+    monkeypatch.setattr(setup.awx, "answer", refuse)
+
+    failed = setup.apply("-v")
+
+    assert failed.status != 0
+    assert f"AWX answered 400 to POST /{where}/" in failed.said and "Not valid" in failed.said
+    assert "secret" not in failed.output

@@ -443,7 +443,7 @@ def test_two_drains_at_once_move_each_server_once(drained: Drained, wires: Wires
         other = {**arguments, "lock_timeout": 1}
         second.append(
             drained.ansible.started(
-                "host_drain", wrapper=("env", f"TMPDIR={drained.ansible.folder}"), **other
+                "host_drain", wrapper=("env", f"HOME={drained.ansible.folder}"), **other
             )
         )
 

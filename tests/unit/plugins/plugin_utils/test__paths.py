@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.plugin_utils._paths import (
+    NAME,
+    PARENT,
     PLACES,
     build_host_path,
     choose_document,
