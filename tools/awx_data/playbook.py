@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.tools.awx_data.kinds import (
 
 NODES_OF_WORKFLOW = "simplified_workflow_nodes"
 
+# The options that have the address of a webhook in them, or one of a project with a password.
+_SECRETS = frozenset({"notification_configuration", "scm_url", "variables"})
+
 
 def build_play(data_file: str, tasks_file: str) -> Entry:
     """Return the play, which includes the tasks.
@@ -98,9 +101,12 @@ def _build_options(item: str, entries: t.Sequence[Entry], without: set[str]) -> 
 
 
 def _build_loop(kind: Kind, options: Entry, loop: str, label: str) -> Entry:
+    # Ansible shows the whole item that fails, whatever its label is.
+    hidden: Entry = {} if _SECRETS.isdisjoint(options) else {"no_log": True}
     return {
         "name": kind.title,
         f"awx.awx.{kind.module}": options,
         "loop": loop,
         "loop_control": {"loop_var": "awx_entry", "label": f"{{{{ {label} }}}}"},
+        **hidden,
     }
