@@ -52,7 +52,7 @@ demo-down: ## stop the OpenStack of the demo, and delete everything in it
 
 .PHONY: test
 test: ## run all checks, and all tests except the longest
-	@$(MAKE) --no-print-directory --jobs=3 venv-controller venv-lint venv-automation venv-automation-2.18 venv-hypervisor
+	@$(MAKE) --no-print-directory --jobs=3 venv-controller venv-lint venv-automation venv-automation-2.18 venv-oldest venv-hypervisor
 	@tests/tools/failed-checks --forget
 	@status=0; \
 	$(MAKE) --no-print-directory --keep-going --jobs=2 SANITY_ARGS='$(QUICK_SANITY)' tests $(TEST_CHECKS) || status=$$?; \
@@ -68,7 +68,7 @@ test-all: ## run the same with the longest tests
 	@$(MAKE) --no-print-directory test EXAMPLES=all QUICK_SANITY= TEST_CHECKS='$(CHECKS) versions' PYTEST_ARGS='-m "long or not long" $(PYTEST_ARGS)'
 
 .PHONY: unit
-unit: venv-controller venv-hypervisor ## run the unit tests; PYTEST_ARGS='-k judge' selects some
+unit: venv-controller venv-oldest venv-hypervisor ## run the unit tests; PYTEST_ARGS='-k judge' selects some
 	@$(controller)/pytest tests/unit $(PYTEST_ARGS)
 
 .PHONY: integration
@@ -210,6 +210,11 @@ $(venvs): venv-%:
 .PHONY: venv-automation-2.18
 venv-automation-2.18:
 	@tests/tools/venv automation-2.18 3.11 3.12 3.13
+
+# The same as the controller, with the oldest Python of controllers. Without it, its tests are skipped and say so.
+.PHONY: venv-oldest
+venv-oldest:
+	@REQUIREMENTS=controller tests/tools/venv oldest 3.11 || true
 
 # Without Python 3.9, the tests that need this environment are skipped and say so.
 .PHONY: venv-hypervisor

@@ -241,9 +241,7 @@ def test_two_runs_on_two_machines_change_each_consumer_once(
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:
         folder.mkdir()
-    other = Ansible(
-        minicloud.root, folders[1], {**minicloud.environment, "HOME": str(folders[1])}
-    )
+    other = Ansible(minicloud.root, folders[1], {**minicloud.environment, "HOME": str(folders[1])})
     results: list[dict[str, t.Any]] = []
 
     def meanwhile() -> None:

@@ -2,20 +2,27 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every plugin can be imported by the oldest Python of a controller, 3.11.
+"""Every plugin can be imported by the oldest Python of a controller, 3.11, and passes its tests.
 
-The tests themselves run on the newest one, which accepts more: a default of a dataclass that only
-Python 3.12 can hash let each decommissioning fail on ansible-core 2.18 and 2.19.
+The tests themselves run on the newest one. It accepts more: a default of a dataclass that only
+Python 3.12 can hash let each decommissioning fail on ansible-core 2.18 and 2.19. And it refuses
+more: up to 3.12, two texts of base64 can stand for one plan.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
+UNIT = Path(__file__).parent
+# The environment of the controller, with the oldest Python.
+OLDEST = ROOT / ".venv" / "oldest" / "bin" / "python"
+# The tests of these rooms take more than half of the time, so `make test` leaves them out.
+SLOW_ROOMS = ("_collector", "_expected", "_hosts", "_rules")
 PYTHON = ROOT / ".venv" / "automation-2.18" / "bin" / "python"
 IMPORT_ALL = """
 import importlib, pathlib, sys
@@ -43,3 +50,28 @@ def test_every_plugin_can_be_imported() -> None:
     names = done.stdout.split()
     assert names[-1] == "python3.11"
     assert {"modules.orphan_detect", "plugin_utils._host_results"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    "room",
+    [
+        pytest.param(folder, marks=pytest.mark.long if folder.name in SLOW_ROOMS else ())
+        for folder in sorted(UNIT.glob("module_utils/_*/"))
+        if folder.name != "__pycache__"
+    ]
+    + [UNIT / "plugin_utils", UNIT / "modules"],
+    ids=lambda folder: folder.name,
+)
+def test_the_unit_tests_of_a_room_pass(room: Path) -> None:
+    if not OLDEST.exists():
+        pytest.skip(f"{OLDEST} is not there: install Python 3.11, then run make venv-oldest")
+    done = subprocess.run(
+        [OLDEST, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", room],
+        cwd=ROOT,
+        env={**os.environ, "PYTEST_ADDOPTS": "", "EXAMPLES": "few"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
