@@ -17,7 +17,6 @@ import contextlib
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
@@ -40,7 +39,6 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import run_steps
 from ansible_collections.osops.placement.plugins.module_utils._remediation.recorded_changes import (
-    RecordedStep,
     find_changes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
@@ -67,7 +65,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         RestoredOutcomeDocument,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocation,
         Provider,
     )
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
@@ -128,7 +125,7 @@ def find_restore_steps(
     placement_endpoint: str,
     consumers: Collection[str],
     providers: Collection[str],
-) -> list[RecordedStep | TreeRecord]:
+) -> list[Step | TreeRecord]:
     """Return the changes of a journal to restore.
 
     Deleted trees come first, then changes of allocations, both the newest first.
@@ -148,7 +145,7 @@ def find_restore_steps(
 
 
 def restore(
-    steps: Sequence[RecordedStep | TreeRecord],
+    steps: Sequence[Step | TreeRecord],
     reader: PlacementReader,
     writer: AllocationWriter,
     check: RestoreCheck,
@@ -169,7 +166,7 @@ def restore(
     """
     providers = reader.list_providers() if steps else {}
 
-    def restore_step(step: RecordedStep | TreeRecord) -> Restoration:
+    def restore_step(step: Step | TreeRecord) -> Restoration:
         if isinstance(step, TreeRecord):
             named = [known for entry in step.providers for known in (entry.uuid, entry.name)]
             if why := check.explain_exclusion(providers, (), named):
@@ -207,7 +204,7 @@ def _has_failed(restoration: Restoration) -> bool:
 
 
 def _restore_step(
-    step: RecordedStep,
+    step: Step,
     providers: Mapping[str, Provider],
     deleted: Mapping[str, str],
     reader: PlacementReader,
@@ -215,12 +212,7 @@ def _restore_step(
     check: RestoreCheck,
     journal: Journal | None,
 ) -> Restoration:
-    allocations = _read_current(step, reader)
-    current = {consumer: build_body(held) for consumer, held in allocations.items()}
-    inverse, why = invert_change(step.change, current)
-    if inverse is not None and inverse.partner is not None:
-        why = _explain_rewrite(step, allocations)
-        inverse = None if why else inverse
+    inverse, why = invert_change(step.change, _read_current(step, reader))
     if inverse is None:
         return Restoration(step, SKIPPED, why)
     # Sent all the same, the write would leave an empty record of the consumer in Placement, which
@@ -249,31 +241,14 @@ def _restore_step(
     return restoration
 
 
-def _read_current(step: Step, reader: PlacementReader) -> dict[str, Allocation]:
-    """Return the allocations that the consumers of `step` have now."""
+def _read_current(step: Step, reader: PlacementReader) -> dict[str, AllocationBody]:
+    """Return the documents that the consumers of `step` have now."""
     current = {}
     for part in step.change.parts:
         allocation = reader.get_allocation(part.consumer).value
         if allocation:
-            current[part.consumer] = allocation
+            current[part.consumer] = build_body(allocation)
     return current
-
-
-def _explain_rewrite(step: RecordedStep, current: Mapping[str, Allocation]) -> str:
-    """Return which allocation may be of a later write than the change; empty if none is.
-
-    The generation does not show it: after a move away and back, it can be the same. A move takes
-    all allocations of the server, and Placement deletes a consumer that has none
-    (placement/objects/consumer.py, delete_consumers_if_no_allocations).
-    """
-    now = get_utc_now()
-    for consumer, allocation in current.items():
-        if not allocation.resources:
-            continue
-        rewritten = step.explain_rewrite(consumer, allocation.age_seconds, now)
-        if rewritten:
-            return rewritten
-    return ""
 
 
 def _refuse_without_providers(
@@ -332,8 +307,8 @@ def invert_change(
 
     What a server got is not taken from it, for it may need it by now. A pair is restored as a
     whole: what the server then loses its migration has again, as before, and both are in one
-    request. That needs the generation that the change left, and the time of the newest write: a
-    server that was moved away and back has the same allocation for another reason.
+    request. A server that was moved away and back has the same allocation for another reason, which
+    `_remediation.nova_check` finds out.
 
     current: the documents that the consumers have now, by uuid.
     """
@@ -348,10 +323,6 @@ def invert_change(
         if not is_same_allocation(now, part.after):
             providers = ", ".join(sorted(now["allocations"])) or "no provider"
             return None, f"{part.consumer} now has other allocations, on {providers}."
-        # Placement increments the generation with each write, and begins with 0.
-        was_rewritten = now["consumer_generation"] != (part.generation or 0) + 1
-        if change.partner is not None and now["allocations"] and was_rewritten:
-            return None, f"The allocations of {part.consumer} were written again since."
         inverses.append(_invert_part(part, now))
     # The first change was inverted last; its partner goes into the same request.
     inverse = inverses.pop()
