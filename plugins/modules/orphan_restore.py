@@ -508,7 +508,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     placement = session.placement
     reader = PlacementReader(placement)
     steps = find_restore_steps(records, placement.endpoint, consumers, params["providers"])
-    limits.check_count(len(steps), _count_consumers(steps, params, reader), None)
+    # A fraction of those that were named says nothing, and neither does one of few.
+    is_exempt = consumers or params["providers"] or len(steps) <= MAX_SHARE_APPLIES_ABOVE
+    limits.check_count(len(steps), None if is_exempt else reader.count_consumers(), None)
     # All of them, also when only consumers are restored: it explains missing providers.
     deleted = find_deleted_providers(records, placement.endpoint)
     # Without a journal nothing below can write.
@@ -542,16 +544,6 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if module._diff:
         result["diff"] = build_diff(entry.write for entry in done if entry.changed and entry.write)
     return result
-
-
-def _count_consumers(
-    steps: t.Sequence[object], params: dict[str, t.Any], reader: PlacementReader
-) -> int | None:
-    """Return how many consumers there are, None where the limit of a fraction does not apply."""
-    named = params["consumers"] or params["providers"]
-    if named or len(steps) <= MAX_SHARE_APPLIES_ABOVE:
-        return None
-    return reader.count_consumers()
 
 
 def main() -> None:
