@@ -23,7 +23,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import (
     acquire_lock,
-    get_lock_path,
+    list_lock_paths,
 )
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
 from ansible_collections.osops.placement.tests.integration.strays import records
@@ -446,7 +446,7 @@ def test_module_waiting_for_another_run_can_be_stopped(
         running = ansible.started(
             "orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires)
         )
-        lock = get_lock_path(f"{wires.placement.url}/")
+        (lock, _spare) = list_lock_paths(f"{wires.placement.url}/")
         world.wait("the run to wait", lambda: lock in open_files(running.pid))
         running.terminate()
         result = told(running)

@@ -450,7 +450,7 @@ def _forge_plan(plan: Path, orphan: str, held: dict[str, t.Any], server: str) ->
             change["before"] = {**owner, "allocations": allocations}
             change["after"] = {**owner, "allocations": {}}
             change["frees"] = amounts
-    return forged
+    return sign(forged)
 
 
 def test_forged_plan_fails_its_renewed_proof(
