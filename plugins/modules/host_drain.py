@@ -21,11 +21,19 @@ description:
     groups and availability zones. Only with O(move_back) does a request name the host, which the
     scheduler may still refuse.
   - Right before each request, the server is looked up again. It is left where it is if it is no
-    longer on the host, if it has a task, or if it is in a migration of somebody else.
+    longer on the host, if it has a task, if it is in a migration of somebody else, or if its
+    allocation is not exactly on the host.
   - A run that was interrupted can be started again. It recognises the moves that are under way by
     Nova's migrations, follows them to their end, and goes on with the other servers.
-  - A cold migration is confirmed only if the journal in O(output_dir) proves that this module
-    began it. A resize of a user is never confirmed.
+  - A cold migration is confirmed, and a server counted as moved, only if Nova recorded the move
+    under the ID of a request of this module (response header C(x-openstack-request-id)). If the
+    response was lost, if a proxy drops the header, or if somebody else began the migration,
+    nothing is confirmed.
+  - A move is no longer waited for when nova-compute on its source or destination is down, or when
+    nothing goes on with its migration. If the guest may then be on either host, RV(outcomes) has
+    both, and the journal keeps the move open. The next run follows it, and moves the server again
+    only if nova-compute on the source shows that the guest runs there
+    (C(GET /servers/{id}/diagnostics)).
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -177,8 +185,8 @@ notes:
     reason and with what to do about them.
   - The credentials need the rules of Nova's policy for C(os_compute_api:os-services:update),
     C(os_compute_api:os-migrate-server:migrate), C(os_compute_api:os-migrate-server:migrate_live),
-    C(os_compute_api:os-evacuate) and C(os_compute_api:servers:confirm_resize), and for an
-    evacuation C(os_compute_api:os-server-diagnostics), which administrators have.
+    C(os_compute_api:os-evacuate), C(os_compute_api:servers:confirm_resize) and
+    C(os_compute_api:os-server-diagnostics), which administrators have.
 seealso:
   - module: osops.placement.compute_host_info
   - module: osops.placement.compute_service
@@ -342,9 +350,9 @@ outcomes:
       type: str
       sample: db-7
     outcome:
-      description: V(moved); V(gone) if it was deleted or moved by somebody else; V(left) if it
-        must not be moved; V(failed); V(under_way) if Nova goes on with the move; V(skipped) if it
-        was not tried.
+      description: V(moved); V(gone) if it was deleted, or not provably moved by this module;
+        V(left) if it must not be moved; V(failed); V(under_way) if the move has not ended;
+        V(skipped) if it was not tried.
       returned: always
       type: str
       sample: moved
@@ -363,6 +371,12 @@ outcomes:
       returned: always
       type: str
       sample: compute-9
+    may_be_on:
+      description: The hosts where its guest may be, if Nova's record does not prove where.
+      returned: always
+      type: list
+      elements: str
+      sample: []
     seconds:
       description: How long the move took, with all attempts.
       returned: always
@@ -598,10 +612,10 @@ def _list_exclusions(params: Mapping[str, t.Any], option: str) -> dict[str, str]
 def _predict(
     session: Session, options: DrainOptions, params: Mapping[str, t.Any], journal: MoveJournal
 ) -> dict[str, t.Any]:
+    history = _read_history(session, options, params)
     if params["state"] == "returned":
-        history = _read_history(session, options, params)
         return HostReturn(session, options, params["move_back"]).predict(journal, history)
-    return HostDrain(session, options).predict()
+    return HostDrain(session, options).predict(history)
 
 
 def _read_history(

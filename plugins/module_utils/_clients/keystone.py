@@ -68,9 +68,7 @@ class Login:
         _check_password(self._auth, config.get("auth_type"))
         session = connection.session
         self._probe = self._send_probe(session)
-        self.project: str | None
-        self.user: str | None
-        self.project, self.user = self._log_in(session)
+        self.project = self._log_in(session)
         self._is_scoped = False
         self.catalog = self._read_catalog(session, config["auth_type"])
 
@@ -96,11 +94,12 @@ class Login:
             )
         return response
 
-    def _log_in(self, session: t.Any) -> tuple[str | None, str | None]:
-        """Return the project and the user of the token; no project if it is for the system."""
+    def _log_in(self, session: t.Any) -> str | None:
+        """Return the project of the token; None if it is for the system."""
         try:
             with translate_sdk_errors(self.where):
-                return session.get_project_id(), session.get_user_id()
+                project: str | None = session.get_project_id()
+                return project
         except _MALFORMED as error:
             raise CloudError(
                 f"{self.where} gave a token that cannot be read. {NOT_THE_API}"

@@ -149,6 +149,14 @@ class MoveReader:
                 names.setdefault(trait, []).append(flavor)
         return names
 
+    def runs_on_its_host(self, server: str) -> bool:
+        """Return whether the hypervisor of the host that Nova records runs the guest now.
+
+        nova-compute asks it, and refuses unless the guest runs (nova/compute/manager.py,
+        get_instance_diagnostics). False proves nothing.
+        """
+        return self._api.get(f"/servers/{server}/diagnostics", self._direct).status == 200
+
     def find_failure(self, server: str, request_id: str) -> str:
         """Return the last words of Nova about a failed action; empty where it has none."""
         path = f"/servers/{server}/os-instance-actions/{request_id}"

@@ -74,8 +74,6 @@ class Session:
     project: str | None
     allocators: tuple[str, ...]
     other_novas: tuple[str, ...]
-    # The id of the user of these credentials.
-    user: str | None = None
     block_storage: Api | None = None
     # The names of the roles that the token has; none where that is not known.
     roles: frozenset[str] = frozenset()
@@ -167,7 +165,6 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         project=login.project,
         allocators=_find_allocators(login.catalog),
         other_novas=find_other_novas(login.catalog, compute.endpoint, placement.endpoint, region),
-        user=login.user,
         block_storage=_open_block_storage(connection),
         roles=_read_roles(connection.session),
         accelerator=_open_accelerator(connection),

@@ -85,6 +85,7 @@ class HostReading:
     service: that of the host. services: the compute services of the cloud.
     nodes: the hosts of the compute nodes, by the uuid of the node.
     allocations, ports, migrations: by server; migrations that have not ended.
+    obstacles: why servers stay for another reason than what they are, by server.
     places: the hosts of the members of server groups, by server.
     candidates: Placement's answers. shortages: by need, the classes of which no host has enough.
     last_traits: the traits that flavors require and no other host has, with these flavors.
@@ -98,6 +99,7 @@ class HostReading:
     allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
     ports: Mapping[str, Sequence[ServerPort]] = d.field(default_factory=dict)
     migrations: Mapping[str, Sequence[Migration]] = d.field(default_factory=dict)
+    obstacles: Mapping[str, Way] = d.field(default_factory=dict)
     groups: Sequence[ServerGroup] = ()
     places: Mapping[str, str] = d.field(default_factory=dict)
     aggregates: Sequence[HostAggregate] = ()
@@ -181,6 +183,8 @@ def _judge_server(server: DrainServer, reading: HostReading, settings: DrainSett
         reading.migrations.get(server.uuid, ()),
         reading.ports.get(server.uuid, ()),
     )
+    if way.how != STAYS:
+        way = reading.obstacles.get(server.uuid, way)
     warnings = list(way.warnings)
     if way.how == STAYS:
         return _Judged(server, way, None, [], warnings)

@@ -15,6 +15,7 @@ with that of its servers, except for ports and for servers that are not plain.
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.move_reader import MoveReader
@@ -36,6 +37,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs 
     build_candidate_query,
     list_distinct_needs,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import (
+    judge_allocation,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     require_compute_nodes,
 )
@@ -43,6 +47,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     DrainServer,
     MoveNeed,
     ServerGroup,
+    Way,
 )
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
     describe_migration,
@@ -64,6 +69,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         HostMigrationDocument,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
         Migration,
         Service,
     )
@@ -103,7 +109,7 @@ class DrainReader:
     def list_labels(self, host: str) -> set[str]:
         """Return all names and UUIDs by which a host and its compute nodes are known."""
         labels = {host}
-        for node in require_compute_nodes(self._nova.list_hypervisors(with_servers=False)):
+        for node in self._nodes:
             if node.host == host:
                 labels.update((node.uuid, node.name))
         return labels
@@ -152,6 +158,22 @@ class DrainReader:
         """Return a server, None if Nova does not show it."""
         return self._moves.get_server(uuid).value
 
+    def explain_allocation(self, server: DrainServer) -> Way | None:
+        """Return why a server must not be moved because of its allocation, None if it may be."""
+        place = (server.server.host, server.server.node)
+        own_roots = {node.uuid for node in self._nodes if (node.host, node.name) == place}
+        allocation = self._placement.get_allocation(server.uuid).value
+        held = allocation.resources if allocation else {}
+        held_roots = set()
+        for uuid, provider in self._placement.list_providers_in_trees(held).items():
+            if uuid in held and not provider.sharing:
+                held_roots.add(provider.root)
+        return judge_allocation(server, own_roots, held_roots)
+
+    @functools.cached_property
+    def _nodes(self) -> Sequence[Hypervisor]:
+        return require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+
     def read(self, host: str) -> HostReading:
         """Return everything about a host that decides how it can be drained."""
         services, _at = self.list_services()
@@ -160,17 +182,23 @@ class DrainReader:
         migrations: dict[str, list[Migration]] = {}
         for migration in self.list_open_migrations(host):
             migrations.setdefault(migration.server, []).append(migration)
-        nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         groups = self._list_groups_of(servers)
+        nodes = {node.uuid: node.host for node in self._nodes}
+        ways = map_parallel(self.explain_allocation, servers)
         reading = HostReading(
             host=host,
             service=service,
             services=[entry for entry in services if entry.binary == COMPUTE],
             servers=servers,
-            nodes={node.uuid: node.host for node in nodes},
+            nodes=nodes,
             allocations=self._read_special_allocations(servers),
             ports=self._read_ports(servers),
             migrations=migrations,
+            obstacles={
+                server.uuid: way
+                for server, way in zip(servers, ways, strict=True)
+                if way is not None
+            },
             groups=groups,
             places=self._read_places(groups, servers),
             aggregates=self._moves.list_aggregates(),

@@ -17,17 +17,16 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import (
-    is_earlier,
-    seconds_between,
-)
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     COLD,
+    EVACUATION,
+    LIVE,
     MIGRATION_TYPES,
     MOVE_ACTIONS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    COLD_MOVING_ACTIONS,
+    MOVING_ACTIONS,
     SUCCESSFUL_MIGRATION_STATUSES,
 )
 
@@ -45,14 +44,17 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # WAITING: Nova is at it. CONFIRMABLE: the resize waits to be confirmed.
 # ARRIVED: the server is on another host. NOT_BEGUN: nothing shows that Nova got the request.
 # ABORTED: Nova gave up, and the server is where it was. BROKEN: the server needs an operator.
+# UNCERTAIN: it is over, and Nova's record does not say at which end the guest is.
 # AWAY: the server is gone from the host, and not by this move. FOREIGN: somebody else moves it, or
 # does not want it moved.
 WAITING, CONFIRMABLE, ARRIVED, NOT_BEGUN = "waiting", "confirmable", "arrived", "not_begun"
 ABORTED, BROKEN, AWAY, FOREIGN = "aborted", "broken", "away", "foreign"
+UNCERTAIN = "uncertain"
 
 # A migration that waits for its resize to be confirmed.
 _FINISHED = "finished"
 _REVERTED = "reverted"
+_STATUSES_BEFORE_COPY = frozenset({"accepted", "queued", "preparing"})
 _ENDED_BY_CHOICE = frozenset({"confirmed", _REVERTED})
 
 # For how long after the journal was written a request may have been sent, in seconds: the longest
@@ -196,6 +198,9 @@ def _judge_place(attempt: Attempt, server: DrainServer, migration: Migration | N
         return Verdict(ARRIVED, reason, to=host, migration=migration)
     if migration is None:
         return Verdict(NOT_BEGUN, "Nova has begun no migration of it")
+    if is_uncertain(attempt, migration):
+        reason = "Nova does not know where its guest is"
+        return Verdict(UNCERTAIN, reason, migration=migration)
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         return Verdict(
             ABORTED,
@@ -208,56 +213,64 @@ def _judge_place(attempt: Attempt, server: DrainServer, migration: Migration | N
     return Verdict(ABORTED, f"its migration is {migration.status}", migration=migration)
 
 
+def is_uncertain(attempt: Attempt, migration: Migration) -> bool:
+    """Return whether the guest of a migration that is over may be at either end.
+
+    An evacuation is ended by its source when that starts, whatever the destination has done.
+    """
+    if not may_have_left(migration):
+        return False
+    return attempt.how == EVACUATION or (attempt.how == LIVE and migration.is_inconclusive)
+
+
+def may_have_left(migration: Migration) -> bool:
+    """Return whether the guest may be on the destination of a migration.
+
+    Conductor saves the node of the destination before it hands the migration over, and the source
+    saves a later status before it begins to copy (nova/conductor/tasks/live_migrate.py, _execute;
+    nova/compute/manager.py, _do_live_migration).
+    """
+    return (
+        migration.dest_node is not None
+        and migration.dest_compute != migration.source_compute
+        and migration.status not in _STATUSES_BEFORE_COPY
+    )
+
+
 def _describe_error(server: DrainServer) -> str:
     if server.fault:
         return f"it is in ERROR: {server.fault}"
     return "it is in ERROR"
 
 
-def is_own_resize(
-    attempt: Attempt, migration: Migration, actions: Sequence[Action], user: str | None
-) -> bool:
-    """Return whether a resize that waits to be confirmed is the one that this attempt began.
+def is_own_move(attempt: Attempt, migration: Migration, actions: Sequence[Action]) -> bool:
+    """Return whether a migration is of the request of this attempt.
 
-    A resize is confirmed only if that is certain, because its owner may want to revert it.
+    Only what the own request began is confirmed, or counted as moved. Nova records the id of the
+    request with the action, and makes the migration in the course of the newest action.
 
-    actions: those of the server, newest first. user: the one who sends our requests.
+    actions: those of the server, newest first.
     """
-    if not attempt.is_own or attempt.how != COLD or migration.uuid in attempt.known:
+    if migration.uuid in attempt.known or migration.source_compute != attempt.source:
         return False
-    # A user resizes to another flavor. Of the same flavor is only a cold migration.
-    if migration.type != MIGRATION_TYPES[COLD] or migration.source_compute != attempt.source:
+    if migration.type != MIGRATION_TYPES[attempt.how]:
         return False
-    moving = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
-    if not moving:
-        return False
-    # If somebody has begun another resize since, the one that waits is theirs.
-    newest = moving[0]
-    return is_own_action(attempt, newest, user)
+    moving = [action for action in actions if action.action in MOVING_ACTIONS]
+    # If somebody has begun another move since, the newest migration is theirs. Without the id of
+    # the request, no action is ours: somebody may have asked for the same.
+    return (
+        bool(moving and attempt.request_id)
+        and moving[0].action == MOVE_ACTIONS[attempt.how]
+        and moving[0].request_id == attempt.request_id
+    )
 
 
-def find_own_action(attempt: Attempt, actions: Sequence[Action], user: str | None) -> Action | None:
-    """Return the action that Nova has recorded of a request, None if it has recorded none.
-
-    Nova records an action only after it has accepted the request.
-    """
-    for action in actions:
-        if is_own_action(attempt, action, user):
-            return action
-    return None
-
-
-def is_own_action(attempt: Attempt, action: Action, user: str | None) -> bool:
-    """Return whether an action is that of the request of this attempt."""
-    if action.action != MOVE_ACTIONS[attempt.how]:
-        return False
+def explain_doubt(attempt: Attempt) -> str:
+    """Return why it is not certain that this collection began a migration."""
+    if not attempt.is_own:
+        return "somebody else began it"
     if attempt.request_id:
-        return action.request_id == attempt.request_id
-    # The answer was lost, and with it the id of the request.
-    if not user or action.user != user or not attempt.requested_at:
-        return False
-    # Both times are by the clocks of Nova, the first one to the second.
-    if is_earlier(action.start_time, attempt.requested_at):
-        return False
-    elapsed = seconds_between(attempt.requested_at, action.start_time)
-    return elapsed is not None and elapsed <= _SENDING_SECONDS
+        return f"request {attempt.request_id} of this run is not the newest that moves the server"
+    if attempt.is_accepted:
+        return "Nova's response to the request of this run has no x-openstack-request-id"
+    return "the response to the request of this run was lost"

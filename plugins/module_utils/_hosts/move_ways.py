@@ -129,6 +129,28 @@ def _find_obstacle(
     return "", ""
 
 
+def judge_allocation(server: DrainServer, own_roots: set[str], held_roots: set[str]) -> Way | None:
+    """Return why a server stays because of its allocation, None if that is on its host alone.
+
+    A move would take over what is wrong, and hold three hosts.
+
+    own_roots: the UUID of the compute node where the server is; empty where Nova lists none.
+    held_roots: those of the trees, without sharing providers, where it has an allocation.
+    """
+    if own_roots == held_roots and held_roots:
+        return None
+    reason = "it has no allocation (missing_allocation)"
+    if own_roots & held_roots:
+        reason = "its allocation is on another host too (extra_host, evacuated_source)"
+    elif held_roots:
+        reason = "its allocation is elsewhere (unreverted_allocation, misplaced_allocation)"
+    return Way(
+        STAYS,
+        reason,
+        f"see the finding (detect_orphans -e orphan_cleanup_consumers={server.uuid}) first",
+    )
+
+
 def _decide_for_dead_host(
     server: DrainServer, host: str, settings: DrainSettings, warnings: list[str]
 ) -> Way:

@@ -211,6 +211,8 @@ class MoveOutcomeDocument(t.TypedDict):
     # Names of hosts.
     source: str
     to: str | None
+    # Where the guest may be, if Nova does not show it.
+    may_be_on: list[str]
     seconds: int
     attempts: int
     reason: str

@@ -67,6 +67,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     DrainSettings,
     MoveOutcomeDocument,
     PredictionDocument,
+    Way,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
     DRAIN,
@@ -187,11 +188,15 @@ class HostDrain:
         self._reader = DrainReader(session)
         self._sleep = sleep
 
-    def predict(self) -> dict[str, t.Any]:
+    def predict(self, history: MoveHistory) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
         require_not_excluded(self._reader, self._options)
         self._require_clear_state()
         reading = self._reader.read(self._options.host)
+        begun = {
+            attempt.server: _describe_begun(attempt) for attempt in history.list_attempts(DRAIN)
+        }
+        reading = d.replace(reading, obstacles={**reading.obstacles, **begun})
         plan = build_drain_plan(reading, self._options.settings)
         body = self._build_service_update(reading.service)
         service = apply_update(reading.service, body)
@@ -374,6 +379,16 @@ class HostDrain:
             "empty": not occupants,
         }
         return contents, describe_others(occupants)
+
+
+def _describe_begun(attempt: Attempt) -> Way:
+    """Return why a server is not moved as if nothing had been, for the plan of a run."""
+    return Way(
+        STAYS,
+        f"an earlier run asked Nova to move it ({attempt.how}, {attempt.requested_at}), and its "
+        "journal does not say how that ended",
+        "run again, which follows that move first",
+    )
 
 
 def _leaves_by_itself(migration: Migration, host: str) -> bool:

@@ -64,6 +64,10 @@ _MAX_NAME = 40
 # In seconds: for how long a request whose answer was lost may still reach Nova.
 _LOST_AFTER = 20.0
 
+# In seconds: for how long a move may be hindered before it is no longer waited for. Nova has waited
+# before it calls a service down, and a restart of one takes seconds.
+_PATIENCE = 20.0
+
 
 @d.dataclass(frozen=True)
 class RunLimits:
@@ -88,6 +92,8 @@ class _Active:
     # When the first attempt began; the outcome counts from there.
     first_began: float
     trouble: str = ""
+    # Since when Nova may never end it.
+    hindered_since: float | None = None
 
 
 @d.dataclass(frozen=True)
@@ -201,8 +207,8 @@ class MoveRun:
         try:
             end = self._mover.follow(active.move)
             active.trouble = ""
-            if end is None and not active.move.attempt.is_accepted and elapsed > _LOST_AFTER:
-                end = self._mover.give_up_waiting(active.move)
+            if end is None and elapsed > _LOST_AFTER:
+                end = self._give_up(active)
         except CloudError as error:
             # Nova may answer again: it goes on with the move meanwhile.
             active.trouble = str(error)
@@ -216,6 +222,17 @@ class MoveRun:
             return
         self._active.remove(active)
         self._end(active.task, end, active.attempts, active.first_began)
+
+    def _give_up(self, active: _Active) -> MoveEnd | None:
+        """Return the end of a move that Nova has not begun, or may never end; None otherwise."""
+        end = self._mover.give_up(active.move)
+        if end is None:
+            active.hindered_since = None
+        elif end.outcome == UNDER_WAY:
+            active.hindered_since = active.hindered_since or self._clock()
+            if self._clock() - active.hindered_since < _PATIENCE:
+                return None
+        return end
 
     def _end_late(self, active: _Active) -> MoveEnd:
         waits_for = active.trouble or f"It is waiting for {active.move.waits_for}."
@@ -269,7 +286,8 @@ class MoveRun:
         moving = []
         for active in self._active:
             seconds = round(self._clock() - active.first_began)
-            target = active.move.destination or active.task.target or "?"
+            migration = active.move.migration
+            target = (migration and migration.dest_compute) or active.task.target or "?"
             # The name is text of a user, and goes to a terminal.
             name = make_printable(active.task.name, _MAX_NAME)
             moving.append(f"{name} {active.task.source} -> {target} {seconds} s")
@@ -302,6 +320,7 @@ def build_outcome(task: MoveTask, end: MoveEnd, attempts: int, seconds: int) -> 
         "how": end.how or STAYS,
         "source": task.source,
         "to": end.to,
+        "may_be_on": list(end.may_be_on),
         "seconds": seconds,
         "attempts": attempts,
         "reason": end.reason,

@@ -24,7 +24,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.server_mo
     ServerMover,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import (
+    DrainReader,
     require_service,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import (
@@ -35,15 +37,18 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progre
     CONFIRMABLE,
     FOREIGN,
     NOT_BEGUN,
+    UNCERTAIN,
     Attempt,
     Sighting,
     Verdict,
-    find_own_action,
-    is_own_resize,
+    explain_doubt,
+    is_own_move,
     judge_progress,
+    may_have_left,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    COLD,
     EVACUATION,
     FAILED,
     GONE,
@@ -51,16 +56,22 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     LIVE,
     MOVED,
     STAYS,
+    UNDER_WAY,
     DrainSettings,
     Way,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    COMPUTE,
+    filter_services,
     get_listed_services,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Sequence
+
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
         Migration,
         Service,
     )
@@ -71,6 +82,20 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # How often a resize that still waits is confirmed again, when Nova has accepted the confirmation
 # and then given it up.
 _MAX_CONFIRMATIONS = 3
+
+# The action of aborting a live migration, in Nova's words.
+_CANCEL = "live_migration_cancel"
+
+# In seconds: a migration that is copied by libvirt is saved every 5 seconds
+# (nova/virt/libvirt/migration.py, save_stats).
+_LONGEST_SILENCE = 600
+
+# The services without any of which no move goes on, with what to do first.
+_NEEDED_SERVICES = {
+    COMPUTE: "look at the message broker (RabbitMQ) first",
+    "nova-conductor": "start it",
+    "nova-scheduler": "start it",
+}
 
 
 @d.dataclass(frozen=True)
@@ -85,26 +110,37 @@ class MoveTask:
 
 @d.dataclass(frozen=True)
 class MoveEnd:
-    """How an attempt has ended. may_retry: whether another attempt can end in another way."""
+    """How an attempt has ended, or why this run no longer follows it.
+
+    may_retry: whether another attempt can end in another way.
+    may_be_on: the hosts where the guest may be, if that is not certain. The journal then leaves the
+        move open, so that the next run looks again instead of moving the server as if nothing had
+        been.
+    """
 
     outcome: str
     reason: str = ""
     to: str | None = None
     how: str = STAYS
     may_retry: bool = False
+    may_be_on: tuple[str, ...] = ()
 
 
 @d.dataclass
 class ActiveMove:
     """A move under way.
 
-    waits_for: what Nova has to do next. destination: the host that the scheduler has selected.
+    waits_for: what Nova has to do next. migration: its record, as last seen. seen_at: when, by
+    Nova's clock. state, has_task: of that look.
     confirmations: how often its resize was confirmed.
     """
 
     attempt: Attempt
     waits_for: str = "Nova to begin"
-    destination: str | None = None
+    migration: Migration | None = None
+    seen_at: str = ""
+    state: str = ""
+    has_task: bool = False
     confirmations: int = 0
 
 
@@ -125,11 +161,11 @@ class Mover:
     ) -> None:
         self._nova = NovaReader(session.compute)
         self._reader = MoveReader(session.compute)
+        self._drain_reader = DrainReader(session)
         self._writer = ServerMover(session.compute)
         self._journal = journal
         self._settings = settings
         self._purpose = purpose
-        self._user = session.user
         self._last_report = last_report
 
     def begin(self, task: MoveTask) -> ActiveMove | MoveEnd:
@@ -155,19 +191,10 @@ class Mover:
         self._journal.record_request(attempt, self._purpose)
         reply = self._send(attempt)
         attempt = d.replace(attempt, request_id=reply.request_id, is_accepted=reply.is_accepted)
-        if reply.is_refused and not self._has_begun(attempt):
+        if reply.is_refused:
             return self._end_refused(task, attempt, reply)
         self._journal.record_reply(attempt, reply.is_accepted)
         return ActiveMove(attempt)
-
-    def _has_begun(self, attempt: Attempt) -> bool:
-        """Return whether Nova has begun a move in spite of an answer that refuses it.
-
-        A proxy may lose the answer of Nova, and send another one. An answer of Nova itself has the
-        id of the request, by which nobody else's action is taken for ours.
-        """
-        actions = self._nova.list_instance_actions(attempt.server).value or ()
-        return find_own_action(attempt, actions, self._user) is not None
 
     def decide(self, task: MoveTask) -> Way | MoveEnd:
         """Return how a server can be moved now, or why it is not moved. Nothing is requested."""
@@ -181,13 +208,17 @@ class Mover:
         if server.host_known and server.host != task.source:
             return MoveEnd(GONE, f"it is on {server.host or 'no host'} now", server.host)
         service = self._read_service(task.source)
-        is_up = service.state == "up" and not service.forced_down
         # A return never evacuates, so that fencing is no way out of it.
-        if task.target is not None and not is_up:
+        if task.target is not None and not _is_up(service):
             reason = f"nova-compute on {task.source} is down: start it, and run again"
             return MoveEnd(LEFT, reason, task.source)
         open_migrations = [entry for entry in sighting.migrations if not entry.ended]
-        way = decide_way(sighting.server, task.source, is_up, self._settings, open_migrations)
+        way = decide_way(
+            sighting.server, task.source, _is_up(service), self._settings, open_migrations
+        )
+        if way.how != STAYS:
+            # Also before another attempt: the one before may have left it wrong.
+            way = self._drain_reader.explain_allocation(sighting.server) or way
         if way.how == STAYS:
             return MoveEnd(LEFT, f"{way.reason}: {way.advice}")
         # Only a service that is forced down stays down for Nova when the host comes back.
@@ -229,42 +260,38 @@ class Mover:
         """
         sighting = self._look(move.attempt.server)
         verdict = judge_progress(move.attempt, sighting)
-        if verdict.migration is not None:
-            move.destination = verdict.migration.dest_compute
-        if verdict.state == CONFIRMABLE and verdict.migration is not None:
-            return self._confirm(move, verdict.migration)
+        move.migration = verdict.migration
+        move.seen_at, move.state = sighting.at, verdict.state
+        move.has_task = bool(sighting.server and sighting.server.server.task_state)
         end = self._conclude(move, verdict)
         if end is not None and end.to is None and sighting.server is not None:
             end = d.replace(end, to=sighting.server.server.host)
+        if end is None and verdict.state == CONFIRMABLE and verdict.migration is not None:
+            return self._confirm(move, verdict.migration)
         if end is None:
             move.waits_for = verdict.reason
-        elif move.attempt.is_own:
+        elif move.attempt.is_own and not end.may_be_on:
             self._journal.record_end(move.attempt, end.outcome, end.to, end.reason)
-        return end
-
-    def give_up_waiting(self, move: ActiveMove) -> MoveEnd | None:
-        """Return the end of a move that has not begun, None if it has."""
-        if judge_progress(move.attempt, self._look(move.attempt.server)).state != NOT_BEGUN:
-            return None
-        end = MoveEnd(
-            FAILED,
-            "its request was lost: Nova has begun no migration of it",
-            how=move.attempt.how,
-            may_retry=True,
-        )
-        self._journal.record_end(move.attempt, end.outcome, end.to, end.reason)
         return end
 
     def _conclude(self, move: ActiveMove, verdict: Verdict) -> MoveEnd | None:
         how = move.attempt.how
+        if verdict.state in (ARRIVED, CONFIRMABLE) and verdict.migration is not None:
+            actions = self._list_actions(move.attempt.server)
+            if not is_own_move(move.attempt, verdict.migration, actions):
+                return _end_of_others(move.attempt, verdict, verdict.migration)
         if verdict.state == ARRIVED:
             return MoveEnd(MOVED, verdict.reason, verdict.to, how)
         if verdict.state == AWAY:
             return MoveEnd(GONE, verdict.reason, verdict.to, how)
         if verdict.state == FOREIGN:
             return MoveEnd(LEFT, verdict.reason, how=how)
-        if verdict.state == BROKEN:
-            return MoveEnd(FAILED, self._explain(move, verdict.reason), how=how)
+        if verdict.state in (ABORTED, UNCERTAIN) and self._was_cancelled(move):
+            return MoveEnd(LEFT, "somebody has aborted its migration", how=how)
+        if verdict.state == UNCERTAIN and self._reader.runs_on_its_host(move.attempt.server):
+            verdict = d.replace(verdict, state=ABORTED)
+        if verdict.state in (BROKEN, UNCERTAIN):
+            return _end_open(FAILED, move, self._explain(move, verdict.reason))
         if verdict.state == ABORTED:
             return MoveEnd(FAILED, self._explain(move, verdict.reason), how=how, may_retry=True)
         # Nova gives a server its task before it accepts the request. Without a task and without a
@@ -273,6 +300,84 @@ class Mover:
             reason = self._explain(move, "Nova accepted the request, and has begun no migration")
             return MoveEnd(FAILED, reason, how=how, may_retry=True)
         return None
+
+    def _list_actions(self, server: str) -> Sequence[Action]:
+        actions = self._nova.list_instance_actions(server).value
+        if actions is None:
+            raise CloudError(f"Nova does not list all actions of server {server}.")
+        return actions
+
+    def _was_cancelled(self, move: ActiveMove) -> bool:
+        """Return whether somebody does not want a live migration: it is not repeated at once."""
+        if move.migration is None or move.migration.status != "cancelled":
+            return False
+        actions = self._list_actions(move.attempt.server)
+        return bool(actions) and actions[0].action == _CANCEL
+
+    def give_up(self, move: ActiveMove) -> MoveEnd | None:
+        """Return the end for this run of a move that may never end, None if Nova goes on with it.
+
+        Raises CloudError when Nova does not answer, and JournalError when it cannot be recorded.
+        """
+        if move.state == NOT_BEGUN and not move.attempt.is_accepted:
+            reason = "its request was lost: Nova has begun no migration of it"
+            self._journal.record_end(move.attempt, FAILED, None, reason)
+            return MoveEnd(FAILED, reason, how=move.attempt.how, may_retry=True)
+        hindrance = self._find_dead_service(move) or self._find_standstill(move)
+        if not hindrance:
+            return None
+        return _end_open(UNDER_WAY, move, hindrance)
+
+    def _find_dead_service(self, move: ActiveMove) -> str:
+        """Return which service a move waits for in vain, and what to do."""
+        services = get_listed_services(self._nova.list_services())
+        for binary, advice in _NEEDED_SERVICES.items():
+            listed = filter_services(services, None, [binary])
+            if listed and not any(map(_is_up, listed)):
+                return f"every {binary} is down: {advice}"
+        needed = []
+        if move.migration is not None and move.migration.dest_compute:
+            needed.append(move.migration.dest_compute)
+        if move.attempt.how != EVACUATION:
+            needed.append(move.attempt.source)
+        for service in filter_services(services, needed, [COMPUTE]):
+            if not _is_up(service):
+                return f"nova-compute on {service.host} is down: start it, and run again"
+        return ""
+
+    def _find_standstill(self, move: ActiveMove) -> str:
+        """Return why nobody goes on with a move although the services are up, and what to do."""
+        attempt, migration = move.attempt, move.migration
+        since, advice = attempt.requested_at, "look at nova-conductor"
+        if migration is not None:
+            name = f"migration {migration.uuid} is {migration.status}"
+            since = migration.changed_at or since
+            # The copy of its disks takes as long as it takes, and changes no record.
+            if attempt.how == COLD and move.has_task:
+                return ""
+            if attempt.how != COLD and not move.has_task:
+                return f"{name}, but the server has no task any more: see stuck_migration"
+            advice = (
+                f"abort it (openstack server migration abort {attempt.server} {migration.uuid})"
+            )
+            if migration.status == "queued":
+                if self._has_running_migration(attempt.source):
+                    return ""
+                return f"{name}, and no other one from {attempt.source} runs: {advice}"
+        seconds = seconds_between(since, move.seen_at)
+        if seconds is None or seconds < _LONGEST_SILENCE:
+            return ""
+        return f"Nova has changed nothing since {since} (it waits for {move.waits_for}): {advice}"
+
+    def _has_running_migration(self, host: str) -> bool:
+        """Return whether a queued live migration may be waiting for another one from the host."""
+        migrations = self._nova.list_migrations_of_host(host).value
+        if migrations is None:
+            return True
+        return any(
+            entry.source_compute == host and entry.status in ("preparing", "running")
+            for entry in migrations
+        )
 
     def _explain(self, move: ActiveMove, reason: str) -> str:
         """Return a reason with Nova's own words about the failure, where it has any."""
@@ -284,22 +389,8 @@ class Mover:
         return f"{reason}: {words}"
 
     def _confirm(self, move: ActiveMove, migration: Migration) -> MoveEnd | None:
-        """Confirm a cold migration that this collection began; leave any other one alone."""
+        """Confirm a cold migration that this collection began."""
         attempt = move.attempt
-        actions = self._nova.list_instance_actions(attempt.server).value
-        if actions is None:
-            raise CloudError(f"Nova does not list all actions of server {attempt.server}.")
-        if not is_own_resize(attempt, migration, actions, self._user):
-            end = MoveEnd(
-                LEFT,
-                f"migration {migration.uuid} waits to be confirmed, and it is not certain that "
-                "this run began it: confirm or revert it",
-                migration.dest_compute,
-                attempt.how,
-            )
-            if attempt.is_own:
-                self._journal.record_end(attempt, end.outcome, end.to, end.reason)
-            return end
         if move.confirmations >= _MAX_CONFIRMATIONS:
             # The journal leaves the move open, so that the next run confirms it.
             return MoveEnd(
@@ -331,3 +422,31 @@ class Mover:
         if found.value is None and found.status != 404:
             raise CloudError(f"Nova answered {found.status} when asked for server {server}.")
         return Sighting(found.at, found.value, migrations.value)
+
+
+def _is_up(service: Service) -> bool:
+    return service.state == "up" and not service.forced_down
+
+
+def _end_of_others(attempt: Attempt, verdict: Verdict, migration: Migration) -> MoveEnd:
+    """Return the end of a move that somebody else may have begun."""
+    doubt = explain_doubt(attempt)
+    if verdict.state == ARRIVED:
+        reason = f"not counted as moved: {doubt} (migration {migration.uuid})"
+        return MoveEnd(GONE, reason, verdict.to, attempt.how)
+    reason = f"{doubt}, so check migration {migration.uuid}, and confirm or revert it"
+    return MoveEnd(LEFT, reason, how=attempt.how)
+
+
+def _end_open(outcome: str, move: ActiveMove, reason: str) -> MoveEnd:
+    """Return the end of a move, with where its guest may be if that is not certain."""
+    migration, attempt = move.migration, move.attempt
+    if migration is None or not may_have_left(migration):
+        return MoveEnd(outcome, reason, how=attempt.how)
+    hosts = (attempt.source, str(migration.dest_compute))
+    where = (
+        f"Migration {migration.uuid} is {migration.status}, so the guest may be on "
+        f"{' or on '.join(hosts)}: look on both (virsh list --all) before you start, reboot, move "
+        "or delete it"
+    )
+    return MoveEnd(outcome, f"{reason}. {where}", how=attempt.how, may_be_on=hosts)

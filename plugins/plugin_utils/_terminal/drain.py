@@ -211,7 +211,7 @@ def _format_unmoved(outcomes: Iterable[MoveOutcomeDocument], width: int) -> list
 
 
 def _build_outcome_row(entry: MoveOutcomeDocument) -> Row:
-    place = entry["to"] or entry["source"]
+    place = " or ".join(entry["may_be_on"]) or entry["to"] or entry["source"]
     # A server that was deleted is nowhere.
     if entry["outcome"] == GONE:
         place = entry["to"] or ""

@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.api impor
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 
 HOSTS = ("compute-1", "compute-2", "compute-3")
+NODES = {host: f"00000000-0000-0000-0000-00000000000{number}" for number, host in enumerate(HOSTS)}
 ADMIN = "admin"
 FLAVOR = {
     "original_name": "m1.tiny",
@@ -30,6 +31,8 @@ FLAVOR = {
     "swap": 0,
     "extra_specs": {},
 }
+
+_LONG_AGO = "Thu, 19 Nov 2026 03:00:00 GMT"
 
 # How often Nova is asked for a server before its move goes on by a step.
 _LOOKS = 2
@@ -84,12 +87,20 @@ class MovingNova:
         self.fails: set[str] = set()
         # The hosts whose nova-compute does what Nova asks of it.
         self.living = set(HOSTS)
+        # The names of servers whose moves Nova gives up after it has handed them to the hosts, with
+        # the status that the server gets.
+        self.cut_off: dict[str, str] = {}
+        # The servers whose guest does not run where Nova records.
+        self.strays: set[str] = set()
+        # The hosts with allocations of servers that have them not on their host alone.
+        self.held: dict[str, tuple[str, ...]] = {}
         self._hooks: list[Hook] = []
         self._steps: dict[str, list[t.Callable[[], None]]] = {}
         self._looks: dict[str, int] = {}
         self._second = 0
+        self._actions = 0
         self._repeats = False
-        self._lost_ids = False
+        self.lost_ids = False
 
     # For the tests
 
@@ -128,14 +139,13 @@ class MovingNova:
         self._hooks.append(Hook(method, re.compile(path), nth, before, after, body))
 
     def session(self) -> t.Any:
-        """Return a session whose Nova this is."""
+        """Return a session whose Nova this is, with a Placement that has what it needs."""
         return types.SimpleNamespace(
             compute=Api("Nova", self, (2, 53)),
             network=None,
             project=None,
             roles=frozenset(),
-            user=ADMIN,
-            placement=None,
+            placement=Api("Placement", MovingPlacement(self), (1, 14)),
         )
 
     def delete(self, uuid: str) -> None:
@@ -154,7 +164,39 @@ class MovingNova:
     def repeat_next(self) -> None:
         """Have a proxy send the next request twice, and lose the headers of Nova."""
         self._repeats = True
-        self._lost_ids = True
+        self.lost_ids = True
+
+    def move_by_hand(self, uuid: str) -> None:
+        """Have the administrator, who also runs the drain, move a server, and let Nova end that."""
+        self.request_as_user(uuid)
+        self.finish(uuid)
+
+    def request_as_user(self, uuid: str) -> None:
+        """Have the administrator begin to move a server."""
+        action = "migrate" if self.status(uuid) == "SHUTOFF" else "os-migrateLive"
+        self._act(uuid, action, None, ADMIN)
+
+    def give_up(self, uuid: str) -> None:
+        """Let Nova end a request before it makes a migration."""
+        self._steps.pop(uuid)
+        self.servers[uuid]["OS-EXT-STS:task_state"] = None
+
+    def abort_as_user(self, uuid: str) -> None:
+        """Have a live migration aborted."""
+        self._steps.pop(uuid).pop(0)()
+        self.migrations[0]["status"] = "cancelled"
+        self.servers[uuid]["OS-EXT-STS:task_state"] = None
+        self._record_action(uuid, "live_migration_cancel", "somebody")
+
+    def wait(self, uuid: str, steps: int) -> None:
+        """Let Nova take longer for what it is doing with a server."""
+        self._steps[uuid][1:1] = [lambda: None] * steps
+
+    def stand_still(self, uuid: str, status: str) -> None:
+        """Let nobody go on with a move, whose migration has this status."""
+        self._steps[uuid].pop(0)()
+        self._steps.pop(uuid)
+        self.migrations[0]["status"] = status
 
     def finish(self, uuid: str) -> None:
         """Let Nova end what it is doing with a server."""
@@ -211,11 +253,11 @@ class MovingNova:
             if self._repeats:
                 self._repeats = False
                 raise Refused(409, "it is in task_state moving")
-            return 202, None, {"x-openstack-request-id": request_id}
+            return 202, None, {} if self.lost_ids else {"x-openstack-request-id": request_id}
         except Refused as refusal:
             key = "itemNotFound" if refusal.status == 404 else "conflictingRequest"
             headers = {"x-openstack-request-id": f"req-{len(self.requests)}-refused"}
-            if self._lost_ids:
+            if self.lost_ids:
                 headers = {}
             return refusal.status, {key: {"message": str(refusal)}}, headers
 
@@ -223,6 +265,8 @@ class MovingNova:
         parts = path.strip("/").split("/")
         if parts == ["os-services"]:
             return {"services": list(self.services.values())}
+        if parts == ["os-hypervisors", "detail"]:
+            return {"hypervisors": [] if "marker" in params else list(map(_build_node, HOSTS))}
         if parts == ["os-migrations"]:
             rows = [row for row in self.migrations if self._is_asked_for(row, params)]
             return {"migrations": rows if "marker" not in params else []}
@@ -242,6 +286,10 @@ class MovingNova:
             return {"instanceActions": self.actions[uuid]}
         if parts[2:3] == ["os-instance-actions"]:
             return {"instanceAction": {"events": []}}
+        if parts[2:] == ["diagnostics"]:
+            if uuid in self.strays:
+                raise Refused(409, "its power state is NOSTATE")
+            return {"state": "running"}
         self._look(uuid)
         if uuid not in self.servers:
             raise Refused(404, f"Instance {uuid} could not be found.")
@@ -266,22 +314,28 @@ class MovingNova:
         server = self.servers[uuid]
         if server["OS-EXT-STS:task_state"] is not None:
             raise Refused(409, f"it is in task_state {server['OS-EXT-STS:task_state']}")
-        request_id = f"req-{len(self.requests)}-{len(self.migrations)}-{action}"
         names = {"os-migrateLive": "live-migration", "confirmResize": "confirmResize"}
+        request_id = self._record_action(uuid, names.get(action, action), user)
+        if action == "confirmResize":
+            self._confirm(server)
+        else:
+            self._move(server, action, arguments)
+        return request_id
+
+    def _record_action(self, uuid: str, action: str, user: str) -> str:
+        """Return the id of the request that begins an action."""
+        self._actions += 1
+        request_id = f"req-{self._actions}-{action}"
         self.actions[uuid].insert(
             0,
             {
-                "action": names.get(action, action),
+                "action": action,
                 "request_id": request_id,
                 "user_id": user,
                 "start_time": f"{self._format_now()}.500000",
                 "message": None,
             },
         )
-        if action == "confirmResize":
-            self._confirm(server)
-        else:
-            self._move(server, action, arguments)
         return request_id
 
     def _format_now(self) -> str:
@@ -313,7 +367,8 @@ class MovingNova:
             "source_compute": source,
             "source_node": source,
             "dest_compute": target,
-            "dest_node": target,
+            # Conductor, which finds no host, records none.
+            "dest_node": target if server["name"] not in self.fails else None,
             "created_at": None,
             "updated_at": None,
         }
@@ -329,6 +384,10 @@ class MovingNova:
             server["OS-EXT-STS:task_state"] = None
             if server["name"] in self.fails:
                 row["status"] = "error"
+                return
+            if server["name"] in self.cut_off:
+                row["status"] = "error"
+                server["status"] = self.cut_off[server["name"]]
                 return
             server["OS-EXT-SRV-ATTR:host"] = target
             if row["migration_type"] in ("migration", "resize"):
@@ -364,3 +423,62 @@ class MovingNova:
 def lose() -> None:
     """Lose a request or its answer."""
     raise CloudError("Nova does not answer in time.")
+
+
+class MovingPlacement:
+    """A Placement behind the adapter of a session, with the allocations of the servers of a Nova.
+
+    Each host has one provider, whose UUID is that of its compute node.
+    """
+
+    def __init__(self, nova: MovingNova) -> None:
+        self._nova = nova
+
+    def get_endpoint(self) -> str:
+        return "http://placement"
+
+    def get_endpoint_data(self) -> t.Any:
+        return types.SimpleNamespace(max_microversion=(1, 39))
+
+    def request(self, url: str, _method: str, **options: t.Any) -> t.Any:
+        body = self._read(url.removeprefix("http://placement"), options.get("params") or {})
+        return types.SimpleNamespace(
+            status_code=200,
+            headers={"Date": "Fri, 20 Nov 2026 03:00:00 GMT", "Last-Modified": _LONG_AGO},
+            content=b"x",
+            json=lambda: body,
+        )
+
+    def _read(self, path: str, params: t.Mapping[str, str]) -> t.Any:
+        if path.startswith("/allocations/"):
+            server = path.rpartition("/")[2]
+            hosts = self._nova.held.get(server, (self._nova.host(server),))
+            held = {NODES[host]: {"generation": 1, "resources": {"VCPU": 1}} for host in hosts}
+            if not held:
+                return {"allocations": {}}
+            owner = {"project_id": "project", "user_id": "user", "consumer_generation": 1}
+            return {"allocations": held, **owner}
+        wanted = params.get("uuid") or params.get("in_tree")
+        rows = []
+        for host, uuid in NODES.items():
+            if uuid == wanted:
+                rows.append(
+                    {
+                        "uuid": uuid,
+                        "name": host,
+                        "generation": 1,
+                        "root_provider_uuid": uuid,
+                        "parent_provider_uuid": None,
+                    }
+                )
+        return {"resource_providers": rows}
+
+
+def _build_node(host: str) -> dict[str, t.Any]:
+    return {
+        "id": NODES[host],
+        "hypervisor_hostname": host,
+        "service": {"host": host},
+        "state": "up",
+        "status": "enabled",
+    }

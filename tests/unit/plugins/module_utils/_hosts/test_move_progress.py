@@ -18,10 +18,11 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progre
     CONFIRMABLE,
     FOREIGN,
     NOT_BEGUN,
+    UNCERTAIN,
     WAITING,
     Attempt,
     Sighting,
-    is_own_resize,
+    is_own_move,
     judge_progress,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
@@ -66,8 +67,9 @@ CASES: dict[str, tuple[str, dict[str, t.Any] | None, t.Any, str]] = {
         migration("error"),
         ARRIVED,
     ),
-    "one that Nova gave up": (LIVE, {}, migration("error"), ABORTED),
-    "one that was cancelled": (LIVE, {}, migration("cancelled"), ABORTED),
+    "one that found no host": (LIVE, {}, migration("error", dest_node=None), ABORTED),
+    "one that was cut off when it may have been copied": (LIVE, {}, migration("error"), UNCERTAIN),
+    "one that was cancelled": (LIVE, {}, migration("cancelled"), UNCERTAIN),
     "one that ended on the same host": (LIVE, {}, migration("completed"), ABORTED),
     "one that left the server in ERROR": (
         LIVE,
@@ -186,7 +188,24 @@ CASES: dict[str, tuple[str, dict[str, t.Any] | None, t.Any, str]] = {
         migration("pre-migrating", EVACUATION),
         WAITING,
     ),
-    "one that failed": (EVACUATION, {}, migration("failed", EVACUATION), ABORTED),
+    "one that found no room": (
+        EVACUATION,
+        {},
+        migration("failed", EVACUATION, dest_node=None),
+        ABORTED,
+    ),
+    "one that failed on its destination": (
+        EVACUATION,
+        {},
+        migration("failed", EVACUATION),
+        UNCERTAIN,
+    ),
+    "one that the source has ended, whose destination died": (
+        EVACUATION,
+        {},
+        migration("completed", EVACUATION),
+        UNCERTAIN,
+    ),
 }
 
 
@@ -248,16 +267,11 @@ def own(**changes: t.Any) -> Attempt:
     return Attempt(**{**fields, **changes})
 
 
-def action(
-    name: str = "migrate",
-    request_id: str = "req-1",
-    user: str = "admin",
-    start_time: str = "2026-11-20T03:00:01.000000",
-) -> Action:
-    return Action(name, request_id, user, start_time, None)
+def action(name: str = "migrate", request_id: str = "req-1") -> Action:
+    return Action(name, request_id, "admin", "2026-11-20T03:00:01.000000", None)
 
 
-RESIZES: dict[str, tuple[Attempt, t.Any, list[Action], bool]] = {
+MOVES: dict[str, tuple[Attempt, t.Any, list[Action], bool]] = {
     "ours": (own(), {}, [action()], True),
     "ours, after a lock": (own(), {}, [action("lock", "req-2"), action()], True),
     "of another request": (own(), {}, [action(request_id="req-2")], False),
@@ -271,46 +285,39 @@ RESIZES: dict[str, tuple[Attempt, t.Any, list[Action], bool]] = {
     "a resize of a user in the meantime": (own(), {}, [action("resize", "req-2")], False),
     "from another host": (own(), {"source_compute": "compute-3"}, [action()], False),
     "from before the request": (own(known=frozenset({"migration-1"})), {}, [action()], False),
-    "that no journal knows": (own(is_own=False), {}, [action()], False),
     "without actions": (own(), {}, [], False),
-    "whose answer was lost": (own(request_id=""), {}, [action()], True),
-    "whose answer was lost, of another user": (
+    "whose answer was lost": (own(request_id=""), {}, [action()], False),
+    "whose answer was lost, as that of the action": (
         own(request_id=""),
         {},
-        [action(user="somebody")],
+        [action(request_id="")],
         False,
     ),
-    "whose answer was lost, from before": (
-        own(request_id=""),
-        {},
-        [action(start_time="2026-11-20T02:59:58.000000")],
+    "a live migration, ours": (
+        own(how=LIVE),
+        {"type": "live-migration"},
+        [action("live-migration")],
+        True,
+    ),
+    "a live migration of somebody else, after ours": (
+        own(how=LIVE),
+        {"type": "live-migration"},
+        [action("live-migration", "req-2"), action("live-migration")],
         False,
     ),
-    "whose answer was lost, much later": (
-        own(request_id=""),
-        {},
-        [action(start_time="2026-11-20T03:10:00.000000")],
-        False,
-    ),
-    "whose answer was lost, and whose time is unknown": (
-        own(request_id="", requested_at=""),
-        {},
-        [action()],
+    "a live migration, by an action of another name": (
+        own(how=LIVE),
+        {"type": "live-migration"},
+        [action("evacuate")],
         False,
     ),
 }
 
 
-@pytest.mark.parametrize("name", RESIZES)
-def test_only_our_own_resizes_are_confirmed(name: str) -> None:
-    attempt, changes, actions, expected = RESIZES[name]
+@pytest.mark.parametrize("name", MOVES)
+def test_only_our_own_moves_are_confirmed_and_counted(name: str) -> None:
+    attempt, changes, actions, expected = MOVES[name]
 
     waiting = migration("finished", COLD, **changes)
 
-    assert is_own_resize(attempt, waiting, actions, "admin") is expected
-
-
-def test_no_resize_is_ours_if_the_user_is_unknown() -> None:
-    waiting = migration("finished", COLD)
-
-    assert not is_own_resize(own(request_id=""), waiting, [action()], None)
+    assert is_own_move(attempt, waiting, actions) is expected
