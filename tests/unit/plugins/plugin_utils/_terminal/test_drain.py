@@ -64,6 +64,7 @@ def outcome(name: str, what: str = "moved", how: str = "live", **changes: t.Any)
         "how": how,
         "source": "compute-17",
         "to": "compute-9" if what == "moved" else None,
+        "may_be_on": [],
         "seconds": 74,
         "attempts": 1,
         "reason": "" if what == "moved" else f"why it is {what}",
@@ -193,6 +194,14 @@ def test_only_servers_that_were_not_moved_have_a_line_with_the_words_of_nova() -
         "warning",
         None,
     ]
+
+
+def test_a_guest_that_may_be_on_two_hosts_is_shown_on_both() -> None:
+    broken = outcome("db-7", "failed", may_be_on=["compute-17", "compute-3"])
+
+    lines = format_drain_result(result(broken, empty=False, remaining=[UUID]), "compute-17", 120)
+
+    assert f"failed   db-7    {UUID}  live  compute-17 or compute-3" in lines
 
 
 def test_empty_host_says_so() -> None:
