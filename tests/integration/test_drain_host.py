@@ -29,6 +29,7 @@ from ansible_collections.osops.placement.tests.integration.test_drain import (
     STATES,
     boot_in_group,
     boot_too_large,
+    confirm_by_hand,
     is_deleted,
     is_resized,
 )
@@ -295,6 +296,8 @@ def test_a_playbook_that_is_killed_is_started_again(drained: Drained, wires: Wir
         assert running[-1].returncode == -signal.SIGKILL
 
     wires.nova.clear()
+    drained.play(cloud="minicloud")
+    unproven = confirm_by_hand(drained, hosted)
     done = drained.done(cloud="minicloud")
     assert "drain-3 is empty." in done.told
     drained.have_moved(*hosted)
@@ -302,9 +305,10 @@ def test_a_playbook_that_is_killed_is_started_again(drained: Drained, wires: Wir
         found = servers.migrations(drained.world.cloud, server)
         assert [entry["status"] for entry in found] in (["completed"], ["confirmed"])
 
-    # Also what the runs before it have moved comes back.
+    # Also what the runs before it have moved comes back, but nothing of which that is uncertain.
     drained.done(cloud="minicloud", **{"return": True, "move_back": True})
-    assert {drained.find_host(server) for server in hosted} == {drained.host}
+    for server in hosted:
+        assert (drained.find_host(server) == drained.host) == (server not in unproven)
 
 
 @pytest.mark.long

@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     COLD,
     EVACUATION,
@@ -56,10 +55,6 @@ _FINISHED = "finished"
 _REVERTED = "reverted"
 _STATUSES_BEFORE_COPY = frozenset({"accepted", "queued", "preparing"})
 _ENDED_BY_CHOICE = frozenset({"confirmed", _REVERTED})
-
-# For how long after the journal was written a request may have been sent, in seconds: the longest
-# time-out of a request and some more.
-_SENDING_SECONDS = 300
 
 
 @d.dataclass(frozen=True)
@@ -121,7 +116,7 @@ def judge_progress(attempt: Attempt, sighting: Sighting) -> Verdict:
         return Verdict(WAITING, f"its task {server.task_state} to end", migration=migration)
     if server.status == "UNKNOWN":
         return Verdict(WAITING, "its cell to answer", migration=migration)
-    if migration is not None and not _may_be_of(attempt, migration):
+    if migration is not None and migration.type != MIGRATION_TYPES[attempt.how]:
         return _judge_other_migration(attempt, sighting.server, migration)
     if server.status == "VERIFY_RESIZE":
         return _judge_resize(attempt, migration)
@@ -140,19 +135,6 @@ def find_new_migration(attempt: Attempt, migrations: Sequence[Migration]) -> Mig
         if migration.uuid not in attempt.known:
             return migration
     return None
-
-
-def _may_be_of(attempt: Attempt, migration: Migration) -> bool:
-    """Return whether a new migration can be that of an attempt.
-
-    A run that was killed before it sent its request has left an attempt of any age.
-    """
-    if migration.type != MIGRATION_TYPES[attempt.how]:
-        return False
-    if attempt.is_accepted or attempt.request_id or not attempt.is_own:
-        return True
-    elapsed = seconds_between(attempt.requested_at, migration.created_at)
-    return elapsed is not None and elapsed <= _SENDING_SECONDS
 
 
 def _judge_other_migration(attempt: Attempt, server: DrainServer, migration: Migration) -> Verdict:

@@ -83,8 +83,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # and then given it up.
 _MAX_CONFIRMATIONS = 3
 
+# What a queued live migration waits for: others of the same host.
+_COPYING = ("preparing", "running")
+
 # The action of aborting a live migration, in Nova's words.
-_CANCEL = "live_migration_cancel"
+_ABORT = "live_migration_cancel"
 
 # In seconds: a migration that is copied by libvirt is saved every 5 seconds
 # (nova/virt/libvirt/migration.py, save_stats).
@@ -286,10 +289,14 @@ class Mover:
             return MoveEnd(GONE, verdict.reason, verdict.to, how)
         if verdict.state == FOREIGN:
             return MoveEnd(LEFT, verdict.reason, how=how)
-        if verdict.state in (ABORTED, UNCERTAIN) and self._was_cancelled(move):
-            return MoveEnd(LEFT, "somebody has aborted its migration", how=how)
-        if verdict.state == UNCERTAIN and self._reader.runs_on_its_host(move.attempt.server):
-            verdict = d.replace(verdict, state=ABORTED)
+        if verdict.state == UNCERTAIN and verdict.migration is not None:
+            actions = self._list_actions(move.attempt.server)
+            is_aborted = [action.action for action in actions[:1]] == [_ABORT]
+            # Whoever aborts a live migration does not want it to be repeated at once.
+            if is_aborted and verdict.migration.status == "cancelled":
+                return MoveEnd(LEFT, "somebody has aborted its migration", how=how)
+            if self._reader.runs_on_its_host(move.attempt.server):
+                verdict = d.replace(verdict, state=ABORTED)
         if verdict.state in (BROKEN, UNCERTAIN):
             return _end_open(FAILED, move, self._explain(move, verdict.reason))
         if verdict.state == ABORTED:
@@ -306,13 +313,6 @@ class Mover:
         if actions is None:
             raise CloudError(f"Nova does not list all actions of server {server}.")
         return actions
-
-    def _was_cancelled(self, move: ActiveMove) -> bool:
-        """Return whether somebody does not want a live migration: it is not repeated at once."""
-        if move.migration is None or move.migration.status != "cancelled":
-            return False
-        actions = self._list_actions(move.attempt.server)
-        return bool(actions) and actions[0].action == _CANCEL
 
     def give_up(self, move: ActiveMove) -> MoveEnd | None:
         """Return the end for this run of a move that may never end, None if Nova goes on with it.
@@ -361,23 +361,14 @@ class Mover:
                 f"abort it (openstack server migration abort {attempt.server} {migration.uuid})"
             )
             if migration.status == "queued":
-                if self._has_running_migration(attempt.source):
+                ahead = self._nova.list_migrations_of_host(attempt.source).value
+                if ahead is None or any(entry.status in _COPYING for entry in ahead):
                     return ""
                 return f"{name}, and no other one from {attempt.source} runs: {advice}"
         seconds = seconds_between(since, move.seen_at)
         if seconds is None or seconds < _LONGEST_SILENCE:
             return ""
         return f"Nova has changed nothing since {since} (it waits for {move.waits_for}): {advice}"
-
-    def _has_running_migration(self, host: str) -> bool:
-        """Return whether a queued live migration may be waiting for another one from the host."""
-        migrations = self._nova.list_migrations_of_host(host).value
-        if migrations is None:
-            return True
-        return any(
-            entry.source_compute == host and entry.status in ("preparing", "running")
-            for entry in migrations
-        )
 
     def _explain(self, move: ActiveMove, reason: str) -> str:
         """Return a reason with Nova's own words about the failure, where it has any."""

@@ -21,6 +21,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 
 HOSTS = ("compute-1", "compute-2", "compute-3")
 NODES = {host: f"00000000-0000-0000-0000-00000000000{number}" for number, host in enumerate(HOSTS)}
+CHILD, POOL = "child", "pool"
+PROVIDERS = {
+    **NODES,
+    CHILD: "00000000-0000-0000-0000-0000000000c1",
+    POOL: "00000000-0000-0000-0000-0000000000d1",
+}
 ADMIN = "admin"
 FLAVOR = {
     "original_name": "m1.tiny",
@@ -181,10 +187,10 @@ class MovingNova:
         self._steps.pop(uuid)
         self.servers[uuid]["OS-EXT-STS:task_state"] = None
 
-    def abort_as_user(self, uuid: str) -> None:
-        """Have a live migration aborted."""
+    def abort_as_user(self, uuid: str, status: str) -> None:
+        """Have a live migration aborted, which then has this status."""
         self._steps.pop(uuid).pop(0)()
-        self.migrations[0]["status"] = "cancelled"
+        self.migrations[0]["status"] = status
         self.servers[uuid]["OS-EXT-STS:task_state"] = None
         self._record_action(uuid, "live_migration_cancel", "somebody")
 
@@ -428,7 +434,8 @@ def lose() -> None:
 class MovingPlacement:
     """A Placement behind the adapter of a session, with the allocations of the servers of a Nova.
 
-    Each host has one provider, whose UUID is that of its compute node.
+    Each host has a provider, whose UUID is that of its compute node. The first host has a child, and
+    there is a sharing provider.
     """
 
     def __init__(self, nova: MovingNova) -> None:
@@ -453,22 +460,25 @@ class MovingPlacement:
         if path.startswith("/allocations/"):
             server = path.rpartition("/")[2]
             hosts = self._nova.held.get(server, (self._nova.host(server),))
-            held = {NODES[host]: {"generation": 1, "resources": {"VCPU": 1}} for host in hosts}
+            held = {PROVIDERS[name]: {"generation": 1, "resources": {"VCPU": 1}} for name in hosts}
             if not held:
                 return {"allocations": {}}
             owner = {"project_id": "project", "user_id": "user", "consumer_generation": 1}
             return {"allocations": held, **owner}
-        wanted = params.get("uuid") or params.get("in_tree")
+        wanted = {params.get("uuid"), params.get("in_tree")}
+        if "required" in params:
+            wanted = {PROVIDERS[POOL]}
         rows = []
-        for host, uuid in NODES.items():
-            if uuid == wanted:
+        for name, uuid in PROVIDERS.items():
+            root = PROVIDERS[HOSTS[0]] if name == CHILD else uuid
+            if uuid in wanted or (root in wanted and "in_tree" in params):
                 rows.append(
                     {
                         "uuid": uuid,
-                        "name": host,
+                        "name": name,
                         "generation": 1,
-                        "root_provider_uuid": uuid,
-                        "parent_provider_uuid": None,
+                        "root_provider_uuid": root,
+                        "parent_provider_uuid": None if root == uuid else root,
                     }
                 )
         return {"resource_providers": rows}

@@ -30,6 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     HostAggregate,
     MoveOption,
     ServerGroup,
+    Way,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
@@ -345,3 +346,19 @@ def test_what_the_cloud_lacks_without_the_host() -> None:
 
 def test_an_empty_host_says_so() -> None:
     assert plan([], {})["summary"] == "No server is on compute-1."
+
+
+def test_a_server_stays_for_what_only_its_allocation_or_the_journal_shows() -> None:
+    servers = [build_server("odd"), build_server("parked", "SUSPENDED"), build_server("fine")]
+    odd = Way(STAYS, "its allocation is elsewhere", "look there first")
+    obstacles = {"uuid-of-odd": odd, "uuid-of-parked": odd}
+
+    document = plan(servers, {"compute-2": PLENTY}, obstacles=obstacles)
+
+    entries = {entry["name"]: entry for entry in document["servers"]}
+
+    assert (entries["odd"]["how"], entries["odd"]["reason"]) == (STAYS, odd.reason)
+    assert entries["odd"]["advice"] == odd.advice
+    # What the server itself is comes first.
+    assert "SUSPENDED" in entries["parked"]["reason"]
+    assert entries["fine"]["how"] != STAYS

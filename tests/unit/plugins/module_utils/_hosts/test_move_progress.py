@@ -230,30 +230,6 @@ def test_progress_of_a_move(name: str) -> None:
         assert verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("created_at", "fields", "state"),
-    [
-        ("2026-11-20T03:04:59", {}, ARRIVED),
-        ("2026-11-20T03:05:01", {}, AWAY),
-        ("2027-03-01T00:00:00", {}, AWAY),
-        (None, {}, AWAY),
-        # Nova has answered, so that the move is ours however late it begins.
-        ("2026-11-20T03:05:01", {"is_accepted": True}, ARRIVED),
-        ("2026-11-20T03:05:01", {"request_id": "req-1"}, ARRIVED),
-    ],
-)
-def test_a_later_move_of_somebody_else_is_not_that_of_a_request_that_was_never_sent(
-    created_at: str | None, fields: dict[str, t.Any], state: str
-) -> None:
-    """Taken for ours, it would be undone when the host returns."""
-    attempt = Attempt("uuid-of-web-1", "web-1", LIVE, SOURCE, requested_at=AT, **fields)
-    moved = migration("completed", created_at=created_at)
-
-    verdict = judge_progress(attempt, Sighting(AT, build_server(**away()), [moved]))
-
-    assert (verdict.state, verdict.to) == (state, "compute-2")
-
-
 def own(**changes: t.Any) -> Attempt:
     fields: dict[str, t.Any] = {
         "server": "uuid-of-web-1",
@@ -321,3 +297,10 @@ def test_only_our_own_moves_are_confirmed_and_counted(name: str) -> None:
     waiting = migration("finished", COLD, **changes)
 
     assert is_own_move(attempt, waiting, actions) is expected
+
+
+def test_a_later_move_of_somebody_else_is_not_that_of_a_request_that_was_never_sent() -> None:
+    """Taken for ours, it would be undone when the host returns."""
+    never_sent = own(how=LIVE, request_id="")
+
+    assert not is_own_move(never_sent, migration("completed"), [action("live-migration")])

@@ -49,7 +49,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.serve
     MoveTask,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
+    CHILD,
     HOSTS,
+    POOL,
     MovingNova,
     lose,
 )
@@ -96,6 +98,16 @@ class Drain:
         self.outcomes = MoveRun(mover, limits, stopped, self.sleep, lambda: self.now).run(
             tasks, begun
         )
+        return {entry["name"]: entry["outcome"] for entry in self.outcomes}
+
+    def bring_back(self, server: str, host: str) -> dict[str, str]:
+        """Return the outcome of moving a server back to the source, by name."""
+        session = self.nova.session()
+        journal = MoveJournal(str(self.folder), session.compute.endpoint, SOURCE)
+        mover = Mover(session, journal, DrainSettings(), RETURN)
+        runner = MoveRun(mover, RunLimits(1, 1, 5, 600), lambda: "", self.sleep, lambda: self.now)
+        task = MoveTask(server, server.removeprefix("uuid-of-"), host, SOURCE)
+        self.outcomes = runner.run([task])
         return {entry["name"]: entry["outcome"] for entry in self.outcomes}
 
     def sleep(self, seconds: float) -> None:
@@ -827,17 +839,58 @@ def test_a_server_whose_guest_may_be_elsewhere_is_not_moved_again(
     assert nova.host(server) == "compute-2"
 
 
+@pytest.mark.parametrize(("status", "outcome"), [("cancelled", LEFT), ("error", FAILED)])
 def test_a_live_migration_that_somebody_aborts_is_not_repeated(
-    nova: MovingNova, drain: Drain
+    nova: MovingNova, drain: Drain, status: str, outcome: str
 ) -> None:
+    """With the status `error`, nova-compute has died meanwhile, and has aborted nothing."""
     server = nova.boot("web")
-    nova.on("POST", ACTION, after=lambda: nova.abort_as_user(server))
+    nova.strays = {server}
+    nova.on("POST", ACTION, after=lambda: nova.abort_as_user(server, status))
 
-    assert drain.run() == {"web": LEFT}
+    assert drain.run() == {"web": outcome}
     assert len(nova.writes) == 1
 
 
-@pytest.mark.parametrize("hosts", [(), ("compute-3",), (SOURCE, "compute-3")])
+def test_a_live_migration_that_nova_gives_up_is_repeated(nova: MovingNova, drain: Drain) -> None:
+    """Its host shows that the guest runs there."""
+    server = nova.boot("web")
+    nova.cut_off = {"web": "ACTIVE"}
+
+    assert drain.run(retries=2) == {"web": FAILED}
+    assert nova.writes == [(server, "os-migrateLive")] * 3
+
+
+@pytest.mark.parametrize("status", UNPROVEN)
+def test_a_move_back_that_somebody_makes_by_hand_is_not_counted(
+    nova: MovingNova, drain: Drain, status: str
+) -> None:
+    server = nova.boot("web", status, host="compute-2")
+    nova.destination = SOURCE
+
+    def move_and_lose() -> None:
+        nova.move_by_hand(server)
+        lose()
+
+    nova.on("POST", ACTION, before=move_and_lose)
+
+    assert drain.bring_back(server, "compute-2") == {"web": UNPROVEN[status]}
+    assert nova.writes == []
+
+
+@pytest.mark.parametrize("held", [(SOURCE, CHILD), (SOURCE, POOL), (CHILD,)])
+def test_a_server_has_its_allocation_on_the_tree_of_its_host_and_on_sharing_providers(
+    nova: MovingNova, drain: Drain, held: tuple[str, ...]
+) -> None:
+    server = nova.boot("web")
+    nova.held[server] = held
+
+    assert drain.run() == {"web": MOVED}
+
+
+@pytest.mark.parametrize(
+    "hosts", [(), (POOL,), ("compute-3",), ("compute-3", POOL), (SOURCE, "compute-3")]
+)
 def test_a_server_whose_allocation_is_not_on_its_host_alone_is_not_moved(
     nova: MovingNova, drain: Drain, hosts: tuple[str, ...]
 ) -> None:
