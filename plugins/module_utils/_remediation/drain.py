@@ -8,8 +8,8 @@
 
 """Empties a host: disables its service, moves its servers away, and looks what is left.
 
-What is under way from an earlier run is recognised from Nova's migrations. The journal only adds
-which resizes are ours to confirm.
+What is under way from an earlier run is recognised from the journal and from Nova's migrations. The
+journal has the ids of the requests, which show what is ours to confirm and to count.
 """
 
 from __future__ import annotations

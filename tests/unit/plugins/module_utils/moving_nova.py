@@ -434,8 +434,8 @@ def lose() -> None:
 class MovingPlacement:
     """A Placement behind the adapter of a session, with the allocations of the servers of a Nova.
 
-    Each host has a provider, whose UUID is that of its compute node. The first host has a child, and
-    there is a sharing provider.
+    Each host has a provider, whose UUID is that of its compute node. The first host has a child.
+    There is a sharing provider.
     """
 
     def __init__(self, nova: MovingNova) -> None:
