@@ -208,6 +208,31 @@ def test_a_server_whose_guest_may_be_elsewhere_is_not_moved_again(
     drained.have_moved(server)
 
 
+def test_a_live_migration_that_breaks_says_where_the_guest_may_be(drained: Drained) -> None:
+    """Nova puts the server into ERROR, and leaves its allocation on the destination."""
+    world = drained.world
+    server = drained.boot("web")
+    failing = world.paths.compute(HOST) / "fail-live-migrations"
+    failing.touch()
+    try:
+        result = drained.run()
+    finally:
+        failing.unlink()
+
+    (move,) = servers.migrations(world.cloud, server)
+    (entry,) = result["outcomes"]
+    assert servers.get(world.cloud, server)["status"] == "ERROR"
+    assert entry["outcome"] == "failed" and entry["may_be_on"] == [HOST, move["dest_compute"]]
+
+    # Its state is reset by hand: the guest is on the source, and the allocation is not.
+    servers.act(world.cloud, server, "os-resetState", {"state": "active"})
+    again = drained.run()
+
+    assert outcomes(again) == {"web": "left"}
+    assert "unreverted_allocation" in again["outcomes"][0]["reason"]
+    assert len(servers.migrations(world.cloud, server)) == 1
+
+
 @pytest.mark.long
 def test_a_drain_does_not_wait_for_a_nova_compute_that_is_dead(
     drained: Drained, wires: Wires

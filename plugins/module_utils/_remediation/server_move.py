@@ -70,6 +70,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+        DrainServer,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Action,
         Migration,
@@ -134,7 +137,7 @@ class ActiveMove:
     """A move under way.
 
     waits_for: what Nova has to do next. migration: its record, as last seen. seen_at: when, by
-    Nova's clock. state, has_task: of that look.
+    Nova's clock. state, server: of that look.
     confirmations: how often its resize was confirmed.
     """
 
@@ -143,7 +146,7 @@ class ActiveMove:
     migration: Migration | None = None
     seen_at: str = ""
     state: str = ""
-    has_task: bool = False
+    server: DrainServer | None = None
     confirmations: int = 0
 
 
@@ -265,7 +268,7 @@ class Mover:
         verdict = judge_progress(move.attempt, sighting)
         move.migration = verdict.migration
         move.seen_at, move.state = sighting.at, verdict.state
-        move.has_task = bool(sighting.server and sighting.server.server.task_state)
+        move.server = sighting.server
         end = self._conclude(move, verdict)
         if end is not None and end.to is None and sighting.server is not None:
             end = d.replace(end, to=sighting.server.server.host)
@@ -348,27 +351,41 @@ class Mover:
     def _find_standstill(self, move: ActiveMove) -> str:
         """Return why nobody goes on with a move although the services are up, and what to do."""
         attempt, migration = move.attempt, move.migration
-        since, advice = attempt.requested_at, "look at nova-conductor"
+        if move.server is None:
+            return ""
+        has_task = move.server.server.task_state is not None
+        since, advice = (
+            attempt.requested_at,
+            "look into the logs of nova-conductor and nova-compute",
+        )
         if migration is not None:
             name = f"migration {migration.uuid} is {migration.status}"
             since = migration.changed_at or since
             # The copy of its disks takes as long as it takes, and changes no record.
-            if attempt.how == COLD and move.has_task:
+            if attempt.how == COLD and has_task:
                 return ""
-            if attempt.how != COLD and not move.has_task:
+            # On the destination, the source may still be cleaning up.
+            if not has_task and move.server.server.host == attempt.source:
                 return f"{name}, but the server has no task any more: see stuck_migration"
-            advice = (
-                f"abort it (openstack server migration abort {attempt.server} {migration.uuid})"
-            )
+            if attempt.how == LIVE:
+                command = "openstack server migration abort"
+                advice = f"abort it ({command} {attempt.server} {migration.uuid})"
             if migration.status == "queued":
-                ahead = self._nova.list_migrations_of_host(attempt.source).value
-                if ahead is None or any(entry.status in _COPYING for entry in ahead):
+                if self._copies_from(attempt.source):
                     return ""
                 return f"{name}, and no other one from {attempt.source} runs: {advice}"
         seconds = seconds_between(since, move.seen_at)
         if seconds is None or seconds < _LONGEST_SILENCE:
             return ""
         return f"Nova has changed nothing since {since} (it waits for {move.waits_for}): {advice}"
+
+    def _copies_from(self, host: str) -> bool:
+        """Return whether a live migration from a host may be ahead of the queued ones."""
+        migrations = self._nova.list_migrations_of_host(host).value
+        if migrations is None:
+            return True
+        copied = {entry.source_compute for entry in migrations if entry.status in _COPYING}
+        return host in copied
 
     def _explain(self, move: ActiveMove, reason: str) -> str:
         """Return a reason with Nova's own words about the failure, where it has any."""

@@ -22,8 +22,6 @@ from nova.virt import fake
 # contains "ironic".
 NAMES = ("minicloud", "minicloud_ironic")
 
-HOLD = "hold-live-migrations"
-
 # With this word in a file `fail-CALL` Nova returns the server to its earlier state, as after a
 # failed check.
 ROLLBACK = "rollback"
@@ -54,14 +52,13 @@ def _identity(nodename: str) -> str:
 
 
 class HeldLiveMigration(ONE_NODE):
-    """Live migrations from here do not end while a certain file exists.
+    """Live migrations from here do not end while a certain file exists, and fail with another.
 
-    It is ``hold-live-migrations`` in the host's state folder.
+    These are ``hold-live-migrations`` and ``fail-live-migrations`` in the host's state folder.
     """
 
     def live_migration(self, *args: Any, **kwargs: Any) -> None:
-        while (Path(nova.conf.CONF.state_path) / HOLD).exists():
-            time.sleep(0.1)
+        _follow("live-migrations")
         super().live_migration(*args, **kwargs)
 
 

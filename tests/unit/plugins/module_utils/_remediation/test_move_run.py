@@ -768,7 +768,8 @@ def test_a_migration_that_nobody_takes_from_the_queue_is_not_followed_for_ever(
     assert drain.run(server) == {"web": UNDER_WAY}
     assert "move_timeout" in drain.reason("web")
 
-    nova.migrations[-1]["status"] = "completed"
+    # One that comes to the host keeps none waiting.
+    nova.migrations[-1].update(source_compute="compute-3", dest_compute=SOURCE)
     before = drain.now
     assert drain.run(server) == {"web": UNDER_WAY}
     assert drain.now - before < 90
@@ -793,6 +794,18 @@ def test_a_migration_without_a_task_is_not_followed_for_ever(
     assert drain.run() == {"web": UNDER_WAY}
     assert drain.now < 90
     assert "stuck_migration" in drain.reason("web")
+
+
+def test_a_source_that_still_cleans_up_is_waited_for(nova: MovingNova, drain: Drain) -> None:
+    server = nova.boot("web")
+    freeze(nova, server, "running")
+    arrived = {"OS-EXT-SRV-ATTR:host": "compute-2", "OS-EXT-STS:task_state": None}
+    path = f"^/servers/{server}$"
+    nova.on("GET", path, 2, before=lambda: nova.servers[server].update(arrived))
+    nova.on("GET", path, 16, before=lambda: nova.migrations[0].update(status="completed"))
+
+    assert drain.run() == {"web": MOVED}
+    assert drain.now > 60
 
 
 def test_a_copy_of_which_nothing_is_heard_is_not_followed_for_ever(
