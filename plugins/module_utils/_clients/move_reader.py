@@ -153,9 +153,14 @@ class MoveReader:
         """Return whether the hypervisor of the host that Nova records runs the guest now.
 
         nova-compute asks it, and refuses unless the guest runs (nova/compute/manager.py,
-        get_instance_diagnostics). False proves nothing.
+        get_instance_diagnostics). False proves nothing. The request is sent once: without
+        nova-compute, Nova waits a minute for its answer.
         """
-        return self._api.get(f"/servers/{server}/diagnostics", self._direct).status == 200
+        try:
+            reply = self._api.write("GET", f"/servers/{server}/diagnostics", self._direct)
+        except CloudError:
+            return False
+        return reply.status == 200
 
     def find_failure(self, server: str, request_id: str) -> str:
         """Return the last words of Nova about a failed action; empty where it has none."""
