@@ -305,10 +305,10 @@ def test_a_playbook_that_is_killed_is_started_again(drained: Drained, wires: Wir
         found = servers.migrations(drained.world.cloud, server)
         assert [entry["status"] for entry in found] in (["completed"], ["confirmed"])
 
-    # Also what the runs before it have moved comes back, but nothing of which that is uncertain.
+    # Also what the runs before it have moved comes back. Of the first request, the id was lost.
     drained.done(cloud="minicloud", **{"return": True, "move_back": True})
-    for server in hosted:
-        assert (drained.find_host(server) == drained.host) == (server not in unproven)
+    away = [server for server in hosted if drained.find_host(server) != drained.host]
+    assert len(away) <= 1 and set(unproven) <= set(away)
 
 
 @pytest.mark.long
