@@ -341,7 +341,7 @@ def confirm_by_hand(drained: Drained, hosted: Sequence[str]) -> list[str]:
     waiting = []
     for server in hosted:
         if servers.get(drained.world.cloud, server)["status"] == "VERIFY_RESIZE":
-            servers.confirm(drained.world.cloud, server)
+            servers.act(drained.world.cloud, server, "confirmResize")
             servers.settle(drained.world.cloud, server, None, "SHUTOFF")
             waiting.append(server)
     assert len(waiting) <= 1
