@@ -79,19 +79,29 @@ class MoveReader:
             lambda reply: parse_drain_server(reply.body["server"]),
         )
 
-    def has_host_answered(self, uuid: str) -> bool:
-        """Ask the nova-compute of a server for diagnostics, and return whether it has answered.
+    def has_host_answered(self, server: str) -> bool:
+        """Return whether the nova-compute of a server answers, whatever its service's state is."""
+        # It answers too that the guest does not run (409) or that its driver has none (501).
+        return self._ask_for_diagnostics(server) in (200, 400, 409, 501)
 
-        Nova asks it whatever the state of its service is (nova/compute/api.py,
-        get_instance_diagnostics), and waits for rpc_response_timeout, a minute by default. The
-        request is sent once.
+    def runs_on_its_host(self, server: str) -> bool:
+        """Return whether the hypervisor of the host that Nova records runs the guest now.
+
+        nova-compute asks it, and refuses unless the guest runs (nova/compute/manager.py,
+        get_instance_diagnostics). False proves nothing.
+        """
+        return self._ask_for_diagnostics(server) == 200
+
+    def _ask_for_diagnostics(self, server: str) -> int | None:
+        """Return the status of Nova's answer, None without one.
+
+        Nova asks nova-compute and waits for rpc_response_timeout, a minute by default
+        (nova/compute/api.py, get_instance_diagnostics). So the request is sent once.
         """
         try:
-            reply = self._api.write("GET", f"/servers/{uuid}/diagnostics", self._direct)
+            return self._api.write("GET", f"/servers/{server}/diagnostics", self._direct).status
         except CloudError:
-            return False
-        # It answers too that the guest does not run (409) or that its driver has none (501).
-        return reply.status in (200, 400, 409, 501)
+            return None
 
     def list_groups(self) -> tuple[ServerGroup, ...]:
         """Return the server groups of all projects."""
@@ -148,19 +158,6 @@ class MoveReader:
             for trait in traits:
                 names.setdefault(trait, []).append(flavor)
         return names
-
-    def runs_on_its_host(self, server: str) -> bool:
-        """Return whether the hypervisor of the host that Nova records runs the guest now.
-
-        nova-compute asks it, and refuses unless the guest runs (nova/compute/manager.py,
-        get_instance_diagnostics). False proves nothing. The request is sent once: without
-        nova-compute, Nova waits a minute for its answer.
-        """
-        try:
-            reply = self._api.write("GET", f"/servers/{server}/diagnostics", self._direct)
-        except CloudError:
-            return False
-        return reply.status == 200
 
     def find_failure(self, server: str, request_id: str) -> str:
         """Return the last words of Nova about a failed action; empty where it has none."""

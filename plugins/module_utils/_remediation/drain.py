@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
     make_printable,
     summarize_names,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
     build_drain_plan,
@@ -106,8 +107,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # no server to a disabled host, so only those come that were on their way.
 _MAX_ROUNDS = 5
 
-# In seconds: the pause between two listings of the services, while they are watched.
-_PAUSE = 3.0
+# In seconds: the pause between two listings of the services, while they are watched, and for how
+# long. With report_interval = 600, two reports of the others take 20 minutes.
+_PAUSE, _WATCH = 3.0, 1800
 
 
 @d.dataclass(frozen=True)
@@ -290,12 +292,21 @@ class HostDrain:
         # It may report seldom, and still do what Nova asks of it.
         if self._reader.has_host_answered(host):
             raise InvalidInput(f"{fenced} answers to Nova: {advice}")
-        while verdict == WAITING and not stopped():
+        for _look in range(int(_WATCH / _PAUSE)):
+            if verdict != WAITING or stopped():
+                break
             self._sleep(_PAUSE)
             services, _now = self._reader.list_services()
             verdict = watch.judge(services)
         if stopped():
             raise InvalidInput(f"{stopped()} Nothing was changed.")
+        if verdict == WAITING:
+            raise InvalidInput(
+                "Another nova-compute is up for Nova, but did not report twice within "
+                f"{format_duration(_WATCH)}, so the silence of {host} does not show that it is "
+                "dead: nothing was changed. Look at RabbitMQ, the database and the clocks of all "
+                "hosts, then run again."
+            )
         if verdict == REPORTS:
             raise InvalidInput(f"{fenced} reports to Nova: {advice}")
         require_witnesses(host, [other.host for other in list_others_up(host, services)])

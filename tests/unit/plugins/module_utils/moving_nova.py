@@ -287,15 +287,13 @@ class MovingNova:
         if parts[2:] == ["diagnostics"]:
             if self.host(uuid) not in self.living:
                 raise Refused(500, "MessagingTimeout")
-            return {}
+            if uuid in self.strays:
+                raise Refused(409, "its power state is NOSTATE")
+            return {"state": "running"}
         if parts[2:] == ["os-instance-actions"]:
             return {"instanceActions": self.actions[uuid]}
         if parts[2:3] == ["os-instance-actions"]:
             return {"instanceAction": {"events": []}}
-        if parts[2:] == ["diagnostics"]:
-            if uuid in self.strays:
-                raise Refused(409, "its power state is NOSTATE")
-            return {"state": "running"}
         self._look(uuid)
         if uuid not in self.servers:
             raise Refused(404, f"Instance {uuid} could not be found.")
