@@ -19,6 +19,7 @@ import re
 import threading
 import time
 import typing as t
+import urllib.parse
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.answer_types import (
     find_wrong_type,
@@ -306,6 +307,48 @@ class Api:
         reply, value = self.read(path, microversion, read, own_connection, **params)
         return self.build_answer(path, microversion, params, reply, value)
 
+    def read_pages(
+        self, path: str, key: str, parse: t.Callable[[t.Any], T], **params: t.Any
+    ) -> tuple[Reply, tuple[T, ...] | None]:
+        """GET all pages of a listing, and return the last reply with what `parse` makes of each row.
+
+        Neutron and Keystone can be set to return shorter pages than a client asks for, and then
+        link to the next one (pagination_max_limit, list_limit). The second value is None if the
+        status of a page is not 200.
+
+        key: the key of the rows in the body.
+        Raises CloudError for a listing without an end.
+        """
+
+        def read_page(reply: Reply) -> tuple[list[T], str]:
+            return list(map(parse, reply.body[key])), find_next_marker(reply.body, key)
+
+        rows: list[T] = []
+        markers = {""}
+        query = dict(params)
+        while True:
+            reply, page = self.read(path, None, read_page, **query)
+            if page is None:
+                return reply, None
+            rows += page[0]
+            if not page[1]:
+                return reply, tuple(rows)
+            if page[1] in markers:
+                raise CloudError(
+                    f"{self.name} at {self.endpoint} linked twice to the same page of {path}, so "
+                    "the listing has no end: something between here and there ignores the marker "
+                    "of a page. Use an endpoint without a cache."
+                )
+            markers.add(page[1])
+            query["marker"] = page[1]
+
+    def ask_pages(
+        self, path: str, key: str, parse: t.Callable[[t.Any], T], **params: t.Any
+    ) -> Answer[tuple[T, ...]]:
+        """Return all pages of a listing as `read_pages` reads them, as evidence."""
+        reply, rows = self.read_pages(path, key, parse, **params)
+        return self.build_answer(path, None, params, reply, rows)
+
     def parse(self, read: t.Callable[[Reply], T], reply: Reply, path: str) -> T:
         """Return what `read` makes of `reply`.
 
@@ -535,6 +578,22 @@ class ServiceClock:
             if read_http_clock(reply.headers.get("Date")) is not None:
                 break
         return min(aheads)
+
+
+def find_next_marker(body: t.Any, key: str) -> str:
+    """Return the marker in the link of a page to the next one; empty on the last page.
+
+    Only the marker is taken from the link: behind a proxy, its address may lead elsewhere.
+    """
+    links = body.get("links") or {}
+    # Neutron has a list of links for each kind of row, and Keystone one link by name.
+    href = links.get("next") if isinstance(links, dict) else None
+    for link in body.get(f"{key}_links") or ():
+        if link["rel"] == "next":
+            href = link["href"]
+    if href is None:
+        return ""
+    return urllib.parse.parse_qs(urllib.parse.urlsplit(href).query)["marker"][0]
 
 
 def _format_microversion(version: tuple[int, int]) -> str:

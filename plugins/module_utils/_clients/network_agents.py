@@ -14,6 +14,7 @@ API reference: https://docs.openstack.org/api-ref/network/v2/#agents
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import time
 import typing as t
 
@@ -66,8 +67,7 @@ class AgentReader:
 
         Raises CloudError where they cannot be known.
         """
-        path = "/v2.0/agents"
-        reply, agents = self._api.read(path, None, _parse_agents, host=host)
+        reply, agents = self._api.read_pages("/v2.0/agents", "agents", _parse_agent, host=host)
         self._api.expect(reply, f"for the network agents of {host}")
         if not agents:
             self.require_access()
@@ -112,14 +112,10 @@ class AgentReader:
         if agent.type not in _SCHEDULED:
             return agent
         path, key, kind = _SCHEDULED[agent.type]
-        reply, resources = self._api.read(
-            f"/v2.0/agents/{agent.uuid}/{path}",
-            None,
-            lambda reply: tuple(_parse_resource(kind, row) for row in reply.body[key]),
+        # What could not be listed is None: it may be there.
+        _reply, resources = self._api.read_pages(
+            f"/v2.0/agents/{agent.uuid}/{path}", key, functools.partial(_parse_resource, kind)
         )
-        # What could not be listed may be there.
-        if reply.status != 200:
-            resources = None
         return d.replace(agent, resources=resources)
 
     def list_bound_ports(self, host: str) -> tuple[BoundPort, ...]:
@@ -128,15 +124,12 @@ class AgentReader:
         Raises CloudError unless the ports of all projects are certainly among them.
         """
         filters: dict[str, t.Any] = {"binding:host_id": host}
-        reply, ports = self._api.read(
-            "/v2.0/ports",
-            None,
-            lambda reply: tuple(_parse_ports(reply.body["ports"], host)),
-            **filters,
-        )
+        reply, listed = self._api.read_pages("/v2.0/ports", "ports", _parse_port, **filters)
         self._api.expect(reply, f"for the ports of {host}")
         self._require_all_ports()
-        return tuple(sorted(ports or (), key=lambda port: port.uuid))
+        # Neutron ignores filters that it does not know.
+        ports = [port for bound_to, port in listed or () if bound_to == host]
+        return tuple(sorted(ports, key=lambda port: port.uuid))
 
     def _require_all_ports(self) -> None:
         """Raise CloudError unless these credentials show the ports of other projects.
@@ -226,14 +219,10 @@ def _parse_resource(kind: str, row: Mapping[str, t.Any]) -> AgentResource:
     return AgentResource(kind, row["id"], row.get("name") or "")
 
 
-def _parse_ports(rows: list[Mapping[str, t.Any]], host: str) -> list[BoundPort]:
-    ports = []
-    for row in rows:
-        # Neutron ignores filters that it does not know.
-        if row.get("binding:host_id") == host:
-            owner, device = row.get("device_owner") or "", row.get("device_id") or ""
-            ports.append(BoundPort(row["id"], owner, device))
-    return ports
+def _parse_port(row: Mapping[str, t.Any]) -> tuple[str | None, BoundPort]:
+    """Return the host that a port is bound to, and the port."""
+    owner, device = row.get("device_owner") or "", row.get("device_id") or ""
+    return row.get("binding:host_id"), BoundPort(row["id"], owner, device)
 
 
 def _list_network_fields(reply: Reply) -> list[str]:

@@ -54,7 +54,7 @@ class NeutronReader:
         hidden: it asks Neutron with the token of the same user (nova/network/neutron.py,
         list_ports).
         """
-        answer = self._api.ask("/v2.0/ports", _parse_ports, device_id=server)
+        answer = self._api.ask_pages("/v2.0/ports", "ports", parse_port, device_id=server)
         if answer.value is not None and not self._sees_all_ports():
             return d.replace(answer, value=None)
         return answer
@@ -72,10 +72,6 @@ class NeutronReader:
             if "binding:host_id" in row and owner and owner != self._project:
                 return True
         return False
-
-
-def _parse_ports(reply: Reply) -> tuple[ServerPort, ...]:
-    return tuple(map(parse_port, reply.body["ports"]))
 
 
 def parse_port(row: Mapping[str, t.Any]) -> ServerPort:

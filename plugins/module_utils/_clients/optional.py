@@ -45,11 +45,20 @@ class OptionalApi:
         The answer is `NOT_ASKED` for a service that the catalogue does not have, and has the status
         0 where the service did not answer, or not as this service does.
         """
+        return self._try(path, lambda api: api.ask(path, None, read, **params))
+
+    def ask_pages(
+        self, path: str, key: str, parse: t.Callable[[t.Any], T], **params: t.Any
+    ) -> Answer[tuple[T, ...]]:
+        """GET all pages of a listing as `Api.read_pages` does, and return them as `ask` does."""
+        return self._try(path, lambda api: api.ask_pages(path, key, parse, **params))
+
+    def _try(self, path: str, ask: t.Callable[[Api], Answer[T]]) -> Answer[T]:
         if self._api is None:
             return NOT_ASKED
         if self._failures < _MAX_FAILURES:
             try:
-                answer = self._api.ask(path, None, read, **params)
+                answer = ask(self._api)
             except CloudError:
                 self._failures += 1
             else:

@@ -17,7 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import Project
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 
@@ -33,9 +33,12 @@ class ProjectReader:
 
     def get_project(self, uuid: str) -> Project | None:
         """Return a project by its uuid; None without one. Raises CloudError."""
-        path = f"/projects/{uuid}"
-        found = self._read(path, f"for project {uuid}", lambda body: [_parse(body["project"])])
-        return next(iter(found), None)
+        api = self._require_api()
+        reply, project = api.read(
+            f"/projects/{uuid}", None, lambda reply: _parse(reply.body["project"])
+        )
+        _expect(api, reply, f"for project {uuid}", 200, 404)
+        return project
 
     def query_project(self, uuid: str) -> Answer[Project]:
         """Look up a project as evidence; any status is an answer.
@@ -54,7 +57,7 @@ class ProjectReader:
         Raises CloudError without a Keystone.
         """
         api = self._require_api()
-        return api.ask("/projects", None, lambda reply: tuple(_parse_all(reply.body)))
+        return api.ask_pages("/projects", "projects", _parse)
 
     def query_domains(self) -> Answer[tuple[str, ...]]:
         """Return the uuids of the domains that these credentials may list, as evidence.
@@ -62,9 +65,7 @@ class ProjectReader:
         Raises CloudError without a Keystone.
         """
         api = self._require_api()
-        return api.ask(
-            "/domains", None, lambda reply: tuple(str(row["id"]) for row in reply.body["domains"])
-        )
+        return api.ask_pages("/domains", "domains", lambda row: str(row["id"]))
 
     def find_projects(self, name: str) -> list[Project]:
         """Return the projects with exactly this name, in all domains. Raises CloudError."""
@@ -76,19 +77,11 @@ class ProjectReader:
         """Return the names of all projects."""
         return [project.name for project in self._list()]
 
-    def _list(self, **filters: str) -> list[Project]:
-        return self._read("/projects", "for its projects", _parse_all, **filters)
-
-    def _read(
-        self, path: str, what: str, read: t.Callable[[t.Any], list[Project]], **filters: t.Any
-    ) -> list[Project]:
-        """Return what `read` makes of an answer; [] for a 404."""
+    def _list(self, **filters: str) -> tuple[Project, ...]:
         api = self._require_api()
-        reply, value = api.read(path, None, lambda reply: read(reply.body), **filters)
-        if reply.status in (401, 403):
-            raise NotPermitted(f"{api.name} at {api.endpoint} answered {reply.status}.")
-        api.expect(reply, what, 200, 404)
-        return value or []
+        reply, projects = api.read_pages("/projects", "projects", _parse, **filters)
+        _expect(api, reply, "for its projects")
+        return projects or ()
 
     def _require_api(self) -> Api:
         if self._api is None:
@@ -96,8 +89,10 @@ class ProjectReader:
         return self._api
 
 
-def _parse_all(body: t.Any) -> list[Project]:
-    return [_parse(row) for row in body["projects"]]
+def _expect(api: Api, reply: Reply, what: str, *statuses: int) -> None:
+    if reply.status in (401, 403):
+        raise NotPermitted(f"{api.name} at {api.endpoint} answered {reply.status}.")
+    api.expect(reply, what, *statuses)
 
 
 def _parse(row: t.Any) -> Project:

@@ -249,3 +249,65 @@ def test_services_of_cinder() -> None:
     refused, _adapter = _api(**{"GET /os-services": (403, {"forbidden": {"message": "no"}})})
     with pytest.raises(CloudError, match="403"):
         list_cinder_services(refused)
+
+
+def _next(path: str, marker: str, **filters: str) -> dict[str, str]:
+    """A link to a next page; its address is that of a service behind a proxy."""
+    query = "&".join(f"{key}={value}" for key, value in filters.items())
+    return {"rel": "next", "href": f"http://inside:9696{path}?limit=1&{query}&marker={marker}"}
+
+
+def test_every_page_of_neutron_is_read() -> None:
+    """With pagination_max_limit, Neutron answers a request without a limit with one page."""
+    bound = {"binding:host_id": "old", "device_owner": "compute:nova", "device_id": "s"}
+    nets, ports = "/v2.0/agents/a-1/dhcp-networks", "/v2.0/ports"
+    dhcp = _row("a-1", agent_type="DHCP agent")
+    previous = {"rel": "previous", "href": f"http://inside:9696{ports}?page_reverse=True&marker=x"}
+    answers = {
+        HERE: (200, {"agents": [dhcp], "agents_links": [_next("/v2.0/agents", "a-1")]}),
+        f"{HERE}&marker=a-1": (200, {"agents": [_row("a-2")], "agents_links": [previous]}),
+        f"GET {nets}?": (200, {"networks": [{"id": "n-1"}], "networks_links": [_next(nets, "m")]}),
+        f"GET {nets}?marker=m": (200, {"networks": [{"id": "n-2"}]}),
+        PORTS: (200, {"ports": [{"id": "p-1", **bound}], "ports_links": [_next(ports, "p-1")]}),
+        f"{PORTS}&marker=p-1": (
+            200,
+            {"ports": [{"id": "p-2", **bound}], "ports_links": [previous, _next(ports, "p-2")]},
+        ),
+        # A full last page has a link to an empty one.
+        f"{PORTS}&marker=p-2": (200, {"ports": []}),
+    }
+    answers = {key.rstrip("?"): answer for key, answer in answers.items()}
+    reader = AgentReader(Api("Neutron", Adapter(answers), None), "p", {"admin"})
+
+    first, second = reader.list_agents("old")
+    assert (first.uuid, second.uuid) == ("a-1", "a-2")
+    assert [resource.uuid for resource in first.resources or ()] == ["n-1", "n-2"]
+    assert [port.uuid for port in reader.list_bound_ports("old")] == ["p-1", "p-2"]
+
+
+def test_a_page_that_neutron_refuses_leaves_the_whole_listing_unknown() -> None:
+    link = _next("/v2.0/agents/a-1/dhcp-networks", "n-1")
+    answers = {
+        HERE: (200, {"agents": [_row("a-1", agent_type="DHCP agent")]}),
+        "GET /v2.0/agents/a-1/dhcp-networks": (
+            200,
+            {"networks": [{"id": "n-1"}], "networks_links": [link]},
+        ),
+        "GET /v2.0/agents/a-1/dhcp-networks?marker=n-1": FORBIDDEN,
+        PORTS: (200, {"ports": [], "ports_links": [_next("/v2.0/ports", "p-1")]}),
+        f"{PORTS}&marker=p-1": FORBIDDEN,
+    }
+    reader = AgentReader(Api("Neutron", Adapter(answers), None), "p", {"admin"})
+
+    assert [agent.resources for agent in reader.list_agents("old")] == [None]
+    with pytest.raises(CloudError, match="403"):
+        reader.list_bound_ports("old")
+
+
+def test_a_listing_that_links_to_itself_has_no_end() -> None:
+    page = (200, {"ports": [], "ports_links": [_next("/v2.0/ports", "p-1")]})
+    reader = AgentReader(
+        Api("Neutron", Adapter({PORTS: page, f"{PORTS}&marker=p-1": page}), None), "p", {"admin"}
+    )
+    with pytest.raises(CloudError, match="no end"):
+        reader.list_bound_ports("old")
