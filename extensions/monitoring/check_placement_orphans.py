@@ -52,6 +52,7 @@ _KINDS = (
     "zone_mismatch",
     "unconfirmed_resize",
     "stuck_migration",
+    "unfinished_evacuation",
     "stale_service",
     "stuck_deletion",
     "missing_project",

@@ -49,6 +49,7 @@ EXPECTED: dict[str, set[str]] = {
     "deleted_migration": {"deleted_migration"},
     "evacuated_source": {"evacuated_source"},
     "evacuated_source_stale": {"evacuated_source"},
+    "unfinished_evacuation": set(),
     "extra_host": {"extra_host"},
     "extra_host_left_since": {"extra_host"},
     "extra_host_left_before": {"extra_host"},
@@ -107,6 +108,7 @@ VARIANTS = frozenset(
         "second_nova",
         "shelved_after_long_life",
         "shelved_from_gone_host",
+        "unfinished_evacuation",
     }
 )
 SITUATIONS = [long(name) if name in VARIANTS else name for name in EXPECTED]
@@ -369,7 +371,11 @@ def test_host_of_the_second_nova_is_not_deletable(
 
 @pytest.mark.parametrize(
     ("kind", "scenario"),
-    [("unconfirmed_resize", "unconfirmed_resize"), ("stuck_migration", "move_in_flight")],
+    [
+        ("unconfirmed_resize", "unconfirmed_resize"),
+        ("stuck_migration", "move_in_flight"),
+        long("unfinished_evacuation", "unfinished_evacuation"),
+    ],
 )
 def test_stuck_and_unconfirmed_moves_are_reported(
     long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str

@@ -40,6 +40,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.owners 
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     BareMetal,
@@ -53,9 +54,17 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Snapshot,
+    )
 
 BARE_METAL_MISMATCH = "bare_metal_mismatch"
+UNFINISHED_EVACUATION = "unfinished_evacuation"
 
 T = t.TypeVar("T")
 
@@ -71,6 +80,7 @@ def add_surroundings(session: Session, snapshot: Snapshot) -> Snapshot:
         bare_metal=reader.read_bare_metal(),
         projects=reader.read_projects(),
         deletions=reader.read_deletions(),
+        evacuated=reader.read_evacuated(),
         unread=tuple(reader.unread),
     )
     return d.replace(snapshot, surroundings=surroundings, finished_at=get_utc_now())
@@ -143,6 +153,31 @@ class _SurroundingsReader:
                 "up, because there are too many: fix those that are reported first."
             )
         return reading
+
+    def read_evacuated(self) -> dict[str, Answer[Server]]:
+        """Look up the servers with an unfinished evacuation that the listings do not show away.
+
+        After the listing of migrations: a server is still on the source for a moment after its
+        evacuation is done.
+        """
+        if not self._is_asked_for(UNFINISHED_EVACUATION):
+            return {}
+        servers = set()
+        for migration in self._index.migrations.values():
+            if migration.is_unfinished_evacuation and self._may_be_on_source(migration):
+                servers.add(migration.server)
+        chosen = sorted(servers)
+        return self._try(
+            "It was not searched for servers on the source of their own evacuation",
+            lambda: dict(zip(chosen, map_parallel(self._nova.get_server, chosen), strict=True)),
+            {},
+        )
+
+    def _may_be_on_source(self, migration: Migration) -> bool:
+        nodes = self._index.nodes.values()
+        sources = [node for node in nodes if migration.has_source((node.host, node.name))]
+        # Not every host was asked for its servers.
+        return any(node.servers is None or migration.server in node.servers for node in sources)
 
     def _is_asked_for(self, kind: str) -> bool:
         return self._index.snapshot.scope.includes_any(kind)

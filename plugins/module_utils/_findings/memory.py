@@ -106,7 +106,9 @@ def build_memory(index: SnapshotIndex, findings: Iterable[Finding]) -> Memory | 
         hosts=get_compute_hosts(snapshot.services),
         nodes=tuple(nodes),
         watched=_list_watched(snapshot, findings),
-        has_open_migrations=any(not row.ended for row in index.migrations.values()),
+        has_open_migrations=any(
+            not row.ended or row.is_unfinished_evacuation for row in index.migrations.values()
+        ),
     )
 
 

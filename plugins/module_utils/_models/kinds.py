@@ -183,6 +183,12 @@ CONDITION_KINDS = (
         REPORT,
     ),
     Kind(
+        "unfinished_evacuation",
+        "a server is on the host that it was evacuated from, and nova-compute there destroys it at "
+        "its next start",
+        REPORT,
+    ),
+    Kind(
         "stale_service",
         "a compute service that is down, and is disabled, forced down or without a compute node",
         REPORT,

@@ -54,6 +54,13 @@ CONCLUSIVE_STATUSES: t.Mapping[str, frozenset[str]] = {
     "evacuation": frozenset({"done", "completed"}),
 }
 
+# The statuses of an evacuation on which nova-compute of its source acts at its next start: it
+# destroys the guest of each such server that its hypervisor has, takes the server's allocation from
+# its own compute node, and calls the evacuation `completed`. At the first start of a host that was
+# deployed again there is no compute node yet, and the evacuation stays as it is
+# (nova/compute/manager.py, _destroy_evacuated_instances).
+UNFINISHED_EVACUATION_STATUSES = frozenset({"accepted", "pre-migrating", "done"})
+
 # Statuses of a server that has no host, and gets none unless a user requests it.
 UNHOSTED_STATUSES = frozenset({"SHELVED_OFFLOADED", "ERROR"})
 
@@ -193,6 +200,19 @@ class Migration:
     def ended(self) -> bool:
         """Whether the migration is over, with success or without."""
         return self.status in ENDED_MIGRATION_STATUSES
+
+    @property
+    def is_unfinished_evacuation(self) -> bool:
+        """Whether nova-compute of its source destroys its server there at the next start."""
+        return self.type == "evacuation" and self.status in UNFINISHED_EVACUATION_STATUSES
+
+    def has_source(self, names: t.Iterable[str | None]) -> bool:
+        """Return whether one of `names` is that of its source, whatever their upper case is.
+
+        MariaDB, in which nova-compute searches for its own name, takes no notice of upper case.
+        """
+        sources = {(name or "").casefold() for name in (self.source_compute, self.source_node)}
+        return not sources.isdisjoint((name or "").casefold() for name in names if name)
 
     @property
     def is_inconclusive(self) -> bool:

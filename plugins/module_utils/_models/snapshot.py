@@ -248,12 +248,15 @@ class Deletions:
 class Surroundings:
     """What was read after the candidates, and is about no allocation in doubt.
 
+    evacuated: by uuid, direct lookups of the servers with an unfinished evacuation that may be on
+        its source.
     unread: a sentence for each thing that a service did not answer.
     """
 
     bare_metal: BareMetal = BareMetal()
     projects: Projects = Projects()
     deletions: Deletions = Deletions()
+    evacuated: t.Mapping[str, Answer[Server]] = d.field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
 

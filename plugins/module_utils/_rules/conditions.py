@@ -157,6 +157,45 @@ def stuck_migration(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         )
 
 
+def unfinished_evacuation(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+    """Yield the servers on the source of their own evacuation that Nova has not completed.
+
+    Proof: A direct lookup, after the listing of migrations, shows the server on the host or node
+    that one of its evacuations names as its source. That evacuation is `done`, or it is `accepted`
+    or `pre-migrating` and the server has no task. At its next start, nova-compute there destroys
+    the server and takes its allocation: a host that was decommissioned and deployed again does not
+    complete the evacuations from it at its first start.
+
+    Needs: The cell of the server, which lists the migration.
+
+    Change: None. Move the server to another host before anybody restarts nova-compute, then restart
+    it, which completes the evacuation, then move the server back.
+    """
+    listing = index.snapshot.migrations
+    lookups = index.snapshot.surroundings.evacuated
+    for migration in _list_migrations_in_scope(index):
+        lookup = lookups.get(migration.server)
+        if lookup is None or lookup.value is None or not migration.is_unfinished_evacuation:
+            continue
+        server = lookup.value
+        is_over = migration.ended or (server.task_known and server.task_state is None)
+        if not is_over or not migration.has_source((server.host, server.node)):
+            continue
+        yield Finding(
+            "unfinished_evacuation",
+            DRIFTED,
+            migration.uuid,
+            f"Server {server.uuid} is on {server.host}, and its evacuation from there "
+            f"({migration.uuid}) is still {migration.status}: at its next start, nova-compute on "
+            f"{server.host} destroys the server and removes its allocation. Do not restart it. "
+            "Move the server to another host first, then restart nova-compute, which completes the "
+            "evacuation, then move the server back.",
+            server=server,
+            migration=migration,
+            evidence=(listing, lookup),
+        )
+
+
 def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the compute services that are down, and disabled, forced down or without a node.
 

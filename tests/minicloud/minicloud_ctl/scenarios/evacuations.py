@@ -44,6 +44,25 @@ def evacuated_source_stale(context: Context) -> None:
     _describe(context, server, migration, source, destination)
 
 
+@scenario(
+    "a server that was evacuated, whose source was decommissioned and deployed again, and that was "
+    "moved back: nova-compute of its host treats it as evacuated at its next start"
+)
+def unfinished_evacuation(context: Context) -> None:
+    (destination,) = context.steady_hosts(1)
+    server, migration, source = _evacuate(context, context.own_host("redeployed"), destination)
+    context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[source]['id']}")
+    (context.paths.compute(source) / "compute_id").unlink(missing_ok=True)
+    lifecycle.start_computes(context.paths, [source])
+    servers.migrate(context.cloud, server, source)
+    servers.confirm(context.cloud, server)
+    holdings.await_providers(context.cloud, server, context.provider(source))
+    context.record.add_server(server, context.name)
+    context.record.migration = migration
+    context.record.hosts.update(source=source, destination=destination)
+    context.record.needed(server, context.provider(source), LIVE)
+
+
 def _evacuate(context: Context, source: str, destination: str) -> tuple[str, str, str]:
     """Boot on the source, kill it, evacuate, and return (server, migration, source)."""
     server = servers.boot(context.cloud, context.name, source)
