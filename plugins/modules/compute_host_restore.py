@@ -13,6 +13,8 @@ description:
   - Checks whether a host that was deployed again is complete. Its compute service is up, it is
     assigned to a cell, it has a compute node, the compute node has a resource provider with its
     UUID and its name, and the provider has inventory, traits and the aggregates of the host.
+    Its nova-compute has completed the evacuations from it. Otherwise its next start would destroy
+    the servers that returned by then.
   - With O(record), it also names what the host had before it was decommissioned and lacks now.
   - With O(restore), it restores what belongs to the API. Everything else is nova-compute's or
     the operator's, and is only named.
@@ -46,6 +48,13 @@ options:
         decommissioned. If it does not exist, or does not have a record of an earlier life of the
         host, only the present state is checked.
     type: path
+  assume_restarted:
+    description:
+      - Whether to assume in check mode that nova-compute was restarted by an earlier task, where
+        RV(restart_completes) is V(true).
+    type: bool
+    default: false
+    version_added: 3.0.0
   restore:
     description:
       - What to restore of O(record). Without it, everything is only named.
@@ -119,6 +128,36 @@ complete:
   returned: success
   type: bool
   sample: true
+evacuations:
+  description: The evacuations from the host that its nova-compute has not completed.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+  version_added: 3.0.0
+  contains:
+    uuid:
+      description: UUID of the migration.
+      returned: success
+      type: str
+      sample: db910dd4-6a62-4c1a-a7c0-493d84044320
+    server:
+      description: UUID of the server.
+      returned: success
+      type: str
+      sample: ee0cae59-5180-45e3-bea4-8491d261c4e6
+    status:
+      description: Status of the migration.
+      returned: success
+      type: str
+      sample: done
+restart_completes:
+  description: Whether a restart of nova-compute on the host destroys nothing and completes
+    RV(evacuations).
+  returned: success
+  type: bool
+  sample: false
+  version_added: 3.0.0
 mapped:
   description: Whether the host is assigned to a cell; V(null) if Nova did not say.
   returned: success
@@ -146,6 +185,7 @@ recorded:
   sample: true
 """
 
+import dataclasses as d
 import json
 import typing as t
 from pathlib import Path
@@ -163,8 +203,12 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.provider_
     ProviderWriter,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+    UnfinishedEvacuations,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host import (
     FormerHost,
+    list_former_names,
     parse_former_host,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
@@ -193,7 +237,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     document = _read_record(options["record"])
     session = connect()
     reader = RedeployedHostReader(session)
-    host = reader.read(options["host"])
+    former_names = list_former_names(document)
+    host = reader.read(options["host"], former_names)
     record = _parse_record(document, host)
     restored = []
     if record is not None:
@@ -207,13 +252,22 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     changed = any(check.outcome == RESTORED for check in restored)
     # What Nova mirrors to Placement has changed with it.
     if changed and not module.check_mode:
-        host = reader.read(options["host"])
+        host = reader.read(options["host"], former_names)
+    restarts = host.service is not None and host.service.state == "up"
+    restarts = restarts and host.evacuations.restart_completes
+    if restarts and module.check_mode and options["assume_restarted"]:
+        host = d.replace(host, evacuations=UnfinishedEvacuations(host.name))
     checks = [*list_checks(host), *restored]
     return {
         "changed": changed,
         "host": host.name,
         "checks": [check.as_dict() for check in checks],
         "complete": not any(check.outcome in BAD_OUTCOMES for check in checks),
+        "evacuations": [
+            {"uuid": entry.uuid, "server": entry.server, "status": entry.status}
+            for entry in host.evacuations.evacuations
+        ],
+        "restart_completes": restarts,
         "mapped": host.mapped,
         "node": host.node.uuid if host.node else None,
         "former_node": record.node if record else None,
@@ -249,6 +303,7 @@ def main() -> None:
         **connection_options(),
         "host": {"type": "str", "required": True},
         "record": {"type": "path"},
+        "assume_restarted": {"type": "bool", "default": False},
         "restore": {
             "type": "list",
             "elements": "str",

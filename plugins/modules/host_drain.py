@@ -453,6 +453,14 @@ empty:
   returned: when state is drained
   type: bool
   sample: true
+unfinished_evacuations:
+  description: UUIDs of the evacuations from the host that its nova-compute has not completed. Its
+    next start destroys their servers if they are on the host then.
+  returned: when O(state) is V(returned), not in check mode
+  type: list
+  elements: str
+  sample: []
+  version_added: 3.0.0
 departures:
   description: The servers to move back. One that is on the host again is not among them; one that
     cannot be moved is in RV(outcomes).

@@ -310,7 +310,7 @@ class Api:
     def read_pages(
         self, path: str, key: str, parse: t.Callable[[t.Any], T], **params: t.Any
     ) -> tuple[Reply, tuple[T, ...] | None]:
-        """GET all pages of a listing, and return the last reply with what `parse` makes of each row.
+        """GET all pages of a listing; return the last reply with what `parse` makes of each row.
 
         Neutron and Keystone can be set to return shorter pages than a client asks for, and then
         link to the next one (pagination_max_limit, list_limit). The second value is None if the

@@ -380,6 +380,20 @@ class NovaReader:
             )
         )
 
+    def list_evacuations(self) -> Answer[tuple[Migration, ...]]:
+        """Return all evacuations whose server is not deleted."""
+        return self._listings.read(
+            Listing(
+                "/os-migrations",
+                self._listing,
+                "migrations",
+                self._migration_key,
+                parse_migration,
+                {"migration_type": "evacuation"},
+                own_connection=True,
+            )
+        )
+
     def list_migrations_of_host(self, host: str, attempt: int = 0) -> Answer[tuple[Migration, ...]]:
         """Return the migrations that name `host` as source or destination.
 

@@ -23,6 +23,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
     make_printable,
     summarize_names,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+    explain_returning,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
     allows_group,
     build_need,
@@ -88,6 +91,7 @@ class HostReading:
     obstacles: why servers stay for another reason than what they are, by server.
     places: the hosts of the members of server groups, by server.
     candidates: Placement's answers. shortages: by need, the classes of which no host has enough.
+    returning: by server, the hosts that it was evacuated from and that would destroy it.
     last_traits: the traits that flavors require and no other host has, with these flavors.
     """
 
@@ -106,6 +110,7 @@ class HostReading:
     candidates: Mapping[MoveNeed, AllocationCandidates] = d.field(default_factory=dict)
     shortages: Mapping[MoveNeed, Sequence[str]] = d.field(default_factory=dict)
     last_traits: Mapping[str, Sequence[str]] = d.field(default_factory=dict)
+    returning: Mapping[str, Sequence[str]] = d.field(default_factory=dict)
 
     @property
     def is_up(self) -> bool:
@@ -186,6 +191,8 @@ def _judge_server(server: DrainServer, reading: HostReading, settings: DrainSett
     if way.how != STAYS:
         way = reading.obstacles.get(server.uuid, way)
     warnings = list(way.warnings)
+    if way.how != STAYS and reading.returning.get(server.uuid):
+        way = Way(STAYS, *explain_returning(reading.returning[server.uuid]))
     if way.how == STAYS:
         return _Judged(server, way, None, [], warnings)
     need = reading.get_need(server)

@@ -31,7 +31,14 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
     HostReading,
+    is_selectable,
     list_offers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+    UnfinishedEvacuations,
+    find_returning_hosts,
+    read_unfinished_evacuations,
+    require_migrations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
     build_candidate_query,
@@ -114,6 +121,17 @@ class DrainReader:
                 labels.update((node.uuid, node.name))
         return labels
 
+    def read_unfinished_evacuations(self, host: str) -> UnfinishedEvacuations:
+        """Return the evacuations from a host that its nova-compute has not completed."""
+        nodes = {}
+        for node in require_compute_nodes(self._nova.list_hypervisors(with_servers=False)):
+            if node.host == host:
+                nodes[node.uuid] = node.name
+        # The provider of a renamed host keeps the former name.
+        trees = self._placement.list_providers_in_trees(nodes)
+        names = {host, *nodes.values(), *(provider.name for provider in trees.values())}
+        return read_unfinished_evacuations(self._nova, host, names, nodes.values())
+
     def list_servers(self, host: str) -> tuple[DrainServer, ...]:
         """Return the servers on a host.
 
@@ -142,12 +160,7 @@ class DrainReader:
     def _list_migrations(self, host: str) -> tuple[tuple[Migration, ...], str]:
         """Return the migrations of a host, and when Nova listed them."""
         answer = self._nova.list_migrations_of_host(host)
-        if answer.value is None:
-            raise CloudError(
-                f"Nova answered {answer.status} when asked for the migrations of {host} "
-                f"({answer.request})."
-            )
-        return answer.value, answer.at
+        return require_migrations(answer, f"migrations of {host}"), answer.at
 
     def list_other_migrations(self, migration: Migration) -> list[str]:
         """Return the UUIDs of the other migrations of the same server."""
@@ -202,8 +215,29 @@ class DrainReader:
             groups=groups,
             places=self._read_places(groups, servers),
             aggregates=self._moves.list_aggregates(),
+            returning=self._find_returning_hosts(servers, services, nodes),
         )
         return self._add_candidates(reading)
+
+    def _find_returning_hosts(
+        self,
+        servers: Iterable[DrainServer],
+        services: Iterable[Service],
+        nodes: Iterable[Hypervisor],
+    ) -> dict[str, list[str]]:
+        """Return by server the hosts to which Nova may send it, and which would destroy it."""
+        uuids = {server.uuid for server in servers}
+        if not uuids:
+            return {}
+        names = {service.host: {service.host} for service in services if is_selectable(service)}
+        for node in nodes:
+            if node.host in names:
+                names[node.host].add(node.name)
+        evacuations: dict[str, list[Migration]] = {}
+        for entry in require_migrations(self._nova.list_evacuations(), "evacuations"):
+            if entry.server in uuids:
+                evacuations.setdefault(entry.server, []).append(entry)
+        return {uuid: find_returning_hosts(entries, names) for uuid, entries in evacuations.items()}
 
     def _list_groups_of(self, servers: Iterable[DrainServer]) -> list[ServerGroup]:
         uuids = {server.uuid for server in servers}

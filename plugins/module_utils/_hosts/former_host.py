@@ -69,9 +69,31 @@ def parse_former_host(document: t.Any, name: str, service: str | None) -> Former
             return None
         return _parse_record(found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInput(
-            f"The record does not have the form that compute_host_info writes ({error!r})."
-        ) from error
+        raise _refuse(error) from error
+
+
+def list_former_names(document: t.Any) -> set[str]:
+    """Return all names of the host and its compute nodes in a `host.json`; none without one.
+
+    Raises InvalidInput if `document` is not a `host.json`.
+    """
+    names: set[str] = set()
+    if document is None:
+        return names
+    try:
+        for host in document["hosts"]:
+            for record in (host, host.get("record") or {}, host.get("former_record") or {}):
+                names.update(node["name"] for node in record.get("nodes") or ())
+                names.add(record.get("host") or host["host"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _refuse(error) from error
+    return names
+
+
+def _refuse(error: Exception) -> InvalidInput:
+    return InvalidInput(
+        f"The record does not have the form that compute_host_info writes ({error!r})."
+    )
 
 
 def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:

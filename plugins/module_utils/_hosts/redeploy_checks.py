@@ -231,6 +231,14 @@ def _describe_aggregates(host: RedeployedHost) -> str:
     return f"in {summarize_names(sorted(names))}, and its provider too"
 
 
+def _find_evacuation_fault(host: RedeployedHost) -> str:
+    return host.evacuations.explain()
+
+
+def _describe_evacuations(host: RedeployedHost) -> str:
+    return "none from the host waits for a start of nova-compute"
+
+
 _Describe = t.Callable[["RedeployedHost"], str]
 
 _CHECKS: tuple[tuple[str, Callable[[RedeployedHost], str], _Describe], ...] = (
@@ -241,4 +249,5 @@ _CHECKS: tuple[tuple[str, Callable[[RedeployedHost], str], _Describe], ...] = (
     ("inventory", _find_inventory_fault, _describe_inventory),
     ("traits", _find_trait_fault, _describe_traits),
     ("aggregates", _find_aggregate_fault, _describe_aggregates),
+    ("evacuations", _find_evacuation_fault, _describe_evacuations),
 )

@@ -24,6 +24,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
     ProviderStateReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+    UnfinishedEvacuations,
+    read_unfinished_evacuations,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     require_compute_nodes,
 )
@@ -67,6 +71,7 @@ class RedeployedHost:
     namesake: another provider that has the name of its only compute node, or of the host while it
         has no compute node.
     aggregates: all host aggregates.
+    evacuations: those from the host that its nova-compute has not completed.
     """
 
     name: str
@@ -77,6 +82,7 @@ class RedeployedHost:
     state: ProviderState | None
     namesake: Provider | None
     aggregates: tuple[NumberedAggregate, ...]
+    evacuations: UnfinishedEvacuations
 
     @property
     def service(self) -> Service | None:
@@ -103,8 +109,11 @@ class RedeployedHostReader:
         self._placement = PlacementReader(session.placement)
         self._states = ProviderStateReader(session.placement)
 
-    def read(self, name: str) -> RedeployedHost:
-        """Return the host whose compute service has the name `name`."""
+    def read(self, name: str, former_names: Iterable[str] = ()) -> RedeployedHost:
+        """Return the host whose compute service has the name `name`.
+
+        former_names: what the host and its compute nodes were called before.
+        """
         providers = self._placement.list_providers()
         services = []
         for service in get_listed_services(self._nova.list_services()):
@@ -119,6 +128,11 @@ class RedeployedHostReader:
         state = None
         if provider is not None:
             state = self._states.read(provider.uuid)
+        node_names = [node.name for node in nodes]
+        names = {name, *node_names, *former_names}
+        # The provider of a renamed host keeps the former name.
+        if provider is not None:
+            names.add(provider.name)
         return RedeployedHost(
             name=name,
             services=tuple(services),
@@ -128,6 +142,7 @@ class RedeployedHostReader:
             state=state,
             namesake=_find_namesake(node_name, provider, providers.values()),
             aggregates=self._aggregates.list_aggregates(),
+            evacuations=read_unfinished_evacuations(self._nova, name, names, node_names),
         )
 
     def _read_mapping(self, name: str) -> bool | None:

@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.server_mo
 from ansible_collections.osops.placement.plugins.module_utils._clients.service_writer import (
     ServiceWriter,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     format_count,
     make_printable,
@@ -79,6 +80,7 @@ class HostReturn:
     def predict(self, journal: MoveJournal, history: MoveHistory) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
         require_not_excluded(self._reader, self._options)
+        self._require_completed_evacuations()
         service = self._reader.read_service(self._options.host)
         body = build_return(service, history, self._options.reason)
         expected = apply_update(service, body)
@@ -103,6 +105,7 @@ class HostReturn:
         if self._move_back:
             ServerMover(self._session.compute).check_hosts_can_be_named()
         require_not_excluded(self._reader, self._options)
+        self._require_completed_evacuations()
         service = self._reader.read_service(self._options.host)
         body = build_return(service, history, self._options.reason)
         if body:
@@ -115,11 +118,22 @@ class HostReturn:
         # Those that an earlier run has asked to come back are followed, not asked again.
         tasks = [_make_task(entry) for entry in departures]
         outcomes += runner.run(tasks, history.list_attempts(RETURN))
+        result = _conclude(service, outcomes, stopped())
+        unfinished = self._reader.read_unfinished_evacuations(self._options.host)
+        if unfinished.evacuations:
+            result = {"msg": f"{result['msg']} {unfinished.explain()}", "failed": True}
         return {
             **_describe(service, departures, outcomes),
             "changed": bool(body) or any(entry["outcome"] == MOVED for entry in outcomes),
-            **_conclude(service, outcomes, stopped()),
+            "unfinished_evacuations": [entry.uuid for entry in unfinished.evacuations],
+            **result,
         }
+
+    def _require_completed_evacuations(self) -> None:
+        """Raise InvalidInput for a host whose nova-compute would destroy servers that return."""
+        reason = self._reader.read_unfinished_evacuations(self._options.host).explain()
+        if reason:
+            raise InvalidInput(f"Nothing was changed. {reason}")
 
     def _list_departures(
         self, history: MoveHistory, mover: Mover, service: Service

@@ -25,9 +25,14 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.server_mo
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import is_selectable
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import (
     DrainReader,
     require_service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+    explain_returning,
+    find_returning_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import (
     ABORTED,
@@ -67,7 +72,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
@@ -213,7 +218,8 @@ class Mover:
         server = sighting.server.server
         if server.host_known and server.host != task.source:
             return MoveEnd(GONE, f"it is on {server.host or 'no host'} now", server.host)
-        service = self._read_service(task.source)
+        services = get_listed_services(self._nova.list_services())
+        service = require_service(task.source, services)
         # A return never evacuates, so that fencing is no way out of it.
         if task.target is not None and not _is_up(service):
             reason = f"nova-compute on {task.source} is down: start it, and run again"
@@ -237,10 +243,10 @@ class Mover:
                 "the guest may run there: unset forced_down and run again without fenced, or cut "
                 "off the power of the host",
             )
+        returning = find_returning_hosts(sighting.migrations, _list_targets(task, services))
+        if returning:
+            return MoveEnd(LEFT, ": ".join(explain_returning(returning)))
         return way
-
-    def _read_service(self, host: str) -> Service:
-        return require_service(host, get_listed_services(self._nova.list_services()))
 
     def _send(self, attempt: Attempt) -> MoveReply:
         if attempt.how == LIVE:
@@ -458,3 +464,10 @@ def _end_open(outcome: str, move: ActiveMove, reason: str) -> MoveEnd:
         "or delete it"
     )
     return MoveEnd(outcome, f"{reason}. {where}", how=attempt.how, may_be_on=hosts)
+
+
+def _list_targets(task: MoveTask, services: Iterable[Service]) -> dict[str, tuple[str]]:
+    """Return the hosts to which Nova may send a server, each with its name."""
+    if task.target is not None:
+        return {task.target: (task.target,)}
+    return {service.host: (service.host,) for service in services if is_selectable(service)}

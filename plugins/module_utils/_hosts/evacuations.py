@@ -1,0 +1,171 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The evacuations from a host that its nova-compute has not completed, and the way out.
+
+At its next start, nova-compute destroys every guest of theirs that its hypervisor has. That start
+also completes them if the compute node has the name that they have, but of several evacuations of
+one server only one (nova/compute/manager.py, _destroy_evacuated_instances).
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.text import (
+    make_printable,
+    summarize_names,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+
+@d.dataclass(frozen=True)
+class UnfinishedEvacuations:
+    """The evacuations from one host that are not completed, sorted by uuid.
+
+    present: the servers of these that are on the host, or may be.
+    stuck: those that no start of nova-compute completes.
+    """
+
+    host: str
+    evacuations: tuple[Migration, ...] = ()
+    present: tuple[str, ...] = ()
+    stuck: tuple[Migration, ...] = ()
+
+    @property
+    def restart_completes(self) -> bool:
+        """Whether a restart of nova-compute is safe, and completes evacuations."""
+        return not self.present and len(self.stuck) < len(self.evacuations)
+
+    def explain(self) -> str:
+        """Return what is wrong and the way out, empty if nothing is."""
+        if not self.evacuations:
+            return ""
+        if self.present:
+            return (
+                f"Servers that were evacuated from {self.host} are on it again, or may be "
+                f"({summarize_names(self.present)}), and the evacuations are not completed: at its "
+                f"next start, nova-compute on {self.host} destroys them. Do not restart it. Move "
+                "them to another host first, then restart it, which completes the evacuations."
+            )
+        if self.restart_completes:
+            servers = sorted({migration.server for migration in self.evacuations})
+            return (
+                f"Evacuations from {self.host} are not completed (of {summarize_names(servers)}): "
+                "if such a server returns, the next start of nova-compute there destroys it. "
+                f"Restart nova-compute on {self.host} before, which completes the evacuations."
+            )
+        nodes = sorted({make_printable(str(entry.source_node)) for entry in self.stuck})
+        return (
+            f"No start of nova-compute on {self.host} completes the evacuations "
+            f"{summarize_names(entry.uuid for entry in self.stuck)}, because it has no compute "
+            f"node {summarize_names(nodes)}, but it would destroy their servers there. Set their "
+            "status to completed in the table migrations of the cell's database, or keep these "
+            f"servers off {self.host}."
+        )
+
+
+def read_unfinished_evacuations(
+    nova: NovaReader, host: str, names: Collection[str], nodes: Collection[str]
+) -> UnfinishedEvacuations:
+    """Return the evacuations from a host that are not completed.
+
+    names: all names of the host and its compute nodes, also former ones. nodes: the names that its
+        compute nodes have now.
+    Raises CloudError when Nova does not list them.
+    """
+    listed = require_migrations(nova.list_evacuations(), "evacuations")
+    unfinished = [entry for entry in listed if entry.is_unfinished_evacuation]
+    found = [entry for entry in unfinished if entry.has_source(names)]
+    if not found:
+        return UnfinishedEvacuations(host)
+    found.sort(key=lambda entry: entry.uuid)
+    servers = sorted({entry.server for entry in found})
+    lookups = dict(zip(servers, map_parallel(nova.get_server, servers), strict=True))
+    moves = require_migrations(nova.list_migrations_of_host(host), f"migrations of {host}")
+    moves = tuple(move for move in moves if move not in found)
+    present = {entry.server for entry in found if _may_be_there(entry, lookups, moves, names)}
+    stuck = [entry for entry in found if not _is_completable(entry, host, nodes)]
+    return UnfinishedEvacuations(host, tuple(found), tuple(sorted(present)), tuple(stuck))
+
+
+def require_migrations(answer: Answer[tuple[Migration, ...]], what: str) -> tuple[Migration, ...]:
+    """Return what Nova listed. Raises CloudError when it did not."""
+    if answer.value is None:
+        raise CloudError(
+            f"Nova answered {answer.status} when asked for the {what} ({answer.request})."
+        )
+    return answer.value
+
+
+def _may_be_there(
+    evacuation: Migration,
+    lookups: Mapping[str, Answer[Server]],
+    moves: Iterable[Migration],
+    names: Collection[str],
+) -> bool:
+    """Return whether the server of an evacuation, or a guest of it, may be on its source.
+
+    moves: the other migrations from and to the source.
+    """
+    lookup = lookups[evacuation.server]
+    # Nova lists no evacuation of a deleted server, so a 404 proves nothing.
+    if lookup.value is None or not lookup.value.host_known:
+        return True
+    place = {(lookup.value.host or "").casefold(), (lookup.value.node or "").casefold()}
+    if not place.isdisjoint(name.casefold() for name in names):
+        return True
+    # A later move that has not ended, or that failed, can have a guest at either end.
+    for move in moves:
+        is_later = (move.created_at or "") >= (evacuation.created_at or "")
+        is_open = not move.ended or move.is_inconclusive
+        if move.server == evacuation.server and is_later and is_open:
+            return True
+    return False
+
+
+def _is_completable(evacuation: Migration, host: str, nodes: Collection[str]) -> bool:
+    """Return whether a start of nova-compute completes an evacuation, by the names in it."""
+    # Without a listed node, that of the host is not known.
+    return evacuation.source_compute == host and (not nodes or evacuation.source_node in nodes)
+
+
+def find_returning_hosts(
+    migrations: Iterable[Migration], names: Mapping[str, Collection[str]]
+) -> list[str]:
+    """Return the hosts on which Nova would destroy the server of these migrations, sorted.
+
+    names: by host, its names.
+    """
+    hosts: set[str] = set()
+    for migration in migrations:
+        if migration.is_unfinished_evacuation:
+            hosts.update(host for host, own in names.items() if migration.has_source(own))
+    return sorted(hosts)
+
+
+def explain_returning(hosts: Collection[str]) -> tuple[str, str]:
+    """Return why a server must not move to where it was evacuated from, and what to do first."""
+    names = summarize_names(hosts)
+    return (
+        f"it was evacuated from {names}, where Nova may send it, and where the next start of "
+        "nova-compute would destroy it, because the evacuation is not completed",
+        f"restart nova-compute on {names} before, which completes it",
+    )
