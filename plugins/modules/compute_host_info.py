@@ -88,17 +88,35 @@ options:
     type: path
   earlier:
     description:
-      - Path of a file that an earlier task wrote to O(dest). Its records of the hosts are kept once
-        their decommissioning has begun. A path without a file is accepted.
+      - Path of a file that an earlier task wrote to O(dest). What interrupted runs have taken from
+        a host is added to its RV(hosts[].record) from there. A path without a file is accepted,
+        and a file of another cloud is refused.
     type: path
     version_added: 2.0.0
   begin:
     description:
-      - Whether changes of the hosts follow this task. From then on, unless something blocks a host,
-        its RV(hosts[].record) stays as it is. Not in check mode.
+      - Whether the deletion of the hosts follows this task, if nothing blocks it. A later task with
+        this one's O(dest) as O(earlier) then knows what an interrupted deletion has removed. Not in
+        check mode.
     type: bool
     default: false
     version_added: 2.0.0
+  disabled_reasons:
+    description:
+      - The reasons with which earlier tasks disable a compute service. The RV(hosts[].record) of a
+        service that is disabled for one of these has its state of O(earlier).
+    type: list
+    elements: str
+    default: []
+    version_added: 3.0.0
+  ignore_other_regions:
+    description:
+      - Whether former providers of the hosts are to be deleted although other regions have a Nova
+        of their own on the same Placement. Otherwise these are blockers, see
+        O(osops.placement.placement_provider#module:ignore_other_regions).
+    type: bool
+    default: false
+    version_added: 3.0.0
   delete_agents:
     description:
       - Whether the network agents of the hosts are to be deleted with them. Otherwise they block
@@ -468,8 +486,9 @@ hosts:
       sample: []
       version_added: 2.0.0
     record:
-      description: What the host has, or had before its decommissioning began, so that a host of
-        that name can get it back; V(null) if nothing was known of it.
+      description: What the host has, or had right before its deletion, with what the run itself
+        had taken from it, so that a host of that name can get it back; V(null) if nothing was
+        known of it.
       returned: when O(dest) is set
       type: dict
       version_added: 2.0.0
@@ -479,8 +498,13 @@ hosts:
           returned: success
           type: str
           sample: '2026-11-23T03:30:00Z'
+        cloud:
+          description: The region and the endpoints of the cloud; missing in a record of 2.0.0.
+          returned: success
+          type: dict
+          version_added: 3.0.0
         begun:
-          description: Whether the decommissioning of the host has begun.
+          description: Whether the deletion of the host has begun.
           returned: success
           type: bool
           sample: true
@@ -829,15 +853,18 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         delete_running_agents=options["delete_running_agents"],
         allow_empty_zone=options["allow_empty_zone"],
     )
-    reader = HostReader(connect(), policy, options["kinds"], part_policy)
+    reader = HostReader(
+        connect(), policy, options["kinds"], part_policy, options["ignore_other_regions"]
+    )
     hosts: Sequence[HostDocument] = reader.read_hosts(
         options["hosts"], options["providers"], options["allow_unknown"], earlier
     )
     for sentence in _list_unread(hosts):
         module.warn(sentence)
     if options["dest"]:
-        is_changing = options["begin"] and not module.check_mode
-        hosts = [reader.record_host(host, earlier, is_changing) for host in hosts]
+        is_deleting = options["begin"] and not module.check_mode
+        reasons = options["disabled_reasons"]
+        hosts = [reader.record_host(host, earlier, is_deleting, reasons) for host in hosts]
         write_json(options["dest"], {"format": FORMAT, "hosts": hosts})
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}
 
@@ -872,6 +899,8 @@ def main() -> None:
         "dest": {"type": "path"},
         "earlier": {"type": "path"},
         "begin": {"type": "bool", "default": False},
+        "disabled_reasons": {"type": "list", "elements": "str", "default": []},
+        "ignore_other_regions": {"type": "bool", "default": False},
         "delete_agents": {"type": "bool", "default": True},
         "delete_running_agents": {"type": "bool", "default": False},
         "allow_empty_zone": {"type": "bool", "default": False},

@@ -211,9 +211,14 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host
     list_former_names,
     parse_former_host,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
+    describe_cloud,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
     BAD_OUTCOMES,
+    DIFFERS,
     RESTORED,
+    Check,
     list_checks,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
@@ -227,6 +232,14 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.host_
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        RecordedCloud,
+    )
+
+_UNKNOWN_CLOUD = (
+    "The record was written by version 2.0.0 and does not name its cloud: make sure that it is of "
+    "this cloud, because a host of the same name in another one has other traits."
+)
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
@@ -239,7 +252,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     reader = RedeployedHostReader(session)
     former_names = list_former_names(document)
     host = reader.read(options["host"], former_names)
-    record = _parse_record(document, host)
+    record = _parse_record(document, host, describe_cloud(session.cloud))
     restored = []
     if record is not None:
         restoration = HostRestoration(
@@ -258,6 +271,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if restarts and module.check_mode and options["assume_restarted"]:
         host = d.replace(host, evacuations=UnfinishedEvacuations(host.name))
     checks = [*list_checks(host), *restored]
+    if record is not None and not record.names_cloud:
+        checks.append(Check("record", DIFFERS, _UNKNOWN_CLOUD))
     return {
         "changed": changed,
         "host": host.name,
@@ -291,11 +306,11 @@ def _read_record(path: str | None) -> t.Any:
         raise InvalidInput(f"record: {path} cannot be read: {error}") from error
 
 
-def _parse_record(document: t.Any, host: RedeployedHost) -> FormerHost | None:
+def _parse_record(document: t.Any, host: RedeployedHost, cloud: RecordedCloud) -> FormerHost | None:
     if document is None:
         return None
     service = host.service.id if host.service else None
-    return parse_former_host(document, host.name, service)
+    return parse_former_host(document, host.name, service, cloud)
 
 
 def main() -> None:

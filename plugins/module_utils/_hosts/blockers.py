@@ -22,6 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     Change,
     sort_children_first,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
     get_advice,
 )
@@ -38,7 +39,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Server,
         Service,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+        Resources,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
@@ -80,8 +85,8 @@ class HostDetails:
 class Blocker:
     """One reason why a host cannot be decommissioned yet.
 
-    kind: `server`, `migration`, `resize`, `claim`, `excluded`, `service_up`, `unsound_reading`, or
-        one of those of `_hosts.part_rules`.
+    kind: `server`, `migration`, `resize`, `claim`, `hidden_allocation`, `provider_in_use`,
+        `excluded`, `service_up`, `unsound_reading`, or one of those of `_hosts.part_rules`.
     stops: the first stage that must not begin while the blocker is there.
     """
 
@@ -201,6 +206,37 @@ def find_blockers(
         blockers.append(_make_allocation_blocker(consumer, finding, kinds))
     blockers += _find_service_blockers(host)
     return tuple(blockers)
+
+
+def find_hidden_usages(
+    providers: Iterable[Provider],
+    usages: Mapping[str, Resources | None],
+    allocations: Mapping[str, Allocations],
+) -> Iterator[Blocker]:
+    """Yield the providers of which more or less is in use than their listed allocations say.
+
+    Placement lists no consumer of which it has no record, but refuses to delete its provider.
+
+    usages: by provider, None for one that is gone. allocations: by consumer.
+    """
+    for provider in providers:
+        listed = sum_amounts(held.get(provider.uuid, {}) for held in allocations.values())
+        used = {cls: amount for cls, amount in (usages[provider.uuid] or {}).items() if amount}
+        if used == {cls: amount for cls, amount in listed.items() if amount}:
+            continue
+        yield Blocker(
+            "hidden_allocation",
+            provider.uuid,
+            provider.name,
+            f"On provider {provider.name}, {_describe_amounts(used)} in use, but its listed "
+            f"allocations are {_describe_amounts(listed)}: Placement would refuse to delete it. "
+            "`placement-manage db online_data_migrations` adds records of consumers that lack one; "
+            "run again then.",
+        )
+
+
+def _describe_amounts(amounts: Resources) -> str:
+    return ", ".join(f"{amount} {cls}" for cls, amount in sorted(amounts.items())) or "nothing"
 
 
 def list_host_providers(host: Host, providers: Mapping[str, Provider]) -> list[Provider]:

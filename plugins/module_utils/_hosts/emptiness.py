@@ -30,7 +30,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 # The kinds of blockers that are, or may become, a guest; the other kinds block an empty host.
-_OCCUPYING = frozenset({"server", "migration", "resize", "claim", "unsound_reading"})
+_OCCUPYING = frozenset(
+    {"server", "migration", "resize", "claim", "hidden_allocation", "unsound_reading"}
+)
 
 # How many occupants a message has in full.
 _MAX_REASONS = 3

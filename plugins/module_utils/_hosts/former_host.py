@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.provider_
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
+    require_same_cloud,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -27,6 +30,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
         Unchecked,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+        RecordedCloud,
     )
 
 
@@ -39,6 +45,7 @@ class FormerHost:
         may have the reason of the decommissioning itself, and then it is None too.
     aggregates: its host aggregates.
     provider: the state of its root provider; None where the record does not have it.
+    names_cloud: whether the record says of which cloud it is, which one of 2.0.0 does not.
     """
 
     host: str
@@ -47,13 +54,16 @@ class FormerHost:
     disabled_reason: str | None
     aggregates: tuple[Aggregate, ...]
     provider: ProviderState | None
+    names_cloud: bool
 
 
-def parse_former_host(document: t.Any, name: str, service: str | None) -> FormerHost | None:
+def parse_former_host(
+    document: t.Any, name: str, service: str | None, cloud: RecordedCloud
+) -> FormerHost | None:
     """Return what the host `name` had when it was decommissioned; None if the file has no record.
 
     service: the id of the compute service that the host has now; None without one.
-    Raises InvalidInput if `document` is not a `host.json`, or is about another host.
+    Raises InvalidInput if `document` is not a `host.json`, or is about another host or cloud.
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InvalidInput("The record does not have the form that compute_host_info writes.")
@@ -67,6 +77,7 @@ def parse_former_host(document: t.Any, name: str, service: str | None) -> Former
         found = _choose_record(host, service)
         if found is None:
             return None
+        require_same_cloud(found, cloud)
         return _parse_record(found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _refuse(error) from error
@@ -134,6 +145,7 @@ def _parse_record(record: Unchecked) -> FormerHost:
         disabled_reason=service.get("disabled_reason"),
         aggregates=tuple(aggregates),
         provider=_parse_root(record["providers"], node),
+        names_cloud="cloud" in record,
     )
 
 

@@ -24,6 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.clock impo
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     InvalidInput,
+    UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
@@ -31,10 +32,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
     suggest_names,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
+    DELETE,
     Blocker,
     Host,
     HostDetails,
     find_blockers,
+    find_hidden_usages,
     find_host,
     find_leftovers,
     list_host_providers,
@@ -43,6 +46,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record
     HostRecords,
     build_record,
     choose_records,
+    describe_cloud,
     read_records,
     record_provider,
 )
@@ -59,6 +63,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules 
     list_part_warnings,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+    check_no_compute_node,
     require_compute_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
@@ -69,9 +74,15 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     REMEDIATE,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NOT_ASKED,
+    Scope,
+)
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
     describe_migration,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    list_host_names,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
@@ -80,7 +91,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
@@ -101,8 +112,17 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Snapshot,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+
+# How often usages and allocations are read until they agree. Others change them in between.
+_ATTEMPTS = 3
+
+_Entry = t.TypeVar("_Entry", "Hypervisor", "Service")
 
 
 class HostReader:
@@ -114,6 +134,7 @@ class HostReader:
         policy: Policy,
         kinds: Collection[str],
         part_policy: PartPolicy,
+        ignore_other_regions: bool = False,
     ) -> None:
         self._reading = Collector(session, policy.pci_aliases)
         self._placement = PlacementReader(session.placement)
@@ -123,6 +144,10 @@ class HostReader:
         self._policy = policy
         self._kinds = kinds
         self._part_policy = part_policy
+        self._cloud = describe_cloud(session.cloud)
+        self._other_novas = () if ignore_other_regions else session.other_novas
+        self._services: Answer[tuple[Service, ...]] = NOT_ASKED
+        self._nodes: Answer[tuple[Hypervisor, ...]] = NOT_ASKED
 
     def read_hosts(
         self,
@@ -140,13 +165,15 @@ class HostReader:
         Raises InvalidInput for such a host, otherwise.
         """
         # All hosts are found in the same three listings, however many are named.
-        services = get_listed_services(self._nova.list_services())
-        nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+        self._services = self._nova.list_services()
+        services = get_listed_services(self._services)
+        self._nodes = self._nova.list_hypervisors(with_servers=False)
+        nodes = require_compute_nodes(self._nodes)
         providers = self._placement.list_providers()
         hosts = [find_host(name, services, nodes, providers, remembered) for name in names]
         all_parts = []
         for name, host in zip(names, hosts, strict=True):
-            zone = _find_zone(host, _read_earlier(earlier, name))
+            zone = _find_zone(host, self._read_earlier(earlier, name))
             all_parts.append(self._parts.read_parts(host.name, zone, services))
         if not allow_unknown and not remembered:
             labels = _list_host_labels(services, nodes, providers)
@@ -157,23 +184,32 @@ class HostReader:
         return described
 
     def record_host(
-        self, document: HostDocument, earlier: t.Any, is_changing: bool
+        self,
+        document: HostDocument,
+        earlier: t.Any,
+        is_deleting: bool,
+        own_reasons: Collection[str],
     ) -> RecordedHostDocument:
-        """Return a host as a file keeps it, with what it had before it is decommissioned.
+        """Return a host as a file keeps it, with its record. See `choose_records`.
 
         earlier: the contents of the file of an earlier run.
-        is_changing: whether the host is to be changed now, if nothing blocks it.
+        is_deleting: whether the host is to be deleted now, if nothing blocks it.
         """
-        records = _read_earlier(earlier, document["name"])
+        records = self._read_earlier(earlier, document["name"])
         if document["known"]:
             providers = map_parallel(self._record_provider, document["providers"])
             present = [provider for provider in providers if provider is not None]
-            current = build_record(document, present, get_utc_now(), is_changing)
-            records = choose_records(records, current)
+            current = build_record(document, present, get_utc_now(), is_deleting, self._cloud)
+            records = choose_records(records, current, own_reasons)
         return t.cast(
             "RecordedHostDocument",
             {**document, "record": records.record, "former_record": records.former},
         )
+
+    def _read_earlier(self, earlier: t.Any, name: str) -> HostRecords:
+        if earlier is None:
+            return HostRecords()
+        return read_records(earlier, name, self._cloud)
 
     def _record_provider(self, provider: HostProviderDocument) -> ProviderRecord | None:
         state = self._states.read(provider["uuid"])
@@ -229,6 +265,8 @@ class HostReader:
         leftovers = find_leftovers(host, index, self._policy, self._kinds)
         blockers = find_blockers(host, details, index, self._policy, self._kinds)
         host_providers = list_host_providers(host, index.providers or providers)
+        blockers += tuple(self._find_hidden_usages(host_providers))
+        blockers += tuple(self._find_providers_in_use(host, providers))
         document["nodes"] += map(_describe_node, host.nodes)
         document["providers"] += map(_describe_provider, host_providers)
         document["servers"] += map(_describe_server, details.servers)
@@ -244,13 +282,52 @@ class HostReader:
         nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         found = find_host(name, services, nodes, self._placement.list_providers(), ())
         host, details, index = self._read_contents(found)
-        return find_blockers(host, details, index, self._policy, self._kinds)
+        hidden = self._find_hidden_usages(list_host_providers(host, index.providers))
+        return (*find_blockers(host, details, index, self._policy, self._kinds), *hidden)
 
     def _read_contents(self, host: Host) -> tuple[Host, HostDetails, SnapshotIndex]:
         """Return a host as the snapshot has it, and everything on it."""
         snapshot = self._read_snapshot(host)
         host = _refresh_nodes(host, snapshot)
         return host, self._read_details(host), SnapshotIndex(snapshot)
+
+    def _find_hidden_usages(self, providers: Sequence[Provider]) -> list[Blocker]:
+        """Return what only the usages of providers show, unless it was a change meanwhile."""
+        uuids = [provider.uuid for provider in providers]
+        blockers: list[Blocker] = []
+        for _attempt in range(_ATTEMPTS):
+            allocations = self._placement.list_allocations_on_providers(uuids)
+            usages = dict(zip(uuids, map_parallel(self._placement.usages, uuids), strict=True))
+            blockers = list(find_hidden_usages(providers, usages, allocations))
+            if not blockers:
+                break
+        return blockers
+
+    def _find_providers_in_use(
+        self, host: Host, providers: Mapping[str, Provider]
+    ) -> Iterator[Blocker]:
+        """Yield the former providers of a host that would not be deleted after its service.
+
+        They are asked for as they will be then: without the service and its compute nodes.
+        """
+        services, nodes = self._services, self._nodes
+        own = {node.uuid for node in host.nodes}
+        for root in host.roots:
+            # Nova deletes the providers of its compute nodes itself.
+            if root.uuid in own:
+                continue
+            names = [name for name in list_host_names(root.name) if name != host.name]
+            try:
+                check_no_compute_node(
+                    root,
+                    providers,
+                    d.replace(nodes, value=_leave_out(nodes.value, host.name)),
+                    d.replace(services, value=_leave_out(services.value, host.name)),
+                    self._other_novas,
+                    {name: self._nova.get_host(name) for name in names},
+                )
+            except UnsoundReading as error:
+                yield Blocker("provider_in_use", root.uuid, root.name, str(error), DELETE)
 
     def _read_snapshot(self, host: Host) -> Snapshot:
         if host.roots:
@@ -284,10 +361,10 @@ def read_blockers(session: Session, name: str) -> tuple[Blocker, ...]:
     return HostReader(session, policy, kinds, PartPolicy()).find_blockers(name)
 
 
-def _read_earlier(earlier: t.Any, name: str) -> HostRecords:
-    if earlier is None:
-        return HostRecords()
-    return read_records(earlier, name)
+def _leave_out(entries: tuple[_Entry, ...] | None, host: str) -> tuple[_Entry, ...] | None:
+    if entries is None:
+        return None
+    return tuple(entry for entry in entries if entry.host != host)
 
 
 def _find_zone(host: Host, records: HostRecords) -> str | None:
@@ -298,9 +375,9 @@ def _find_zone(host: Host, records: HostRecords) -> str | None:
     service = convert_to_json(host.service)
     if service is None:
         return None
-    started = records.find_started(service)
-    if started is not None and started["service"] is not None:
-        service = started["service"]
+    interrupted = records.find_interrupted(service)
+    if interrupted is not None and interrupted["service"] is not None:
+        service = interrupted["service"]
     zone: str | None = service["zone"]
     return zone
 

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is recorded of a host before it is decommissioned, so that it can get it back. Pure."""
+"""What is recorded of a host right before it is deleted, so that it can get it back. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import DISABLE
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
         ServiceDocument,
@@ -28,7 +27,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         HostRecord,
         NodeRecord,
         ProviderRecord,
+        RecordedCloud,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 
 _KEYS = {"taken_at", "begun", "host", "service", "nodes", "aggregates", "providers"}
 
@@ -38,54 +39,88 @@ class HostRecords:
     """The records of one name of a host.
 
     record: of the host, or of the last one of that name. former: of the one before.
+    seen: its service at the last look, as Nova listed it.
     """
 
     record: HostRecord | None = None
     former: HostRecord | None = None
+    seen: ServiceDocument | None = None
 
-    def find_started(self, service: ServiceDocument | None) -> HostRecord | None:
-        """Return the record if the decommissioning of the host with this service has begun.
+    def find_interrupted(self, service: ServiceDocument | None) -> HostRecord | None:
+        """Return the record if the deletion of the host with this service has begun and not ended.
 
-        service: what Nova lists now; None where it is deleted, maybe by that decommissioning.
+        A service that was changed since, or that is in use, belongs to a host whose deletion was
+        given up.
         """
-        if self.record is None or not self.record["begun"]:
+        record, seen = self.record, self.seen
+        if record is None or not record["begun"] or service is None or seen is None:
             return None
-        if service is None:
-            return self.record
-        if not _is_same_service(self.record["service"], service):
+        # A record of version 2.0.0 has begun with the first check.
+        if "cloud" not in record or not _is_same_service(seen, service):
             return None
-        # A host in service again was not decommissioned, whatever was begun.
-        if service["status"] == "enabled" and service["state"] == "up":
+        state = (service["status"], service["disabled_reason"])
+        is_in_use = service["status"] == "enabled" and service["state"] == "up"
+        if is_in_use or state != (seen["status"], seen["disabled_reason"]):
             return None
-        return self.record
+        return record
 
 
-def choose_records(earlier: HostRecords, current: HostRecord) -> HostRecords:
+def choose_records(
+    earlier: HostRecords, current: HostRecord, own_reasons: Collection[str]
+) -> HostRecords:
     """Return the records after another look at the host.
 
-    A decommissioning that has begun has already taken from the host what its record says. It gives
-    nothing to a host: one that has more than its record was in service again since.
+    The present state counts, with what runs of this collection have taken from the host.
+
+    own_reasons: why such runs disable a service.
     """
-    if earlier.record is None:
+    before, service = earlier.record, current["service"]
+    if before is None:
         return HostRecords(current, earlier.former)
-    if earlier.find_started(current["service"]) is not None:
-        if _has_new_aggregate(earlier.record, current):
-            return HostRecords(current, earlier.record)
-        return earlier
-    if current["service"] is None or current["service"]["id"] is None:
+    if service is None or service["id"] is None:
+        has_all = _list_uuids(before["providers"]) <= _list_uuids(current["providers"])
+        if before["service"] is None and has_all:
+            return HostRecords(current, earlier.former)
         # Only a part of the host is left or can be seen: the earlier record has all of it.
         return earlier
-    if _is_same_service(earlier.record["service"], current["service"]):
-        return HostRecords(current, earlier.former)
-    # Another machine has the name now.
-    return HostRecords(current, earlier.record)
+    if not _is_same_service(before["service"], service):
+        # Another machine has the name now.
+        return HostRecords(current, before)
+    return HostRecords(_add_own_changes(earlier, before, current, own_reasons), earlier.former)
 
 
-def _has_new_aggregate(earlier: HostRecord, current: HostRecord) -> bool:
-    """Return whether the host is in an aggregate now in which it was not before."""
-    before = {aggregate["uuid"] for aggregate in earlier["aggregates"]}
-    now = {aggregate["uuid"] for aggregate in current["aggregates"]}
-    return not now <= before
+def _add_own_changes(
+    earlier: HostRecords, before: HostRecord, current: HostRecord, own_reasons: Collection[str]
+) -> HostRecord:
+    """Return the record of a host with what runs have taken from it since the earlier one."""
+    record = current
+    service, now = before["service"], current["service"]
+    if service is not None and now is not None and now["disabled_reason"] in own_reasons:
+        record = t.cast("HostRecord", {**record, "service": service})
+    interrupted = earlier.find_interrupted(now)
+    # A host with more than its record was in service since.
+    if interrupted is None or not _list_uuids(current["aggregates"]) <= _list_uuids(
+        interrupted["aggregates"]
+    ):
+        return record
+    providers = {provider["uuid"]: provider for provider in interrupted["providers"]}
+    merged: list[ProviderRecord] = []
+    for provider in current["providers"]:
+        # Nova takes the provider out of an aggregate together with the host.
+        former = providers.get(provider["uuid"], provider)
+        aggregates = sorted({*provider["aggregates"], *former["aggregates"]})
+        merged.append({**provider, "aggregates": aggregates})
+    return {
+        **record,
+        "begun": True,
+        "service": interrupted["service"],
+        "aggregates": interrupted["aggregates"],
+        "providers": merged,
+    }
+
+
+def _list_uuids(entries: Iterable[Mapping[str, t.Any]]) -> set[str]:
+    return {entry["uuid"] for entry in entries}
 
 
 def _is_same_service(one: ServiceDocument | None, other: ServiceDocument | None) -> bool:
@@ -94,20 +129,46 @@ def _is_same_service(one: ServiceDocument | None, other: ServiceDocument | None)
     return one["id"] == other["id"]
 
 
+def describe_cloud(cloud: Cloud) -> RecordedCloud:
+    """Return which cloud a host is in, as its record names it."""
+    return {
+        "region": cloud.region,
+        "placement_endpoint": cloud.placement_endpoint,
+        "compute_endpoint": cloud.compute_endpoint,
+    }
+
+
+def require_same_cloud(record: Mapping[str, t.Any] | None, cloud: RecordedCloud) -> None:
+    """Raise InvalidInput for a record of another cloud; one of 2.0.0 does not name its cloud."""
+    there = (record or {}).get("cloud") or cloud
+    if any(there[field] != cloud[field] for field in ("region", "placement_endpoint")):
+        raise InvalidInput(
+            f"The record of {(record or {})['host']} is of another cloud: its region is "
+            f"{there['region']} and its Placement {there['placement_endpoint']}, and those of this "
+            f"connection are {cloud['region']} and {cloud['placement_endpoint']}. Nothing was "
+            "changed. Keep the hosts of each cloud in an output directory of their own "
+            "(host_decommission_output_dir)."
+        )
+
+
 def build_record(
-    document: HostDocument, providers: list[ProviderRecord], taken_at: str, is_changing: bool
+    document: HostDocument,
+    providers: list[ProviderRecord],
+    taken_at: str,
+    is_deleting: bool,
+    cloud: RecordedCloud,
 ) -> HostRecord:
     """Return the record of a host as it is now.
 
-    is_changing: whether the host is to be changed now, if nothing blocks it.
+    is_deleting: whether the host is to be deleted now, if nothing blocks it.
     """
-    is_blocked = any(blocker["stops"] == DISABLE for blocker in document["blockers"])
     nodes: list[NodeRecord] = []
     for node in document["nodes"]:
         nodes.append({"uuid": node["uuid"], "name": node["name"]})
     return {
         "taken_at": taken_at,
-        "begun": is_changing and not is_blocked,
+        "cloud": cloud,
+        "begun": is_deleting and not document["blockers"] and not document["left_over"],
         "host": document["host"],
         "service": document["service"],
         "nodes": nodes,
@@ -133,11 +194,11 @@ def record_provider(provider: HostProviderDocument, state: Mapping[str, t.Any]) 
     }
 
 
-def read_records(document: t.Any, name: str) -> HostRecords:
+def read_records(document: t.Any, name: str, cloud: RecordedCloud) -> HostRecords:
     """Return the records of a host in the file of an earlier task.
 
     name: as the user named the host. A file of another host, or of an older version, has none.
-    Raises InvalidInput for anything else than such a file.
+    Raises InvalidInput for anything else than such a file, and for one of another cloud.
     """
     try:
         hosts = [host for host in document["hosts"] if host["name"] == name]
@@ -145,9 +206,14 @@ def read_records(document: t.Any, name: str) -> HostRecords:
         raise _refuse() from error
     if not hosts:
         return HostRecords()
-    return HostRecords(
-        _check_record(hosts[0].get("record")), _check_record(hosts[0].get("former_record"))
+    records = HostRecords(
+        _check_record(hosts[0].get("record")),
+        _check_record(hosts[0].get("former_record")),
+        hosts[0].get("service"),
     )
+    for record in (records.record, records.former):
+        require_same_cloud(record, cloud)
+    return records
 
 
 def _check_record(record: t.Any) -> HostRecord | None:

@@ -151,15 +151,25 @@ class NodeRecord(t.TypedDict):
     name: str
 
 
+class RecordedCloud(t.TypedDict):
+    """The cloud of a host."""
+
+    region: str | None
+    placement_endpoint: str
+    compute_endpoint: str
+
+
 class HostRecord(t.TypedDict):
-    """What a host had before the first change of its decommissioning.
+    """What a host had right before its deletion, with what the run itself had taken from it.
 
     A host of that name can get it back after it was deployed again.
     """
 
     # In UTC.
     taken_at: str
-    # Whether changes of the host were to follow. Until then, each check renews the record.
+    # A record of version 2.0.0 has none.
+    cloud: RecordedCloud
+    # Whether the deletion of the host was to follow.
     begun: bool
     # The name of the compute service.
     host: str
@@ -241,8 +251,7 @@ class HostDocument(t.TypedDict):
 class RecordedHostDocument(HostDocument):
     """A host in `host.json`, which has a memory of it."""
 
-    # What the host had before its decommissioning began, from when on it stays as it is. None where
-    # nothing was known of the host.
+    # What the host has, or had when it was deleted. None where nothing was known of the host.
     record: HostRecord | None
     # The record of an earlier host of that name, with another compute service. None without one.
     former_record: HostRecord | None
