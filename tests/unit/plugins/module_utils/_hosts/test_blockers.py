@@ -16,11 +16,13 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     Blocker,
     HostDetails,
     find_blockers,
+    find_hidden_usages,
     find_host,
     find_leftovers,
     list_host_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
@@ -358,3 +360,29 @@ def test_move_has_its_age_and_advice(status: str, type: str, advice: str) -> Non
 
     assert told["age_seconds"] == 0
     assert advice in told["advice"] and bool(told["advice"]) == bool(advice)
+
+
+ROOT = Provider("11111111-1111-4111-8111-111111111111", "old", 1, "root", None)
+
+
+@pytest.mark.parametrize(
+    ("used", "listed", "is_hidden"),
+    [
+        ({"VCPU": 3, "DISK_GB": 0}, {"a": {"VCPU": 1}, "b": {"VCPU": 2}}, False),
+        ({"VCPU": 0}, {}, False),
+        # Placement lists no consumer that has no record.
+        ({"VCPU": 4}, {"a": {"VCPU": 1}}, True),
+        ({"VCPU": 1, "CUSTOM_FPGA": 1}, {"a": {"VCPU": 1}}, True),
+        ({"VCPU": 1}, {}, True),
+        ({"VCPU": 0}, {"a": {"VCPU": 1}}, True),
+        # The provider is gone meanwhile.
+        (None, {}, False),
+    ],
+)
+def test_usages_that_no_listed_allocation_explains(
+    used: dict[str, int] | None, listed: dict[str, dict[str, int]], is_hidden: bool
+) -> None:
+    allocations = {consumer: {ROOT.uuid: amounts} for consumer, amounts in listed.items()}
+    found = list(find_hidden_usages([ROOT], {ROOT.uuid: used}, allocations))
+
+    assert [blocker.kind for blocker in found] == (["hidden_allocation"] if is_hidden else [])

@@ -362,3 +362,15 @@ def test_a_server_stays_for_what_only_its_allocation_or_the_journal_shows() -> N
     # What the server itself is comes first.
     assert "SUSPENDED" in entries["parked"]["reason"]
     assert entries["fine"]["how"] != STAYS
+
+
+def test_a_server_stays_where_nova_may_send_it_back_to_be_destroyed() -> None:
+    server = build_server("a")
+    reading = build_reading([server], {"h1": PLENTY})
+    (entry,) = build_drain_plan(
+        d.replace(reading, returning={server.uuid: ["h1"]}), DrainSettings()
+    )["servers"]
+
+    assert (entry["how"], entry["hosts"]) == (STAYS, [])
+    assert "evacuated from h1" in entry["reason"]
+    assert "restart nova-compute on h1" in entry["advice"]

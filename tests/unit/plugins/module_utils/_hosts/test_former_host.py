@@ -12,9 +12,15 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host import (
+    list_former_names,
     parse_former_host,
 )
 
+HERE: t.Any = {
+    "region": "RegionOne",
+    "placement_endpoint": "http://placement/",
+    "compute_endpoint": "http://nova/",
+}
 HOST, NODE = "compute-1", "11111111-1111-4111-8111-111111111111"
 AGGREGATE = {"uuid": "33333333-3333-4333-8333-333333333333", "name": "ssd", "zone": "az1"}
 STOCK = {
@@ -62,7 +68,7 @@ def _document(**host: t.Any) -> dict[str, t.Any]:
 
 
 def test_record_of_the_former_life_is_read() -> None:
-    record = parse_former_host(_document(record=_record(), former_record=None), HOST, "new")
+    record = parse_former_host(_document(record=_record(), former_record=None), HOST, "new", HERE)
 
     assert record is not None and record.provider is not None
     assert (record.host, record.node, record.zone) == (HOST, NODE, "az1")
@@ -74,26 +80,26 @@ def test_record_of_the_former_life_is_read() -> None:
 def test_record_of_the_present_life_gives_way_to_the_former_one() -> None:
     present, former = _record("new", "nova"), _record("old", "az1")
     document = _document(record=present, former_record=former)
-    record = parse_former_host(document, HOST, "new")
+    record = parse_former_host(document, HOST, "new", HERE)
 
     assert record is not None and record.zone == "az1"
     alone = _document(record=present, former_record=None)
-    assert parse_former_host(alone, HOST, "new") is None
+    assert parse_former_host(alone, HOST, "new", HERE) is None
 
 
 def test_host_without_a_service_has_no_present_life() -> None:
-    record = parse_former_host(_document(record=_record(), former_record=None), HOST, None)
+    record = parse_former_host(_document(record=_record(), former_record=None), HOST, None, HERE)
 
     assert record is not None
 
 
 def test_file_without_records_has_the_host_aggregates() -> None:
-    record = parse_former_host(_document(), HOST, "new")
+    record = parse_former_host(_document(), HOST, "new", HERE)
 
     assert record is not None
     assert (record.zone, record.disabled_reason, record.provider) == ("az1", "broken", None)
-    assert parse_former_host(_document(), HOST, "old") is None
-    assert parse_former_host(_document(known=False), HOST, "new") is None
+    assert parse_former_host(_document(), HOST, "old", HERE) is None
+    assert parse_former_host(_document(known=False), HOST, "new", HERE) is None
 
 
 @pytest.mark.parametrize(
@@ -113,4 +119,29 @@ def test_file_without_records_has_the_host_aggregates() -> None:
 )
 def test_anything_else_is_refused(document: t.Any) -> None:
     with pytest.raises(InvalidInput):
-        parse_former_host(document, HOST, "new")
+        parse_former_host(document, HOST, "new", HERE)
+
+
+def test_a_record_names_its_cloud_and_is_refused_in_another_one() -> None:
+    named = {**_record(), "cloud": HERE}
+    document = _document(record=named, former_record=None)
+    found = parse_former_host(document, HOST, "new", HERE)
+    plain = parse_former_host(_document(record=_record(), former_record=None), HOST, "new", HERE)
+
+    assert found is not None and found.names_cloud
+    # One of 2.0.0 does not, and only a person can know.
+    assert plain is not None and not plain.names_cloud
+    for field in ("region", "placement_endpoint"):
+        with pytest.raises(InvalidInput, match="of another cloud"):
+            parse_former_host(document, HOST, "new", {**HERE, field: "other"})
+
+
+def test_all_names_that_a_host_ever_had_are_known() -> None:
+    former = {**_record(), "host": "older", "nodes": [{"uuid": NODE, "name": "older.example.org"}]}
+    document = _document(record=_record(), former_record=former)
+
+    assert list_former_names(document) == {HOST, "older", "older.example.org"}
+    assert list_former_names(None) == set()
+    for broken in ([], {}, {"hosts": None}, {"hosts": ["x"]}, {"hosts": [{"nodes": 1}]}):
+        with pytest.raises(InvalidInput, match="does not have the form"):
+            list_former_names(broken)

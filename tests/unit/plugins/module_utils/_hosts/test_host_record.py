@@ -18,131 +18,211 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record
     read_records,
 )
 
+HERE: t.Any = {
+    "region": "RegionOne",
+    "placement_endpoint": "http://placement/",
+    "compute_endpoint": "http://nova/",
+}
+OWN = ["decommissioned with osops.placement", "drained with osops.placement"]
 
-def _service(number: str = "s-1", status: str = "enabled", state: str = "down") -> t.Any:
-    return {"id": number, "status": status, "state": state, "zone": "az1"}
+
+def _service(
+    number: str | None = "s-1",
+    status: str = "enabled",
+    state: str = "down",
+    reason: str | None = None,
+) -> t.Any:
+    return {
+        "id": number,
+        "status": status,
+        "state": state,
+        "zone": "az1",
+        "disabled_reason": reason,
+    }
 
 
-def _record(at: str, service: t.Any, begun: bool = False) -> t.Any:
+def _record(at: str, service: t.Any, begun: bool = False, **parts: t.Any) -> t.Any:
     return {
         "taken_at": at,
+        "cloud": HERE,
         "begun": begun,
         "host": "old",
         "service": service,
         "nodes": [],
         "aggregates": [],
         "providers": [],
+        **parts,
     }
 
 
+def _aggregates(*names: str) -> list[dict[str, t.Any]]:
+    return [{"uuid": name, "name": name, "zone": None} for name in names]
+
+
 UP = _service(state="up")
-DISABLED = _service(status="disabled")
+DOWN = _service()
+DISABLED = _service(status="disabled", reason=OWN[0])
 OTHER = _service("s-2")
 
 
 @pytest.mark.parametrize(
     ("service", "begun", "now", "expected"),
     [
-        # A check renews what a check has seen.
+        # The present state counts, whatever a run has begun.
         (UP, False, UP, ("now", None)),
-        (UP, False, DISABLED, ("now", None)),
-        # After the first change the host has less than before.
-        (UP, True, DISABLED, ("then", None)),
-        (UP, True, _service(), ("then", None)),
-        (UP, True, None, ("then", None)),
-        # It was begun, and the host is in service again.
         (UP, True, UP, ("now", None)),
-        # Disabled by the run, and not stopped yet.
-        (UP, True, _service(status="disabled", state="up"), ("then", None)),
+        (UP, False, DOWN, ("now", None)),
+        (UP, True, DISABLED, ("now", None)),
+        (UP, True, DOWN, ("now", None)),
         # Another machine has the name.
         (UP, True, OTHER, ("now", "then")),
         (UP, False, OTHER, ("now", "then")),
         (None, True, OTHER, ("now", "then")),
         # The service is gone or its cell does not answer: there is less to see than there was.
+        (UP, True, None, ("then", None)),
         (UP, False, None, ("then", None)),
-        (UP, False, _service(t.cast("t.Any", None)), ("then", None)),
-        (None, False, None, ("then", None)),
+        (UP, False, _service(None), ("then", None)),
+        # A tree without a service never had more than the tree.
+        (None, False, None, ("now", None)),
     ],
 )
 def test_the_record_that_counts(
     service: t.Any, begun: bool, now: t.Any, expected: tuple[str, str | None]
 ) -> None:
-    earlier = HostRecords(_record("then", service, begun))
-    records = choose_records(earlier, _record("now", now))
+    earlier = HostRecords(_record("then", service, begun), None, service)
+    records = choose_records(earlier, _record("now", now), OWN)
 
     assert records.record is not None
     former = records.former and records.former["taken_at"]
     assert (records.record["taken_at"], former) == expected
+
+
+def test_a_tree_that_is_partly_deleted_keeps_its_record() -> None:
+    whole = _record("then", None, providers=[{"uuid": "root"}, {"uuid": "child"}])
+    part = _record("now", None, providers=[{"uuid": "root"}])
+
+    assert choose_records(HostRecords(whole), part, OWN).record == whole
 
 
 @pytest.mark.parametrize(
-    ("then", "now", "expected"),
+    ("now", "status"),
     [
-        (["ssd", "gpu"], ["ssd", "gpu"], ("then", None)),
-        # The decommissioning has removed the host from an aggregate.
-        (["ssd", "gpu"], ["gpu"], ("then", None)),
-        (["ssd", "gpu"], [], ("then", None)),
-        # The host was in service again, and was drained or has died since.
-        (["ssd"], ["gpu"], ("now", "then")),
-        (["ssd"], ["ssd", "gpu"], ("now", "then")),
+        (_service(status="disabled", reason=OWN[0]), "enabled"),
+        (_service(status="disabled", reason=OWN[1]), "enabled"),
+        # A person has disabled it since.
+        (_service(status="disabled", reason="broken fan"), "disabled"),
+        (_service(status="disabled"), "disabled"),
     ],
 )
-def test_a_host_with_more_than_its_record_was_in_service_since(
-    then: list[str], now: list[str], expected: tuple[str, str | None]
+def test_what_a_run_did_to_the_service_is_not_what_the_host_had(now: t.Any, status: str) -> None:
+    records = choose_records(HostRecords(_record("then", UP), None, UP), _record("now", now), OWN)
+
+    assert records.record is not None and records.record["service"] is not None
+    assert (records.record["taken_at"], records.record["service"]["status"]) == ("now", status)
+
+
+@pytest.mark.parametrize(
+    ("changes", "now", "aggregates", "expected"),
+    [
+        # The deletion was interrupted, and the run that continues it knows what it has removed.
+        ({}, DISABLED, ["gpu"], ["ssd", "gpu"]),
+        ({}, DISABLED, [], ["ssd", "gpu"]),
+        ({}, _service(status="disabled", state="up", reason=OWN[0]), [], ["ssd", "gpu"]),
+        # It had only been checked.
+        ({"begun": False}, DISABLED, [], []),
+        # The host was taken into service, or somebody has changed its service or its aggregates.
+        ({}, UP, [], []),
+        ({}, DOWN, [], []),
+        ({}, _service(status="disabled", reason="broken fan"), [], []),
+        ({}, DISABLED, ["new"], ["new"]),
+    ],
+)
+def test_only_an_interrupted_deletion_adds_to_the_present_state(
+    changes: dict[str, t.Any], now: t.Any, aggregates: list[str], expected: list[str]
 ) -> None:
-    earlier, current = _record("then", UP, begun=True), _record("now", DISABLED)
-    for record, names in ((earlier, then), (current, now)):
-        record["aggregates"] = [{"uuid": name, "name": name, "zone": None} for name in names]
+    root = {"uuid": "root", "traits": ["NEW"], "aggregates": ["ssd", "gpu"]}
+    before = _record("then", UP, **{"begun": True, **changes})
+    before.update(aggregates=_aggregates("ssd", "gpu"), providers=[{**root, "traits": ["OLD"]}])
+    current = _record("now", now, aggregates=_aggregates(*aggregates))
+    current["providers"] = [{**root, "aggregates": aggregates}]
 
-    records = choose_records(HostRecords(earlier), current)
+    record = choose_records(HostRecords(before, None, DISABLED), current, OWN).record
 
-    assert records.record is not None
-    former = records.former and records.former["taken_at"]
-    assert (records.record["taken_at"], former) == expected
+    assert record is not None
+    assert [entry["name"] for entry in record["aggregates"]] == expected
+    assert sorted(record["providers"][0]["aggregates"]) == sorted(expected)
+    # What somebody changed at the provider meanwhile counts in any case.
+    assert record["providers"][0]["traits"] == ["NEW"]
+    assert record["begun"] is (expected == ["ssd", "gpu"])
+
+
+def test_a_record_of_2_0_0_began_with_the_first_check_and_adds_nothing() -> None:
+    before = _record("then", UP, begun=True, aggregates=_aggregates("ssd"))
+    del before["cloud"]
+
+    record = choose_records(HostRecords(before, None, DISABLED), _record("now", DISABLED), OWN)
+
+    assert record.record is not None and record.record["aggregates"] == []
 
 
 def test_the_first_record_keeps_a_former_one() -> None:
     former = _record("before", OTHER)
 
-    assert choose_records(HostRecords(None, former), _record("now", UP)) == HostRecords(
+    assert choose_records(HostRecords(None, former), _record("now", UP), OWN) == HostRecords(
         _record("now", UP), former
     )
-    assert choose_records(HostRecords(_record("then", UP), former), _record("now", UP)).former
+    assert choose_records(HostRecords(_record("then", UP), former), _record("now", UP), OWN).former
 
 
 @pytest.mark.parametrize(
-    ("is_changing", "stops", "begun"),
+    ("is_deleting", "changes", "begun"),
     [
-        (False, [], False),
-        (True, [], True),
-        (True, ["delete"], True),
-        # Nothing is changed on a blocked host.
-        (True, ["disable"], False),
-        (True, ["delete", "disable"], False),
+        (False, {}, False),
+        (True, {}, True),
+        # Nothing of a blocked host is deleted, and nothing before its leftovers.
+        (True, {"blockers": [{"stops": "delete"}]}, False),
+        (True, {"blockers": [{"stops": "disable"}]}, False),
+        (True, {"left_over": [{"id": "deleted_server/x"}]}, False),
     ],
 )
-def test_a_decommissioning_begins_when_nothing_blocks_it(
-    is_changing: bool, stops: list[str], begun: bool
+def test_a_deletion_begins_when_nothing_blocks_it(
+    is_deleting: bool, changes: dict[str, t.Any], begun: bool
 ) -> None:
     document: t.Any = {
         "host": "old",
         "service": UP,
         "nodes": [],
         "aggregates": [],
-        "blockers": [{"stops": stage} for stage in stops],
+        "blockers": [],
+        "left_over": [],
+        **changes,
     }
+    record = build_record(document, [], "now", is_deleting, HERE)
 
-    assert build_record(document, [], "now", is_changing)["begun"] is begun
+    assert (record["begun"], record["cloud"]) == (begun, HERE)
+
+
+@pytest.mark.parametrize("field", ["region", "placement_endpoint"])
+@pytest.mark.parametrize("place", ["record", "former_record"])
+def test_a_record_of_another_cloud_is_refused(field: str, place: str) -> None:
+    hosts = [{"name": "old", place: {**_record("then", UP), "cloud": {**HERE, field: "other"}}}]
+
+    with pytest.raises(InvalidInput, match="is of another cloud") as caught:
+        read_records({"hosts": hosts}, "old", HERE)
+    assert "host_decommission_output_dir" in str(caught.value)
 
 
 def test_records_are_read_from_the_file_of_the_host() -> None:
     record, former = _record("then", UP), _record("before", None)
-    hosts = [{"name": "new"}, {"name": "old", "record": record, "former_record": former}]
+    hosts = [
+        {"name": "new"},
+        {"name": "old", "service": DOWN, "record": record, "former_record": former},
+    ]
 
-    assert read_records({"hosts": hosts}, "old") == HostRecords(record, former)
+    assert read_records({"hosts": hosts}, "old", HERE) == HostRecords(record, former, DOWN)
     # An older version, another host, and a host of which nothing was known.
-    assert read_records({"hosts": hosts}, "new") == HostRecords()
-    assert read_records({"hosts": []}, "old") == HostRecords()
+    assert read_records({"hosts": hosts}, "new", HERE) == HostRecords()
+    assert read_records({"hosts": []}, "old", HERE) == HostRecords()
 
 
 @pytest.mark.parametrize(
@@ -161,4 +241,4 @@ def test_records_are_read_from_the_file_of_the_host() -> None:
 )
 def test_anything_else_is_refused(document: t.Any) -> None:
     with pytest.raises(InvalidInput, match="earlier is not a file that compute_host_info wrote"):
-        read_records(document, "old")
+        read_records(document, "old", HERE)

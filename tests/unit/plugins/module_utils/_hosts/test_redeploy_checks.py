@@ -14,6 +14,9 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
     ProviderState,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+    UnfinishedEvacuations,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
     MISSING,
     OK,
@@ -27,6 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.host_parts
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     Hypervisor,
+    Migration,
     Service,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
@@ -43,7 +47,21 @@ SSD = NumberedAggregate(1, "33333333-3333-4333-8333-333333333333", "ssd", "az1",
 STATE = ProviderState(
     {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, frozenset({"COMPUTE_NODE"}), frozenset({SSD.uuid}), 1
 )
-WHOLE = RedeployedHost(HOST, (SERVICE,), (NODE,), True, ROOT, STATE, None, (SSD,))
+WHOLE = RedeployedHost(
+    HOST, (SERVICE,), (NODE,), True, ROOT, STATE, None, (SSD,), UnfinishedEvacuations(HOST)
+)
+EVACUATION = Migration(
+    uuid="44444444-4444-4444-8444-444444444444",
+    server="55555555-5555-4555-8555-555555555555",
+    type="evacuation",
+    status="done",
+    source_compute=HOST,
+    source_node=HOST,
+    dest_compute="compute-2",
+    dest_node="compute-2",
+    created_at=None,
+    updated_at=None,
+)
 NAMES = (
     "service",
     "host mapping",
@@ -52,6 +70,7 @@ NAMES = (
     "inventory",
     "traits",
     "aggregates",
+    "evacuations",
 )
 
 
@@ -115,6 +134,12 @@ LACKING: dict[str, tuple[dict[str, t.Any], str, str]] = {
         "sync_aggregates",
     ),
 }
+
+LACKING["an evacuation"] = (
+    {"evacuations": UnfinishedEvacuations(HOST, (EVACUATION,))},
+    "evacuations",
+    "Restart nova-compute on compute-1",
+)
 
 
 @pytest.mark.parametrize("case", LACKING)

@@ -22,6 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     Cloud,
     HostGroups,
     Scope,
+    Surroundings,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     list_host_names,
@@ -433,6 +434,38 @@ def test_stuck_migration_is_reported(
         [(kind, move)] if kind else []
     )
     assert all(finding.change is None and site.guest in finding.reason for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("status", "source", "task", "is_found"),
+    [
+        ("done", "compute-1", None, True),
+        # The server was only reset while its evacuation hangs.
+        ("accepted", "compute-1", None, True),
+        ("pre-migrating", "compute-1", None, True),
+        ("accepted", "compute-1", "rebuilding", False),
+        # MariaDB finds the row of nova-compute by its name in any case.
+        ("done", "COMPUTE-1", None, True),
+        ("completed", "compute-1", None, False),
+        ("failed", "compute-1", None, False),
+        ("done", "compute-2", None, False),
+    ],
+)
+def test_server_on_the_source_of_its_own_evacuation_is_reported(
+    site: Site, status: str, source: str, task: str | None, is_found: bool
+) -> None:
+    move = site.migration(site.guest, site.here, site.there, status)
+    site.migrations[move] = d.replace(
+        site.migrations[move], type="evacuation", source_compute=source, source_node=source
+    )
+    guest = d.replace(site.servers[site.guest], task_state=task)
+    lookup = {site.guest: answer(f"GET /servers/{site.guest}", 200, guest)}
+    found = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookup))
+
+    assert [finding.subject for finding in found] == ([move] if is_found else [])
+    assert all(finding.change is None and site.guest in finding.reason for finding in found)
+    # Without the direct lookup it may be on its way.
+    assert site.findings("unfinished_evacuation") == []
 
 
 @pytest.mark.parametrize(

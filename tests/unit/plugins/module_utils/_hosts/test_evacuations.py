@@ -1,0 +1,173 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Evacuations that nova-compute has not completed: which a restart completes, and which it must not
+find.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+    UnfinishedEvacuations,
+    find_returning_hosts,
+    read_unfinished_evacuations,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Server
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+HOST, NODE, ELSEWHERE = "compute-1", "compute-1.example.org", "compute-2"
+GUEST = "55555555-5555-4555-8555-555555555555"
+NAMES = {HOST, NODE, "former-name"}
+
+
+def _migration(uuid: str = "m-1", **changes: t.Any) -> Migration:
+    fields: dict[str, t.Any] = {
+        "server": GUEST,
+        "type": "evacuation",
+        "status": "done",
+        "source_compute": HOST,
+        "source_node": NODE,
+        "dest_compute": ELSEWHERE,
+        "dest_node": ELSEWHERE,
+        "created_at": "2026-11-20T10:00:00",
+        "updated_at": "2026-11-20T10:01:00",
+    }
+    return Migration(uuid, **{**fields, **changes})
+
+
+def _server(host: str | None, node: str | None = None, host_known: bool = True) -> Server:
+    return Server(
+        uuid=GUEST,
+        name="guest",
+        status="ACTIVE",
+        project=None,
+        user=None,
+        host=host,
+        node=node,
+        task_state=None,
+        task_known=True,
+        host_known=host_known,
+        created=None,
+        updated=None,
+        terminated_at=None,
+    )
+
+
+def _answer(value: t.Any, status: int = 200) -> Answer[t.Any]:
+    return Answer("GET /somewhere", "2.68", status, "2026-11-20T12:00:00Z", value)
+
+
+class Nova:
+    """Answers of a Nova about evacuations, one server, and the migrations of the host."""
+
+    def __init__(
+        self, evacuations: t.Any, server: Answer[Server] | None = None, moves: t.Any = ()
+    ) -> None:
+        self.evacuations, self.moves = evacuations, moves
+        self.server = server or _answer(_server(ELSEWHERE, ELSEWHERE))
+
+    def list_evacuations(self) -> Answer[t.Any]:
+        return _answer(self.evacuations, 200 if self.evacuations is not None else 500)
+
+    def list_migrations_of_host(self, _host: str) -> Answer[t.Any]:
+        return _answer(self.moves, 200 if self.moves is not None else 500)
+
+    def get_server(self, _uuid: str) -> Answer[Server]:
+        return self.server
+
+
+def _read(nova: Nova, nodes: t.Sequence[str] = (NODE,)) -> UnfinishedEvacuations:
+    return read_unfinished_evacuations(t.cast("t.Any", nova), HOST, NAMES, nodes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_found", "restart_completes"),
+    [
+        ({}, True, True),
+        ({"status": "accepted"}, True, True),
+        ({"status": "pre-migrating"}, True, True),
+        ({"status": "completed"}, False, False),
+        ({"status": "failed"}, False, False),
+        ({"type": "live-migration"}, False, False),
+        ({"source_compute": ELSEWHERE, "source_node": ELSEWHERE}, False, False),
+        # No start completes it: nova-compute looks for its present names only.
+        ({"source_node": "compute-1.old.example.org"}, True, False),
+        ({"source_compute": "former-name"}, True, False),
+        ({"source_compute": "COMPUTE-1"}, True, False),
+    ],
+)
+def test_a_restart_completes_what_has_the_present_names(
+    changes: dict[str, t.Any], is_found: bool, restart_completes: bool
+) -> None:
+    found = _read(Nova([_migration(**changes)]))
+
+    assert bool(found.evacuations) is bool(found.explain()) is is_found
+    assert found.restart_completes is restart_completes
+    assert found.present == ()
+
+
+@pytest.mark.parametrize(
+    ("server", "moves", "is_present"),
+    [
+        (_answer(_server(ELSEWHERE)), [], False),
+        (_answer(_server(HOST)), [], True),
+        (_answer(_server("Compute-1")), [], True),
+        (_answer(_server("new-name", NODE)), [], True),
+        # Nobody says where it is.
+        (_answer(_server(None, host_known=False)), [], True),
+        (_answer(None, 500), [], True),
+        (_answer(None, 404), [], True),
+        # A shelved server is on no host.
+        (_answer(_server(None)), [], False),
+        # It is on its way, or a failed move has left its guest.
+        (None, [{"status": "running", "type": "live-migration"}], True),
+        (None, [{"status": "finished", "type": "resize"}], True),
+        (None, [{"status": "error", "type": "live-migration"}], True),
+        (None, [{"status": "completed", "type": "live-migration"}], False),
+        # Before the evacuation, which has started the guest anew.
+        (None, [{"status": "error", "created_at": "2026-11-20T09:00:00"}], False),
+        (None, [{"status": "running", "server": "another"}], False),
+    ],
+)
+def test_nobody_restarts_nova_compute_under_a_server_that_may_be_there(
+    server: Answer[Server] | None, moves: list[dict[str, t.Any]], is_present: bool
+) -> None:
+    given = []
+    for change in moves:
+        later = {"type": "live-migration", "created_at": "2026-11-20T11:00:00"}
+        given.append(_migration("m-2", **{**later, **change}))
+    found = _read(Nova([_migration()], server, given))
+
+    assert found.present == ((GUEST,) if is_present else ())
+    assert found.restart_completes is not is_present
+    assert ("Do not restart it" in found.explain()) is is_present
+
+
+def test_what_nova_does_not_list_is_not_taken_for_nothing() -> None:
+    for nova in (Nova(None), Nova([_migration()], moves=None)):
+        with pytest.raises(CloudError, match="answered 500"):
+            _read(nova)
+
+
+def test_without_a_listed_node_a_restart_may_complete() -> None:
+    assert _read(Nova([_migration()]), nodes=()).restart_completes
+
+
+@pytest.mark.parametrize(
+    ("names", "hosts"),
+    [
+        ({HOST: {HOST}, ELSEWHERE: {ELSEWHERE}}, [HOST]),
+        ({"new-name": {"new-name", NODE}}, ["new-name"]),
+        ({ELSEWHERE: {ELSEWHERE}}, []),
+    ],
+)
+def test_hosts_to_which_a_server_must_not_return(
+    names: dict[str, set[str]], hosts: list[str]
+) -> None:
+    assert find_returning_hosts([_migration(), _migration("m-2", status="failed")], names) == hosts
