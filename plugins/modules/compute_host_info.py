@@ -762,7 +762,9 @@ hosts:
       contains:
         kind:
           description: V(server), V(migration), V(resize) (which waits to be confirmed), V(claim)
-            (an allocation of any other consumer), V(excluded) (the host or one of its providers
+            (an allocation of any other consumer), V(hidden_allocation) (a provider of which other
+            amounts are in use than its listed allocations say), V(provider_in_use) (a former
+            provider that may be another host's), V(excluded) (the host or one of its providers
             is in O(exclude_providers)), V(service_up), V(agent_up) (a network agent that is
             alive), V(agent_in_use) (a network agent that serves a network or a router), V(port)
             (a port in use that is bound to the host), V(empty_zone) (the last host of its
@@ -772,8 +774,8 @@ hosts:
           type: str
           sample: server
         subject:
-          description: UUID of the server, migration, consumer, service, agent or port, name of
-            the host or of the availability zone, or the excluded name.
+          description: UUID of the server, migration, consumer, provider, service, agent or port,
+            name of the host or of the availability zone, or the excluded name.
           returned: success
           type: str
           sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11

@@ -134,6 +134,25 @@ def test_dead_host_is_decommissioned(
     _is_free(world, placement, host)
 
 
+def test_what_only_usages_show_keeps_the_service_too(
+    decommission: Decommissioning, world: World, placement: Placement
+) -> None:
+    """Placement lists no consumer that has no record, and refuses to delete its provider."""
+    host = _dead_host(world)
+    stray = world.claim(host)
+    world.sql("placement", "DELETE FROM consumers WHERE uuid = ?", stray)
+    before = world.picture()
+    try:
+        refused = decommission.refused(host)
+
+        assert f"On provider {host}," in refused.told and "online_data_migrations" in refused.told
+        assert world.picture() == before and refused.changed == 0
+    finally:
+        world.sql("placement", "DELETE FROM allocations WHERE consumer_id = ?", stray)
+    decommission.done(host)
+    _is_gone(world, placement, host)
+
+
 @pytest.mark.long
 def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     ansible: Ansible, decommission: Decommissioning, world: World, placement: Placement
@@ -326,6 +345,10 @@ def test_reinstalled_host_is_decommissioned_with_the_tree_that_held_its_name(
     world.kill(host)
     assert world.cloud.hypervisors()[host] != old == placement.providers()[host]
 
+    # Whether the former tree is another region's has to be known before the service goes.
+    refused = decommission.refused(host, host_decommission_ignore_other_regions=False)
+    assert "has its own Nova on the same Placement" in refused.told
+    assert host in world.cloud.compute_services() and old in placement.providers().values()
     done = decommission.done(host)
 
     assert f"{host} ({old})" in done.told

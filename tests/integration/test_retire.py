@@ -19,7 +19,7 @@ import typing as t
 import uuid
 
 import pytest
-from minicloud_ctl import neutron
+from minicloud_ctl import configs, lifecycle, neutron, servers, services
 
 from ansible_collections.osops.placement.tests.integration.interposer import Fault, Interposer
 from ansible_collections.osops.placement.tests.integration.local_server import (
@@ -250,6 +250,70 @@ def test_whatever_still_needs_the_host_blocks_its_deletion(retired: Retired) -> 
     retired.is_gone()
     retired.cloud.neutron("DELETE", f"/ports/{port}")
     retired.cloud.neutron("DELETE", f"/routers/{router}")
+
+
+def test_everything_on_a_next_page_is_found(retired: Retired) -> None:
+    """Neutron answers with pages of one row, whatever a client asks for."""
+    server = retired.world.boot("compute-1")
+    retired.die()
+    ports = [retired.bind_port(server) for _number in range(3)]
+    with short_pages(retired):
+        refused = retired.fail()
+        assert all(f"Port {port}" in refused.told for port in ports)
+        assert retired.host in retired.cloud.hypervisors()
+        for port in ports:
+            retired.cloud.neutron("DELETE", f"/ports/{port}")
+        retired.succeed()
+    retired.is_gone()
+
+
+@contextlib.contextmanager
+def short_pages(retired: Retired) -> Iterator[None]:
+    """Let Neutron have pages of one row."""
+    paths = retired.world.paths
+    settings = configs.neutron_folder(paths) / "local.conf"
+    usual = settings.read_text()
+    settings.write_text(f"{usual}\npagination_max_limit = 1\n")
+    server = services.neutron(paths, retired.world.state)[0]
+    lifecycle.restart(paths, [server])
+    try:
+        listed = retired.cloud.neutron("GET", "/agents")
+        assert len(listed["agents"]) == 1 and listed["agents_links"]
+        yield
+    finally:
+        settings.write_text(usual)
+        lifecycle.restart(paths, [server])
+
+
+def test_a_decommissioning_that_was_given_up_does_not_win_over_what_came_after(
+    retired: Retired,
+) -> None:
+    former = retired.aggregate("compute-1")
+    # It is disabled, and then blocked by its living nova-compute and agents.
+    retired.fail()
+    assert retired.record["record"]["service"]["status"] == "enabled"
+    servers.update_service(retired.cloud, retired.host, {"status": "enabled"})
+    retired.give_trait(retired.world.provider(retired.host), "CUSTOM_LATER")
+    later = retired.aggregate("compute-2")
+    retired._act(retired._made[0], "remove_host", retired.host)
+    reason = {"status": "disabled", "disabled_reason": "broken fan"}
+    servers.update_service(retired.cloud, retired.host, reason)
+    retired.die()
+
+    retired.succeed()
+
+    retired.is_gone()
+    record = retired.record["record"]
+    assert [entry["name"] for entry in record["aggregates"]] == [later] != [former]
+    assert "CUSTOM_LATER" in record["providers"][-1]["traits"]
+    assert (record["service"]["disabled_reason"], record["begun"]) == ("broken fan", True)
+    assert record["cloud"]["region"] == "RegionOne"
+    # The same folder is of no use to another cloud.
+    path = retired.ansible.folder / "host-decommission" / retired.host / "host.json"
+    document = json.loads(path.read_text())
+    document["hosts"][0]["record"]["cloud"]["region"] = "RegionTwo"
+    path.write_text(json.dumps(document))
+    assert "is of another cloud" in retired.fail().told
 
 
 def test_agents_that_are_to_stay_are_left_alone(retired: Retired) -> None:
