@@ -129,28 +129,13 @@ complete:
   type: bool
   sample: true
 evacuations:
-  description: The evacuations from the host that its nova-compute has not completed.
+  description: The UUIDs of the servers whose evacuation from the host its nova-compute has not
+    completed, one for each evacuation.
   returned: success
   type: list
-  elements: dict
+  elements: str
   sample: []
   version_added: 3.0.0
-  contains:
-    uuid:
-      description: UUID of the migration.
-      returned: success
-      type: str
-      sample: db910dd4-6a62-4c1a-a7c0-493d84044320
-    server:
-      description: UUID of the server.
-      returned: success
-      type: str
-      sample: ee0cae59-5180-45e3-bea4-8491d261c4e6
-    status:
-      description: Status of the migration.
-      returned: success
-      type: str
-      sample: done
 restart_completes:
   description: Whether a restart of nova-compute on the host destroys nothing and completes
     RV(evacuations).
@@ -208,7 +193,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host import (
     FormerHost,
-    list_former_names,
     parse_former_host,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
@@ -250,8 +234,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     document = _read_record(options["record"])
     session = connect()
     reader = RedeployedHostReader(session)
-    former_names = list_former_names(document)
-    host = reader.read(options["host"], former_names)
+    host = reader.read(options["host"])
     record = _parse_record(document, host, describe_cloud(session.cloud))
     restored = []
     if record is not None:
@@ -265,7 +248,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     changed = any(check.outcome == RESTORED for check in restored)
     # What Nova mirrors to Placement has changed with it.
     if changed and not module.check_mode:
-        host = reader.read(options["host"], former_names)
+        host = reader.read(options["host"])
+    host = reader.add_evacuations(host, record.names if record else ())
     restarts = host.service is not None and host.service.state == "up"
     restarts = restarts and host.evacuations.restart_completes
     if restarts and module.check_mode and options["assume_restarted"]:
@@ -278,10 +262,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         "host": host.name,
         "checks": [check.as_dict() for check in checks],
         "complete": not any(check.outcome in BAD_OUTCOMES for check in checks),
-        "evacuations": [
-            {"uuid": entry.uuid, "server": entry.server, "status": entry.status}
-            for entry in host.evacuations.evacuations
-        ],
+        "evacuations": [entry.server for entry in host.evacuations.evacuations],
         "restart_completes": restarts,
         "mapped": host.mapped,
         "node": host.node.uuid if host.node else None,

@@ -18,6 +18,11 @@ import functools
 import time
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import (
+    ADMIN,
+    SAMPLE,
+    shows_other_projects,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
     NETWORK,
@@ -37,10 +42,6 @@ _SCHEDULED = {
     "DHCP agent": ("dhcp-networks", "networks", NETWORK),
     "L3 agent": ("l3-routers", "routers", ROUTER),
 }
-# With this role, Neutron shows everything of all projects, unless its own policy says otherwise.
-_ADMIN = "admin"
-# How many ports show whether those of other projects are among them.
-_SAMPLE = "100"
 # Only administrators see this field of a network.
 _ADMIN_FIELD = "provider:network_type"
 # In seconds.
@@ -137,9 +138,14 @@ class AgentReader:
         Neutron's policies can grant the agents alone: it then leaves out the ports of all other
         projects, and a host full of them looks as if nothing used it.
         """
-        if _ADMIN in self._roles:
+        if ADMIN in self._roles:
             return
-        reply, are_shown = self._api.read("/v2.0/ports", None, self._shows_others, limit=_SAMPLE)
+        reply, are_shown = self._api.read(
+            "/v2.0/ports",
+            None,
+            lambda reply: shows_other_projects(reply, self._project),
+            limit=SAMPLE,
+        )
         self._api.expect(reply, "for its ports")
         if not are_shown:
             raise CloudError(
@@ -148,13 +154,6 @@ class AgentReader:
                 "see all ports (context_is_admin or context_with_global_access in the policy of "
                 "Neutron, admin by default)."
             )
-
-    def _shows_others(self, reply: Reply) -> bool:
-        for row in reply.body["ports"]:
-            owner = row.get("project_id") or row.get("tenant_id")
-            if "binding:host_id" in row and owner and owner != self._project:
-                return True
-        return False
 
 
 class AgentWriter:

@@ -30,9 +30,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 # With this role, Neutron shows everything of all projects, unless its own policy says otherwise.
-_ADMIN = "admin"
+ADMIN = "admin"
 # How many ports show whether those of other projects are among them.
-_SAMPLE = "100"
+SAMPLE = "100"
 
 
 class NeutronReader:
@@ -44,7 +44,7 @@ class NeutronReader:
         """Read with the credentials for a project, which have these roles there."""
         self._api = OptionalApi(api)
         self._project = project
-        self._sees_all = _ADMIN in roles
+        self._sees_all = ADMIN in roles
 
     def list_ports(self, server: str) -> Answer[tuple[ServerPort, ...]]:
         """Return the ports of a server; no `value` where they are not known.
@@ -62,16 +62,22 @@ class NeutronReader:
     def _sees_all_ports(self) -> bool:
         if not self._sees_all:
             # Asked again while it is not known: it costs a request for each candidate alone.
-            sample = self._api.ask("/v2.0/ports", self._shows_others, limit=_SAMPLE)
+            sample = self._api.ask(
+                "/v2.0/ports",
+                lambda reply: shows_other_projects(reply, self._project),
+                limit=SAMPLE,
+            )
             self._sees_all = sample.value is True
         return self._sees_all
 
-    def _shows_others(self, reply: Reply) -> bool:
-        for row in reply.body["ports"]:
-            owner = row.get("project_id") or row.get("tenant_id")
-            if "binding:host_id" in row and owner and owner != self._project:
-                return True
-        return False
+
+def shows_other_projects(reply: Reply, own: str | None) -> bool:
+    """Return whether a port of another project than `own`, with its host, is among those listed."""
+    for row in reply.body["ports"]:
+        owner = row.get("project_id") or row.get("tenant_id")
+        if "binding:host_id" in row and owner and owner != own:
+            return True
+    return False
 
 
 def parse_port(row: Mapping[str, t.Any]) -> ServerPort:

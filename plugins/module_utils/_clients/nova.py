@@ -222,16 +222,7 @@ class NovaReader:
 
         A migration that was made and never changed is not among them.
         """
-        return self._listings.read(
-            Listing(
-                "/os-migrations",
-                self._listing,
-                "migrations",
-                self._migration_key,
-                parse_migration,
-                {"changes-since": since},
-            )
-        )
+        return self._list_migrations({"changes-since": since})
 
     @property
     def lists_changed_migrations(self) -> bool:
@@ -369,30 +360,11 @@ class NovaReader:
 
     def list_migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
-        return self._listings.read(
-            Listing(
-                "/os-migrations",
-                self._listing,
-                "migrations",
-                self._migration_key,
-                parse_migration,
-                stage="migrations",
-            )
-        )
+        return self._list_migrations({}, stage="migrations")
 
     def list_evacuations(self) -> Answer[tuple[Migration, ...]]:
         """Return all evacuations whose server is not deleted."""
-        return self._listings.read(
-            Listing(
-                "/os-migrations",
-                self._listing,
-                "migrations",
-                self._migration_key,
-                parse_migration,
-                {"migration_type": "evacuation"},
-                own_connection=True,
-            )
-        )
+        return self._list_migrations({"migration_type": "evacuation"}, own_connection=True)
 
     def list_migrations_of_host(self, host: str, attempt: int = 0) -> Answer[tuple[Migration, ...]]:
         """Return the migrations that name `host` as source or destination.
@@ -402,16 +374,17 @@ class NovaReader:
         Each `attempt` has its own connection and its own URL, so that a load balancer that selects
         by either of them may select another API worker.
         """
+        return self._list_migrations(
+            {"host": host}, page_size=MAX_PAGE - attempt, own_connection=True
+        )
+
+    def _list_migrations(
+        self, filters: Mapping[str, str], **options: t.Any
+    ) -> Answer[tuple[Migration, ...]]:
+        path, key = "/os-migrations", "migrations"
         return self._listings.read(
             Listing(
-                "/os-migrations",
-                self._listing,
-                "migrations",
-                self._migration_key,
-                parse_migration,
-                {"host": host},
-                page_size=MAX_PAGE - attempt,
-                own_connection=True,
+                path, self._listing, key, self._migration_key, parse_migration, filters, **options
             )
         )
 

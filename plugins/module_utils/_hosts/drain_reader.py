@@ -221,23 +221,23 @@ class DrainReader:
 
     def _find_returning_hosts(
         self,
-        servers: Iterable[DrainServer],
+        servers: Sequence[DrainServer],
         services: Iterable[Service],
         nodes: Iterable[Hypervisor],
     ) -> dict[str, list[str]]:
         """Return by server the hosts to which Nova may send it, and which would destroy it."""
-        uuids = {server.uuid for server in servers}
-        if not uuids:
+        if not servers:
             return {}
         names = {service.host: {service.host} for service in services if is_selectable(service)}
         for node in nodes:
             if node.host in names:
                 names[node.host].add(node.name)
-        evacuations: dict[str, list[Migration]] = {}
-        for entry in require_migrations(self._nova.list_evacuations(), "evacuations"):
-            if entry.server in uuids:
-                evacuations.setdefault(entry.server, []).append(entry)
-        return {uuid: find_returning_hosts(entries, names) for uuid, entries in evacuations.items()}
+        listed = require_migrations(self._nova.list_evacuations(), "evacuations")
+        returning = {}
+        for server in servers:
+            own = [entry for entry in listed if entry.server == server.uuid]
+            returning[server.uuid] = find_returning_hosts(own, names)
+        return returning
 
     def _list_groups_of(self, servers: Iterable[DrainServer]) -> list[ServerGroup]:
         uuids = {server.uuid for server in servers}

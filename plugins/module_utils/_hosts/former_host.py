@@ -45,6 +45,7 @@ class FormerHost:
         may have the reason of the decommissioning itself, and then it is None too.
     aggregates: its host aggregates.
     provider: the state of its root provider; None where the record does not have it.
+    names: those of the host and of its compute nodes.
     names_cloud: whether the record says of which cloud it is, which one of 2.0.0 does not.
     """
 
@@ -55,6 +56,7 @@ class FormerHost:
     aggregates: tuple[Aggregate, ...]
     provider: ProviderState | None
     names_cloud: bool
+    names: frozenset[str]
 
 
 def parse_former_host(
@@ -80,31 +82,9 @@ def parse_former_host(
         require_same_cloud(found, cloud)
         return _parse_record(found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _refuse(error) from error
-
-
-def list_former_names(document: t.Any) -> set[str]:
-    """Return all names of the host and its compute nodes in a `host.json`; none without one.
-
-    Raises InvalidInput if `document` is not a `host.json`.
-    """
-    names: set[str] = set()
-    if document is None:
-        return names
-    try:
-        for host in document["hosts"]:
-            for record in (host, host.get("record") or {}, host.get("former_record") or {}):
-                names.update(node["name"] for node in record.get("nodes") or ())
-                names.add(record.get("host") or host["host"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise _refuse(error) from error
-    return names
-
-
-def _refuse(error: Exception) -> InvalidInput:
-    return InvalidInput(
-        f"The record does not have the form that compute_host_info writes ({error!r})."
-    )
+        raise InvalidInput(
+            f"The record does not have the form that compute_host_info writes ({error!r})."
+        ) from error
 
 
 def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:
@@ -146,6 +126,7 @@ def _parse_record(record: Unchecked) -> FormerHost:
         aggregates=tuple(aggregates),
         provider=_parse_root(record["providers"], node),
         names_cloud="cloud" in record,
+        names=frozenset({record["host"], *(node["name"] for node in record["nodes"])}),
     )
 
 

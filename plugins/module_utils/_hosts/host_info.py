@@ -122,8 +122,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # How often usages and allocations are read until they agree. Others change them in between.
 _ATTEMPTS = 3
 
-_Entry = t.TypeVar("_Entry", "Hypervisor", "Service")
-
 
 class HostReader:
     """Reads hosts from one session, and what blocks the decommissioning of each."""
@@ -310,7 +308,6 @@ class HostReader:
 
         They are asked for as they will be then: without the service and its compute nodes.
         """
-        services, nodes = self._services, self._nodes
         own = {node.uuid for node in host.nodes}
         for root in host.roots:
             # Nova deletes the providers of its compute nodes itself.
@@ -321,8 +318,8 @@ class HostReader:
                 check_no_compute_node(
                     root,
                     providers,
-                    d.replace(nodes, value=_leave_out(nodes.value, host.name)),
-                    d.replace(services, value=_leave_out(services.value, host.name)),
+                    _leave_out(self._nodes, host.name),
+                    _leave_out(self._services, host.name),
                     self._other_novas,
                     {name: self._nova.get_host(name) for name in names},
                 )
@@ -361,10 +358,8 @@ def read_blockers(session: Session, name: str) -> tuple[Blocker, ...]:
     return HostReader(session, policy, kinds, PartPolicy()).find_blockers(name)
 
 
-def _leave_out(entries: tuple[_Entry, ...] | None, host: str) -> tuple[_Entry, ...] | None:
-    if entries is None:
-        return None
-    return tuple(entry for entry in entries if entry.host != host)
+def _leave_out(answer: Answer[t.Any], host: str) -> Answer[t.Any]:
+    return d.replace(answer, value=tuple(row for row in answer.value or () if row.host != host))
 
 
 def _find_zone(host: Host, records: HostRecords) -> str | None:

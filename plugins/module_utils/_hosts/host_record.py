@@ -103,19 +103,12 @@ def _add_own_changes(
         interrupted["aggregates"]
     ):
         return record
-    providers = {provider["uuid"]: provider for provider in interrupted["providers"]}
-    merged: list[ProviderRecord] = []
-    for provider in current["providers"]:
-        # Nova takes the provider out of an aggregate together with the host.
-        former = providers.get(provider["uuid"], provider)
-        aggregates = sorted({*provider["aggregates"], *former["aggregates"]})
-        merged.append({**provider, "aggregates": aggregates})
+    # Nova takes the provider out of these aggregates, and puts it back into them, by itself.
     return {
         **record,
         "begun": True,
         "service": interrupted["service"],
         "aggregates": interrupted["aggregates"],
-        "providers": merged,
     }
 
 

@@ -109,11 +109,8 @@ class RedeployedHostReader:
         self._placement = PlacementReader(session.placement)
         self._states = ProviderStateReader(session.placement)
 
-    def read(self, name: str, former_names: Iterable[str] = ()) -> RedeployedHost:
-        """Return the host whose compute service has the name `name`.
-
-        former_names: what the host and its compute nodes were called before.
-        """
+    def read(self, name: str) -> RedeployedHost:
+        """Return the host whose compute service has the name `name`, without its evacuations."""
         providers = self._placement.list_providers()
         services = []
         for service in get_listed_services(self._nova.list_services()):
@@ -128,11 +125,6 @@ class RedeployedHostReader:
         state = None
         if provider is not None:
             state = self._states.read(provider.uuid)
-        node_names = [node.name for node in nodes]
-        names = {name, *node_names, *former_names}
-        # The provider of a renamed host keeps the former name.
-        if provider is not None:
-            names.add(provider.name)
         return RedeployedHost(
             name=name,
             services=tuple(services),
@@ -142,8 +134,21 @@ class RedeployedHostReader:
             state=state,
             namesake=_find_namesake(node_name, provider, providers.values()),
             aggregates=self._aggregates.list_aggregates(),
-            evacuations=read_unfinished_evacuations(self._nova, name, names, node_names),
+            evacuations=UnfinishedEvacuations(name),
         )
+
+    def add_evacuations(self, host: RedeployedHost, former_names: Iterable[str]) -> RedeployedHost:
+        """Return the host with the evacuations that its nova-compute has not completed.
+
+        former_names: what the host and its compute nodes were called before.
+        """
+        nodes = [node.name for node in host.nodes]
+        names = {host.name, *nodes, *former_names}
+        # The provider of a renamed host keeps the former name.
+        if host.provider is not None:
+            names.add(host.provider.name)
+        found = read_unfinished_evacuations(self._nova, host.name, names, nodes)
+        return d.replace(host, evacuations=found)
 
     def _read_mapping(self, name: str) -> bool | None:
         path = f"/os-hosts/{urllib.parse.quote(name, safe='')}"
