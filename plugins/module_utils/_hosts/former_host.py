@@ -55,8 +55,8 @@ class FormerHost:
     disabled_reason: str | None
     aggregates: tuple[Aggregate, ...]
     provider: ProviderState | None
-    names_cloud: bool
-    names: frozenset[str]
+    names_cloud: bool = True
+    names: frozenset[str] = frozenset()
 
 
 def parse_former_host(

@@ -31,6 +31,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 
+_SEEN_KEYS = {"id", "status", "state", "disabled_reason"}
+# Stands for that of a record of version 2.0.0.
+_NO_CLOUD = {"region": None, "placement_endpoint": "", "compute_endpoint": ""}
 _KEYS = {"taken_at", "begun", "host", "service", "nodes", "aggregates", "providers"}
 
 
@@ -199,10 +202,11 @@ def read_records(document: t.Any, name: str, cloud: RecordedCloud) -> HostRecord
         raise _refuse() from error
     if not hosts:
         return HostRecords()
+    seen = hosts[0].get("service")
+    if not _has_keys(seen, _SEEN_KEYS):
+        seen = None
     records = HostRecords(
-        _check_record(hosts[0].get("record")),
-        _check_record(hosts[0].get("former_record")),
-        hosts[0].get("service"),
+        _check_record(hosts[0].get("record")), _check_record(hosts[0].get("former_record")), seen
     )
     for record in (records.record, records.former):
         require_same_cloud(record, cloud)
@@ -212,14 +216,18 @@ def read_records(document: t.Any, name: str, cloud: RecordedCloud) -> HostRecord
 def _check_record(record: t.Any) -> HostRecord | None:
     if record is None:
         return None
-    if not isinstance(record, dict) or not record.keys() >= _KEYS:
+    if not _has_keys(record, _KEYS):
         raise _refuse()
-    service = record["service"]
-    if service is not None:
-        is_service = isinstance(service, dict) and service.keys() >= {"id", "status", "zone"}
-        if not is_service:
-            raise _refuse()
+    service, cloud = record["service"], record.get("cloud", _NO_CLOUD)
+    if service is not None and not _has_keys(service, {"id", "status", "zone"}):
+        raise _refuse()
+    if not _has_keys(cloud, _NO_CLOUD.keys()):
+        raise _refuse()
     return t.cast("HostRecord", record)
+
+
+def _has_keys(value: t.Any, keys: Iterable[str]) -> bool:
+    return isinstance(value, dict) and value.keys() >= set(keys)
 
 
 def _refuse() -> InvalidInput:

@@ -78,7 +78,7 @@ CEILINGS = {
     "hypervisor_guest_detect": 119,
     "hypervisor_guest_info": 14,
     "migration_info": 34,
-    "network_agent": 96,
+    "network_agent": 97,
     "nova_log_info": 5,
     "orphan_detect": 147,
     "orphan_notification": 0,

@@ -236,6 +236,8 @@ def test_records_are_read_from_the_file_of_the_host() -> None:
         {"hosts": [{"name": "old", "record": {"taken_at": "now"}}]},
         {"hosts": [{"name": "old", "record": _record("now", "s-1")}]},
         {"hosts": [{"name": "old", "record": _record("now", {"id": "s-1"})}]},
+        {"hosts": [{"name": "old", "record": _record("now", UP, cloud="here")}]},
+        {"hosts": [{"name": "old", "record": _record("now", UP, cloud={"region": "x"})}]},
     ],
 )
 def test_anything_else_is_refused(document: t.Any) -> None:
