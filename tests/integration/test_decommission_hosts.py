@@ -283,6 +283,7 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
         providers = set(placement.held(consumer))
         assert providers == ({world.provider("compute-2")} if kind == "evacuated_source" else set())
     assert _course(foretold) == _course(done) - {
+        "Check the host again, right before it is deleted",
         "Check what remains of the host",
         "Look up the providers with its names",
         "Verify that nothing remains of the host",
