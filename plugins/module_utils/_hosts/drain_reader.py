@@ -215,21 +215,18 @@ class DrainReader:
             groups=groups,
             places=self._read_places(groups, servers),
             aggregates=self._moves.list_aggregates(),
-            returning=self._find_returning_hosts(servers, services, nodes),
+            returning=self._find_returning_hosts(servers, services),
         )
         return self._add_candidates(reading)
 
     def _find_returning_hosts(
-        self,
-        servers: Sequence[DrainServer],
-        services: Iterable[Service],
-        nodes: Iterable[Hypervisor],
+        self, servers: Sequence[DrainServer], services: Iterable[Service]
     ) -> dict[str, list[str]]:
         """Return by server the hosts to which Nova may send it, and which would destroy it."""
         if not servers:
             return {}
         names = {service.host: {service.host} for service in services if is_selectable(service)}
-        for node in nodes:
+        for node in self._nodes:
             if node.host in names:
                 names[node.host].add(node.name)
         listed = require_migrations(self._nova.list_evacuations(), "evacuations")
