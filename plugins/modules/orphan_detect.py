@@ -63,6 +63,7 @@ options:
       - zone_mismatch
       - unconfirmed_resize
       - stuck_migration
+      - unfinished_evacuation
       - stale_service
       - stuck_deletion
       - missing_project

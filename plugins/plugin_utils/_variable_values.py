@@ -114,7 +114,8 @@ def find_misread_numbers(
     numbers = {}
     for name, option in options.items():
         value = values.get(name)
-        if type(value) is not bool and isinstance(value, int) and value != option.get("default"):
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if is_number and value != option.get("default"):
             numbers[name] = value
     texts = read_texts() if numbers else []
     sentences = []
