@@ -254,6 +254,10 @@ def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None
         reason = protect(view, policy)
         if reason:
             return protected(reason, *view.state_evidence)
+    # However lately Nova did something: two guests may be writing to the same disks now.
+    decision = _decide_running(guest, view, policy)
+    if decision:
+        return decision
     reason = explain_recent_event(view, policy)
     if reason:
         return protected(reason, *view.server_answers)
@@ -460,7 +464,6 @@ def _decide_after_move(
 
 
 _RULES: tuple[Callable[[Guest, ConsumerView, Policy], Decision | None], ...] = (
-    _decide_running,
     _decide_cut_move,
     _protect_in_use,
     _decide_deleted_server,

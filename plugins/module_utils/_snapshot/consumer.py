@@ -141,6 +141,10 @@ class ConsumerView(ServerView):
             or self.index.is_gone(root)
         )
 
+    @property
+    def held_roots(self) -> Collection[str | None]:
+        return {*super().held_roots, *self.trees}
+
     def has_own_allocation(self, migration: Migration, root: str) -> bool:
         """Return whether the consumer is that migration, and has an allocation in the tree."""
         is_consumer = self.migration is not None and self.migration.uuid == migration.uuid
@@ -179,11 +183,12 @@ class ConsumerView(ServerView):
             return move.source_compute if is_source and may_return else None
         if root == self.own_tree or not self.may_be_source(root, move):
             return None
-        # A new machine that has the name of the host completes the evacuation.
-        if move.status != "done" and not self.has_unexplained_name(root):
-            return None
         is_named = self.index.has_name(root, move.source_compute, move.source_node)
-        return None if self.has_left_after(move, root, is_named) else node.host
+        # A new machine that has the name of the host completes the evacuation.
+        if move.status != "done" and is_named:
+            return None
+        is_listed = self.index.lists_node(move.source_compute, move.source_node)
+        return None if self.has_left_after(move, root, is_named or is_listed) else node.host
 
     @property
     def migration_listings(self) -> tuple[Answer[tuple[Migration, ...]], ...]:

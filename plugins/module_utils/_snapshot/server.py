@@ -248,7 +248,7 @@ class ServerView:
         """Return whether the tree `root` may be that of a compute node that a migration names."""
         if not host and not node:
             return False
-        return self.index.may_be_at(root, host, node) or self.has_unexplained_name(root)
+        return self.index.may_be_at(root, host, node) or self._may_have_had_name(root, host, node)
 
     def may_be_source(self, root: str, migration: Migration) -> bool:
         """Return whether the tree `root` may be that of the host that `migration` left."""
@@ -263,17 +263,33 @@ class ServerView:
                 return True
         return False
 
-    def has_unexplained_name(self, root: str) -> bool:
-        """Return whether a tree may have had another name when the server was on its host.
+    @property
+    def held_roots(self) -> Collection[str | None]:
+        """The trees that explain where a move of the server has left an allocation."""
+        return self.server_trees.keys()
 
-        Neither the server nor its migrations name it. Operators rename hosts, and the former
-        provider of a host that has a new one; and a new machine can get the name that a host had.
+    def _may_have_had_name(self, root: str, host: str | None, node: str | None) -> bool:
+        """Return whether a tree may have had a name that another one has now.
+
+        Operators rename hosts, and the former provider of a host that has a new one; and a new
+        machine can get the name that a host had. That another migration has the present name of the
+        tree shows nothing: it may be older than the name, or younger.
         """
         if root not in self.index.providers or root == self.own_tree:
             return False
-        own = self.server.node if self.server else None
-        is_former = root not in self.index.nodes and self.index.get_name(root) == own
-        return not is_former and not self.is_named_by_migration(root)
+        if (
+            root not in self.index.nodes
+            and self.server
+            and self.index.get_name(root) == self.server.node
+        ):
+            return False
+        if any(self.index.is_at(held, host, node) for held in self.held_roots if held):
+            return False
+        # Until nova-compute starts, which a new name needs, an evacuation from there is `done`.
+        return not any(
+            move.type == "evacuation" and move.status == "done" and self.is_source(root, move)
+            for move in self.server_migrations
+        )
 
     def may_be_at_failed_destination(self, migration: Migration) -> bool:
         """Return whether the server may be where a failed `migration` ended, as far as Nova says.
@@ -413,7 +429,9 @@ class ServerView:
         # Host or node is enough: a guest that may be there is not to be overlooked.
         dest = failed.dest_compute, failed.dest_node
         is_named = self.index.has_name(root, *dest)
-        return self.may_be_at(root, *dest) and not self.has_left_after(failed, root, is_named)
+        is_listed = self.index.lists_node(*dest)
+        has_left = self.has_left_after(failed, root, is_named or is_listed)
+        return self.may_be_at(root, *dest) and not has_left
 
     def has_left_after(self, earlier: Migration, root: str, is_named: bool) -> bool:
         """Return whether a later move took the server out of the tree `root`.

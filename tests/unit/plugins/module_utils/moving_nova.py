@@ -302,6 +302,8 @@ class MovingNova:
     def _is_asked_for(self, row: t.Mapping[str, t.Any], params: t.Mapping[str, str]) -> bool:
         if "instance_uuid" in params:
             return bool(row["instance_uuid"] == params["instance_uuid"])
+        if "migration_type" in params:
+            return bool(row["migration_type"] == params["migration_type"])
         return params["host"] in (row["source_compute"], row["dest_compute"])
 
     def _look(self, uuid: str) -> None:

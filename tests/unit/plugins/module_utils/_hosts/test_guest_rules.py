@@ -693,6 +693,13 @@ def test_guest_runs_elsewhere_in_whatever_state_nova_has_its_server(
     assert finding.kind == "running_leftover"
 
 
+def test_guest_runs_elsewhere_however_lately_nova_did_something(site: Site) -> None:
+    server = site.moved("done", "evacuation")
+    (finding,) = site.judged(site.found(_domain(server, state="running")), Policy(min_age=10**9))
+
+    assert finding.kind == "running_leftover"
+
+
 def test_guest_of_a_server_without_a_host_runs_too(site: Site) -> None:
     server = site.server(status="SHELVED_OFFLOADED")
     (finding,) = site.judged(site.found(_domain(server, state="running")))

@@ -70,6 +70,7 @@ def test_trees_are_kept_after_too_many_failures() -> None:
             block_storage=None,
             accelerator=None,
             cloud=None,
+            require_one_clock=lambda: None,
         ),
     )
     steps = [TreeStep("orphaned_provider/x", "orphaned_provider", ProviderRemoval(()))] * 2

@@ -109,8 +109,6 @@ def test_reason_alone_counts_without_a_journal(
 def _return(nova: MovingNova, tmp_path: Path, check: bool) -> dict[str, t.Any]:
     """Return the source of a drain that moved each of its servers to the second host."""
     session = nova.session()
-    # It is not asked.
-    session.placement = session.compute
     endpoint = session.compute.endpoint
     journal = MoveJournal(str(tmp_path), endpoint, SOURCE)
     journal.record_service(build_service(SOURCE), {**DISABLED, "forced_down": True})

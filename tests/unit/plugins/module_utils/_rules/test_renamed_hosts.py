@@ -228,3 +228,63 @@ def test_failed_move_to_a_host_that_is_gone_may_have_been_to_any_other() -> None
 
     assert cloud.verdict(server) == ("extra_host", "undecided")
     assert "Nova lists no host compute-2" in cloud.find(server).reason
+
+
+@pytest.mark.parametrize(("status", "kind"), [("error", "migration"), ("confirmed", "resize")])
+def test_another_move_that_has_the_new_name_of_the_destination_explains_nothing(
+    status: str, kind: str
+) -> None:
+    """A new machine has the old name, and no allocation of the server."""
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    third = cloud.host("compute-9")
+    cloud.migration(server, third, cloud.home, status, type=kind)
+    cloud.migration(server, cloud.home, cloud.other, "failed", type="evacuation")
+    cloud.set_service(cloud.home, "up")
+    cloud.remove_host(third)
+    del cloud.providers[third]
+    replace_by_new_machine(cloud, cloud.other)
+
+    assert cloud.verdict(server) == ("extra_host", "undecided")
+
+
+def test_hosts_that_exchange_their_names_explain_nothing() -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    third = cloud.host("compute-3")
+    cloud.migration(server, third, cloud.home, "confirmed")
+    cloud.migration(server, cloud.home, cloud.other, "failed", type="evacuation")
+    cloud.set_service(cloud.home, "up")
+    cloud.rename_host(cloud.other, "compute-9", "compute-9", provider=True)
+    cloud.rename_host(third, "compute-2", "compute-2", provider=True)
+    cloud.rename_host(cloud.other, "compute-3", "compute-3", provider=True)
+
+    assert cloud.verdict(server) == ("extra_host", "undecided")
+
+
+@pytest.mark.parametrize("status", ["done", "completed"])
+def test_guest_of_an_evacuation_may_run_on_a_source_that_has_a_name_of_before(status: str) -> None:
+    cloud = Cloud()
+    gone = cloud.host("compute-9")
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.migration(server, gone, cloud.other, "completed", type="live-migration")
+    cloud.migration(server, cloud.other, cloud.home, status, type="evacuation")
+    cloud.set_service(cloud.other, "up")
+    cloud.remove_host(gone)
+    del cloud.providers[gone]
+    replace_by_new_machine(cloud, cloud.other)
+
+    assert cloud.verdict(server)[1] == "undecided"
+
+
+def test_the_source_of_an_evacuation_is_still_found_beside_a_failed_move_to_a_third_host() -> None:
+    """Nova rolled that one back, and nothing was renamed."""
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    third = cloud.host("compute-3")
+    cloud.migration(server, cloud.other, third, "error", type="live-migration")
+    cloud.pass_time()
+    cloud.migration(server, cloud.other, cloud.home, "done", type="evacuation")
+    cloud.set_service(cloud.other, "down")
+
+    assert cloud.verdict(server) == ("evacuated_source", "orphaned")

@@ -113,7 +113,7 @@ def test_migration_keeps_the_source_if_its_server_was_evacuated_after_half_a_rev
     world: World, here: str, there: str, third: str, status: str, requested: str, frees: bool
 ) -> None:
     """The destination has destroyed the guest, and the evacuation began with the image."""
-    server = world.server(here, here)
+    server = world.server(here, here, third)
     world.did(server, "resize", NOW)
     migration = world.migration(server, there, third, status, there, type="resize")
     world.pass_time()
