@@ -29,10 +29,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.page_view import (
-        Command,
-        KindCount,
-    )
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 _KINDS: dict[str, Kind] = {kind.name: kind for kind in KINDS}
@@ -44,43 +40,38 @@ _POLICIES = {
 _KIND_PAGE = "https://github.com/osops/ansible-placement/blob/main/docs/kinds.md"
 
 
-def summarize_kinds(kinds: Mapping[str, int]) -> list[KindCount]:
+def summarize_kinds(kinds: Mapping[str, int]) -> list[dict[str, t.Any]]:
     """Return what each kind is, with the number of its findings, in the order of the terminal."""
     # Bars compare the kinds with each other: the most frequent one has the longest.
     most = max(kinds.values(), default=1)
     lines = []
     for name, count in sort_kinds(kinds):
-        line: KindCount = {
-            "name": name,
-            "count": format_number(count),
-            "meaning": "",
-            "policy": "",
-            "url": "",
-            "command": None,
-            "fraction": count / most,
-        }
-        # A file of another version may have a kind of which this one knows nothing.
-        if name in _KINDS:
-            _add_help(line, _KINDS[name])
-        lines.append(line)
+        figures = {"name": name, "count": format_number(count), "fraction": count / most}
+        lines.append({**figures, **_describe_kind(_KINDS.get(name))})
     return lines
 
 
-def _add_help(line: KindCount, kind: Kind) -> None:
-    line["meaning"] = f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
-    line["policy"] = _POLICIES[kind.by_default]
-    line["url"] = f"{_KIND_PAGE}#{kind.name}"
+def _describe_kind(kind: Kind | None) -> dict[str, t.Any]:
+    """Return what a kind is, and the command that shows its changes if it may be changed."""
+    # A file of another version may have a kind of which this one knows nothing.
+    if kind is None:
+        return {"meaning": "", "policy": "", "url": "", "command": None}
+    command = None
     if kind.by_default != REPORT:
         variables = {"orphan_cleanup_remediate_kinds": [kind.name]}
-        line["command"] = {
-            "label": "Show the changes of this kind only",
-            "text": format_command("cleanup_orphans", variables, check=True),
-        }
+        text = format_command("cleanup_orphans", variables, check=True)
+        command = {"label": "Show the changes of this kind only", "text": text}
+    return {
+        "meaning": f"{kind.meaning[0].upper()}{kind.meaning[1:]}.",
+        "policy": _POLICIES[kind.by_default],
+        "url": f"{_KIND_PAGE}#{kind.name}",
+        "command": command,
+    }
 
 
-def list_commands(report: Report) -> list[Command]:
+def list_commands(report: Report) -> list[dict[str, str]]:
     """Return what a reader may do next; nothing is proposed that would be refused."""
-    commands: list[Command] = []
+    commands = []
     written = report.remediation is not None and not report.remediation["check_mode"]
     unsound = report.findings["summary"]["coverage"]["failed_checks"]
     if report.plan_path and report.plan and not written and not unsound:

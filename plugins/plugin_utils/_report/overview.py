@@ -8,7 +8,9 @@
 
 """What a report says at a glance: numbers, fractions and what was and was not read.
 
-Data only: nothing here is escaped yet.
+Data only: nothing here is escaped yet. Its only reader is the template of the HTML page, which
+refuses what is missing. Numbers are texts, as the page shows them, and texts are empty for nothing.
+A fraction is from 0 to 1.
 """
 
 from __future__ import annotations
@@ -64,19 +66,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
         ScopeDocument,
     )
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.page_view import (
-        Cell,
-        ClassLine,
-        ComplaintLine,
-        Line,
-        Lines,
-        NewCount,
-        OutcomeCount,
-        Overview,
-        RemediationOverview,
-        Unexplained,
-        VerdictCount,
-    )
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
     # A name, the amounts that are stranded, and all amounts that are allocated, by resource class.
@@ -93,8 +82,6 @@ _READ_COUNTS: Mapping[_ReadCount, str] = {
     "consumers": "consumers read",
     "looked_at_closely": "consumers looked up",
 }
-_ScopeList = t.Literal["hosts", "consumers", "projects", "kinds"]
-_SCOPE_LISTS: tuple[_ScopeList, ...] = t.get_args(_ScopeList)
 _MEANING = {
     "orphaned": "allocations that nothing needs",
     "drifted": "not as it should be",
@@ -103,7 +90,7 @@ _MEANING = {
 }
 
 
-def build_overview(report: Report) -> Overview:
+def build_overview(report: Report) -> dict[str, t.Any]:
     """Return everything above the table."""
     findings, summary = report.findings, report.findings["summary"]
     coverage = summary["coverage"]
@@ -136,7 +123,7 @@ def _format_positive(number: int) -> str:
     return format_number(number) if number > 0 else ""
 
 
-def _summarize_verdicts(counts: Mapping[str, int]) -> list[VerdictCount]:
+def _summarize_verdicts(counts: Mapping[str, int]) -> list[dict[str, str]]:
     return [
         {"name": verdict, "count": format_number(counts[verdict]), "meaning": _MEANING[verdict]}
         for verdict in VERDICTS
@@ -154,33 +141,23 @@ def _name_projects(scope: ScopeDocument) -> list[str]:
 
 def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str, str]]:
     """Return what a reading was narrowed to, and of how many servers it checked the amounts."""
-    narrowed: list[tuple[str, str]] = []
-    for key in _SCOPE_LISTS:
-        if key == "projects" and scope[key]:
-            narrowed.append((key, ", ".join(_name_projects(scope))))
-        elif scope[key]:
-            narrowed.append((key, ", ".join(scope[key])))
-    groups = scope.get("groups")
-    if groups:
-        for label, names in (
-            ("aggregates", groups["aggregate_names"]),
-            ("availability zones", groups["availability_zones"]),
-            ("cells", groups["cells"]),
-        ):
-            if names:
-                narrowed.append((label, ", ".join(names)))
-    if scope["mode"] != "full":
-        narrowed.append(("mode", scope["mode"]))
-    reading = describe_reading(coverage)
-    if reading:
-        narrowed.append(("reading", reading))
-    amounts = describe_amounts(coverage)
-    if amounts:
-        narrowed.append(("amounts", amounts))
-    return narrowed
+    groups: Mapping[str, t.Any] = scope.get("groups") or {}
+    narrowed = {
+        "hosts": ", ".join(scope["hosts"]),
+        "consumers": ", ".join(scope["consumers"]),
+        "projects": ", ".join(_name_projects(scope)),
+        "kinds": ", ".join(scope["kinds"]),
+        "aggregates": ", ".join(groups.get("aggregate_names", ())),
+        "availability zones": ", ".join(groups.get("availability_zones", ())),
+        "cells": ", ".join(groups.get("cells", ())),
+        "mode": "" if scope["mode"] == "full" else scope["mode"],
+        "reading": describe_reading(coverage),
+        "amounts": describe_amounts(coverage),
+    }
+    return [(label, text) for label, text in narrowed.items() if text]
 
 
-def _count_new(findings: FindingsDocument) -> NewCount | None:
+def _count_new(findings: FindingsDocument) -> dict[str, str] | None:
     """Return how many findings the previous run did not have; None where none says so."""
     flags = [entry["new"] for entry in findings["findings"] if "new" in entry]
     if not flags:
@@ -188,26 +165,22 @@ def _count_new(findings: FindingsDocument) -> NewCount | None:
     return {"count": format_number(sum(flags)), "of": format_number(len(flags))}
 
 
-def _summarize_classes(summary: Summary) -> list[ClassLine]:
+def _summarize_classes(summary: Summary) -> list[dict[str, t.Any]]:
     """Return for each resource class what is stranded, and of what its fractions are."""
     stranded = summary["stranded"]["resource_classes"]
     fractions = summary["stranded"]["share_of_claimed"]
     lines = []
     for cls in sort_resource_classes(stranded):
-        line: ClassLine = {
+        notes = [_describe_allocated(cls, summary)] if cls in fractions else []
+        notes.append(_describe_capacity(cls, summary))
+        line = {
             "label": get_class_label(cls),
             "name": cls,
             "stranded": humanize_amount(cls, stranded[cls]),
             "fraction": fractions.get(cls),
-            "percentage": "",
-            "notes": [],
+            "percentage": _format_percentage(fractions.get(cls)),
+            "notes": [note for note in notes if note],
         }
-        if cls in fractions:
-            line["percentage"] = _format_percentage(fractions[cls])
-            line["notes"].append(_describe_allocated(cls, summary))
-        capacity = _describe_capacity(cls, summary)
-        if capacity:
-            line["notes"].append(capacity)
         lines.append(line)
     return lines
 
@@ -242,7 +215,7 @@ def _describe_capacity(resource_class: str, summary: Summary) -> str:
     return f"{stranded} on {providers}: {percentage} of the capacity there ({capacity})."
 
 
-def _summarize_hosts(findings: FindingsDocument) -> Lines:
+def _summarize_hosts(findings: FindingsDocument) -> dict[str, t.Any]:
     """Return what is stranded on each host with its whole tree.
 
     Its fraction is of what is allocated on the same providers: of other providers of the host, on
@@ -271,7 +244,7 @@ def _summarize_hosts(findings: FindingsDocument) -> Lines:
     return _build_lines(hosts)
 
 
-def _summarize_projects(stranded: Stranded) -> Lines:
+def _summarize_projects(stranded: Stranded) -> dict[str, t.Any]:
     """Return what is stranded of each project."""
     nothing: Mapping[str, int] = {}
     totals = []
@@ -280,7 +253,7 @@ def _summarize_projects(stranded: Stranded) -> Lines:
     return _build_lines(totals)
 
 
-def _build_lines(totals: Sequence[_Total]) -> Lines:
+def _build_lines(totals: Sequence[_Total]) -> dict[str, t.Any]:
     """Return a line for each of `totals`, those with the largest amounts first.
 
     The first lines are shown, the rest is folded, and those after them are only counted.
@@ -300,7 +273,7 @@ def _make_sort_key(total: _Total) -> tuple[list[int], str]:
     return [-stranded.get(cls, 0) for cls in RESOURCE_COLUMNS], name
 
 
-def _build_line(total: _Total) -> Line:
+def _build_line(total: _Total) -> dict[str, t.Any]:
     name, stranded, used = total
     others = {}
     for cls, amount in stranded.items():
@@ -313,29 +286,25 @@ def _build_line(total: _Total) -> Line:
     }
 
 
-def _build_cell(resource_class: str, stranded: Mapping[str, int], used: Mapping[str, int]) -> Cell:
-    cell: Cell = {
+def _build_cell(
+    resource_class: str, stranded: Mapping[str, int], used: Mapping[str, int]
+) -> dict[str, t.Any]:
+    amount, allocated = stranded.get(resource_class, 0), used.get(resource_class)
+    fraction = amount / allocated if allocated else None
+    return {
         "label": get_class_label(resource_class),
-        "amount": "",
-        "fraction": None,
-        "percentage": "",
-    }
-    amount = stranded.get(resource_class, 0)
-    if amount:
-        cell["amount"] = humanize_amount(resource_class, amount)
-    if used.get(resource_class):
-        fraction = amount / used[resource_class]
+        "amount": humanize_amount(resource_class, amount) if amount else "",
         # Of a host that gave up allocations meanwhile more may be stranded than is allocated.
-        cell["fraction"] = min(1.0, fraction)
-        cell["percentage"] = _format_percentage(fraction)
-    return cell
+        "fraction": fraction and min(1.0, fraction),
+        "percentage": _format_percentage(fraction),
+    }
 
 
-def _summarize_remediation(report: Report) -> RemediationOverview | None:
+def _summarize_remediation(report: Report) -> dict[str, t.Any] | None:
     """Return what a run changed, or in check mode would have changed."""
     if report.remediation is None:
         return None
-    tally: list[OutcomeCount] = [
+    tally = [
         {"name": name, "count": format_number(count)}
         for name, count in report.remediation["tally"].items()
         if count
@@ -347,10 +316,10 @@ def _summarize_remediation(report: Report) -> RemediationOverview | None:
     }
 
 
-def _list_unexplained(report: Report) -> Unexplained:
+def _list_unexplained(report: Report) -> dict[str, t.Any]:
     """Return the complaints of hosts that no entry explains."""
     records = correlate_records(report.findings, report.complaints)["unexplained"]
-    shown: list[ComplaintLine] = [
+    shown = [
         {
             "kind": record["kind"],
             "about": get_record_subject(record),
@@ -361,8 +330,10 @@ def _list_unexplained(report: Report) -> Unexplained:
     return {"complaints": shown, "more": _format_positive(len(records) - len(shown))}
 
 
-def _format_percentage(fraction: float) -> str:
+def _format_percentage(fraction: float | None) -> str:
     """Return a fraction as a percentage; a fraction above zero is never `0 %`."""
+    if fraction is None:
+        return ""
     if 0 < fraction < 0.001:
         return "< 0.1 %"
     return f"{fraction:.1%}".replace("%", " %").replace(".0 %", " %")

@@ -8,7 +8,8 @@
 
 """The entries of a report as rows of a table, with the details of each.
 
-Data only: nothing here is escaped yet.
+Data only: nothing here is escaped yet. The HTML page is its only reader. Where there is nothing,
+a text is empty.
 """
 
 from __future__ import annotations
@@ -64,12 +65,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         EntryProvider,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        AllocationBody,
-        AnswerDocument,
         ChangeDocument,
         MigrationDocument,
         OutcomeDocument,
-        ProviderDocument,
         RemovalDocument,
         ServerDocument,
         ServiceDocument,
@@ -81,88 +79,12 @@ VERDICTS = ("orphaned", "drifted", "undecided", "protected")
 RESOURCE_COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
-class RowIndex(t.TypedDict):
-    """What the page has of every row at once: it shows, sorts, searches and filters by these."""
-
-    id: str
-    kind: str
-    verdict: str
-    # The uuid or the name of what the entry is about.
-    about: str
-    # The name of the server, empty for none.
-    server: str
-    hosts: list[str]
-    # The uuid of the project, empty for none.
-    project: str
-    # What the change frees of each of `RESOURCE_COLUMNS`, and the same as text, empty for none.
-    frees: list[int]
-    amounts: list[str]
-    # What it frees of other resource classes, as text.
-    others: str
-    # Seconds, and the same as text, empty where it is not known.
-    age: int | None
-    age_text: str
-    reason: str
-    # The state of the entry, and the style in which the page shows it.
-    state: str
-    look: str
-    new: bool
-
-
-class ProviderDetails(t.TypedDict):
-    """A provider that an entry is about."""
-
-    name: str
-    uuid: str
-    root_name: str
-    # Whether what the consumer has there is an orphan.
-    dropped: bool
-    # What the consumer has there, as text.
-    allocated: str
-
-
-class AllocationDetails(t.TypedDict):
-    """The documents of one consumer before and after a change."""
-
-    title: str
-    before: AllocationBody
-    after: AllocationBody
-
-
-class RemovalDetails(t.TypedDict):
-    """The providers that a change deletes."""
-
-    title: str
-    providers: list[ProviderDocument]
-
-
-class RowDetails(t.TypedDict):
-    """What the page has of a row that is unfolded."""
-
-    # The command that looks at the hosts of the entry only, empty where it has none.
-    command: str
-    # The commands that fix what the entry is about, in their order.
-    fixes: list[str]
-    # The names of the providers and servers in the requests and documents below, by uuid.
-    names: dict[str, str]
-
-    # Facts about the subject, as labels and texts.
-    known: list[tuple[str, str]]
-    # Why the change was not made, empty when it was.
-    why: str
-    providers: list[ProviderDetails]
-    changes: list[AllocationDetails | RemovalDetails]
-    evidence: list[AnswerDocument]
-    # Sentences.
-    complaints: list[str]
-
-
 @d.dataclass(frozen=True)
 class Row:
     """One entry: as it is in the files, and as the table shows and sorts it."""
 
     entry: Entry
-    index: RowIndex
+    index: dict[str, t.Any]
 
 
 @d.dataclass(frozen=True)
@@ -186,18 +108,20 @@ def build_rows(report: Report) -> list[Row]:
     return rows
 
 
-def make_details_builder(report: Report) -> Callable[[Entry], RowDetails]:
-    """Return a function that returns the details of an entry."""
+def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
+    """Return a function that returns what the page has of a row that is unfolded."""
     get_state = _make_state_getter(report)
     complaints: dict[str, list[str]] = collections.defaultdict(list)
     for pair in correlate_records(report.findings, report.complaints)["explained"]:
         complaints[pair["finding"]].append(describe_complaint(pair["record"]))
     names = map_names(report)
 
-    def build_details(entry: Entry) -> RowDetails:
+    def build_details(entry: Entry) -> dict[str, t.Any]:
         return {
+            # This looks at the hosts of the entry only; the others fix what it is about.
             "command": _format_host_command(entry),
             "fixes": list(entry.get("commands", [])),
+            # Of the providers and servers in what follows, by uuid.
             "names": choose_names(entry, names),
             "known": _describe_subject(entry),
             "why": get_state(entry).reason,
@@ -217,7 +141,7 @@ def _format_host_command(entry: Entry) -> str:
     return format_command("cleanup_orphans", {"orphan_cleanup_hosts": hosts}, check=True)
 
 
-def _describe_provider(provider: EntryProvider) -> ProviderDetails:
+def _describe_provider(provider: EntryProvider) -> dict[str, t.Any]:
     return {
         "name": provider["name"],
         "uuid": provider["uuid"],
@@ -227,7 +151,8 @@ def _describe_provider(provider: EntryProvider) -> ProviderDetails:
     }
 
 
-def _build_index(entry: Entry, state: State) -> RowIndex:
+def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
+    """Return what the page shows, sorts, searches and filters rows by, unfolded or not."""
     frees = sum_freed(entry)
     others = {cls: amount for cls, amount in frees.items() if cls not in RESOURCE_COLUMNS}
     age = entry["age_seconds"]
@@ -353,22 +278,17 @@ def _describe_service(service: ServiceDocument) -> str:
     return f"{service['binary']} on {service['host']}, {service['status']}, {state}"
 
 
-def _describe_changes(
-    change: ChangeDocument | RemovalDocument | None,
-) -> list[AllocationDetails | RemovalDetails]:
+def _describe_changes(change: ChangeDocument | RemovalDocument | None) -> list[dict[str, t.Any]]:
     """Return the documents of a change and of its partner, or the providers that it deletes."""
     if not change:
         return []
     if change["action"] == DELETE_PROVIDERS:
         return [{"title": "Providers to delete, children first", "providers": change["providers"]}]
-    changes: list[AllocationDetails | RemovalDetails] = []
-    changes.append(_describe_allocation_change(change))
-    if change["partner"]:
-        changes.append(_describe_allocation_change(change["partner"]))
-    return changes
+    parts = [change, change["partner"]] if change["partner"] else [change]
+    return [_describe_allocation_change(part) for part in parts]
 
 
-def _describe_allocation_change(change: ChangeDocument) -> AllocationDetails:
+def _describe_allocation_change(change: ChangeDocument) -> dict[str, t.Any]:
     """Return the documents before and after a change."""
     return {
         "title": f"{change['action'].capitalize()} the allocation of {change['consumer']}",
