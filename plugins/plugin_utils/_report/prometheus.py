@@ -36,15 +36,40 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Summary
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
     # Labels and value.
     Sample = tuple[Mapping[str, str], float]
-    # What a metric means, and its samples.
-    _Metric = tuple[str, Iterable[Sample]]
+    # The samples of metrics by their names; of most there is one, without labels of its own.
+    _Metrics = dict[str, float | Iterable[Sample]]
 
 _LAST_SUCCESS = "last_success_timestamp_seconds"
+
+# What the metrics mean, in the order of the file.
+_MEANINGS = {
+    "findings": "Orphaned and drifted findings, by kind.",
+    "findings_left": "Findings that the last run has not remediated, by kind.",
+    "new_findings": "Findings that the run before did not have, by kind.",
+    "protected": "Entries that look like orphans and are never changed.",
+    "undecided": "Entries that could not be proven either way.",
+    "stranded": "Stranded amounts on a provider, in the unit of the resource class.",
+    "stranded_ratio": "Stranded fraction of all allocations in the cloud.",
+    "overcommitted_hosts": (
+        "Hosts with more allocated than they physically have, by resource class."
+    ),
+    "complete": "Whether the whole cloud was read and all answers agree (1) or not (0).",
+    "failed_checks": "Soundness checks that failed.",
+    "silent_hosts": "Hosts in cells that did not answer.",
+    "unjudged_hosts": "Hosts that were not judged, because their cell did not answer.",
+    "consumers": "Consumers that were read.",
+    "hypervisors": "Compute nodes that Nova lists.",
+    "failed": "Whether anything went wrong in the last run.",
+    "planned_changes": "Changes that were planned.",
+    "changes": "Changes of the last run, by outcome.",
+    "last_run_timestamp_seconds": "When the last reading ended.",
+    _LAST_SUCCESS: "When the last sound reading ended that was followed by no failure.",
+    "duration_seconds": "How long the last reading took.",
+}
 
 
 def render(report: Report) -> str:
@@ -53,12 +78,18 @@ def render(report: Report) -> str:
         "cloud": report.findings["cloud"]["placement_endpoint"],
         "region": report.findings["cloud"]["region"] or "",
     }
+    metrics = {
+        **_collect_findings(report),
+        **_collect_changes(report),
+        **_collect_times(report, _format_labels(cloud)),
+    }
     lines: list[str] = []
-    for name, (meaning, samples) in _collect_metrics(report, _format_labels(cloud)).items():
+    for name, meaning in _MEANINGS.items():
         full_name = f"placement_orphan_{name}"
+        found = metrics.get(name, ())
         # Names that differ only in what does not print are one series: none may come twice.
         series: dict[str, float] = {}
-        for labels, value in samples:
+        for labels, value in [({}, found)] if isinstance(found, (int, float)) else found:
             key = _format_labels({**cloud, **labels})
             series[key] = series.get(key, 0) + value
         if series:
@@ -68,141 +99,59 @@ def render(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _collect_metrics(report: Report, cloud: str) -> dict[str, _Metric]:
-    """Return the metrics in the order of the file.
-
-    cloud: the labels of the cloud, as they are in the textfile of the run before.
-    """
-    return {
-        **_collect_findings(report),
-        **_collect_coverage(report),
-        **_collect_changes(report),
-        **_collect_times(report, cloud),
-    }
-
-
-def _collect_findings(report: Report) -> dict[str, _Metric]:
+def _collect_findings(report: Report) -> _Metrics:
     summary = report.findings["summary"]
-    verdicts, stranded = summary["verdicts"], summary["stranded"]
+    verdicts, stranded, coverage = summary["verdicts"], summary["stranded"], summary["coverage"]
     amounts: list[Sample] = []
     for provider, resources in stranded["providers"].items():
         for cls, amount in resources.items():
             amounts.append(({"provider": provider, "resource_class": cls}, amount))
-    fractions: list[Sample] = []
-    for cls, fraction in stranded["share_of_claimed"].items():
-        fractions.append(({"resource_class": cls}, fraction))
+    overcommitted = {
+        cls: figures["overcommitted"] for cls, figures in summary.get("overcommit", {}).items()
+    }
     return {
-        "findings": (
-            "Orphaned and drifted findings, by kind.",
-            _build_kind_samples(summary["kinds"]),
-        ),
-        "findings_left": (
-            "Findings that the last run has not remediated, by kind.",
-            _build_kind_samples(_count_remaining(report)),
-        ),
-        "new_findings": (
-            "Findings that the run before did not have, by kind.",
-            _build_kind_samples(summary["new"]),
-        ),
-        "protected": (
-            "Entries that look like orphans and are never changed.",
-            _build_single_sample(verdicts["protected"]),
-        ),
-        "undecided": (
-            "Entries that could not be proven either way.",
-            _build_single_sample(verdicts["undecided"]),
-        ),
-        "stranded": (
-            "Stranded amounts on a provider, in the unit of the resource class.",
-            amounts,
-        ),
-        "stranded_ratio": ("Stranded fraction of all allocations in the cloud.", fractions),
-        "overcommitted_hosts": (
-            "Hosts with more allocated than they physically have, by resource class.",
-            _build_overcommit_samples(summary),
-        ),
+        "findings": _build_kind_samples(summary["kinds"]),
+        "findings_left": _build_kind_samples(_count_remaining(report)),
+        "new_findings": _build_kind_samples(summary["new"]),
+        "protected": verdicts["protected"],
+        "undecided": verdicts["undecided"],
+        "stranded": amounts,
+        "stranded_ratio": _build_samples("resource_class", stranded["share_of_claimed"]),
+        "overcommitted_hosts": _build_samples("resource_class", overcommitted),
+        "complete": coverage["complete"],
+        "failed_checks": len(coverage["failed_checks"]),
+        "silent_hosts": coverage["silent_hosts"],
+        "unjudged_hosts": len(list_unjudged_hosts(coverage)),
+        "consumers": coverage["consumers"],
+        "hypervisors": coverage["hypervisors"],
     }
 
 
-def _build_overcommit_samples(summary: Summary) -> list[Sample]:
-    samples: list[Sample] = []
-    for cls, figures in summary.get("overcommit", {}).items():
-        samples.append(({"resource_class": cls}, figures["overcommitted"]))
-    return samples
-
-
-def _collect_coverage(report: Report) -> dict[str, _Metric]:
-    coverage = report.findings["summary"]["coverage"]
-    return {
-        "complete": (
-            "Whether the whole cloud was read and all answers agree (1) or not (0).",
-            _build_single_sample(coverage["complete"]),
-        ),
-        "failed_checks": (
-            "Soundness checks that failed.",
-            _build_single_sample(len(coverage["failed_checks"])),
-        ),
-        "silent_hosts": (
-            "Hosts in cells that did not answer.",
-            _build_single_sample(coverage["silent_hosts"]),
-        ),
-        "unjudged_hosts": (
-            "Hosts that were not judged, because their cell did not answer.",
-            _build_single_sample(len(list_unjudged_hosts(coverage))),
-        ),
-        "consumers": ("Consumers that were read.", _build_single_sample(coverage["consumers"])),
-        "hypervisors": (
-            "Compute nodes that Nova lists.",
-            _build_single_sample(coverage["hypervisors"]),
-        ),
-    }
-
-
-def _collect_changes(report: Report) -> dict[str, _Metric]:
-    metrics: dict[str, _Metric] = {
-        "failed": (
-            "Whether anything went wrong in the last run.",
-            _build_single_sample(bool(list_troubles(report))),
-        ),
-    }
+def _collect_changes(report: Report) -> _Metrics:
+    metrics: _Metrics = {"failed": bool(list_troubles(report))}
     if report.plan is not None:
-        metrics["planned_changes"] = (
-            "Changes that were planned.",
-            _build_single_sample(len(report.plan["changes"])),
-        )
+        metrics["planned_changes"] = len(report.plan["changes"])
     # In check mode nothing was changed.
     if report.remediation is not None and not report.remediation["check_mode"]:
-        tally = report.remediation["tally"]
-        metrics["changes"] = (
-            "Changes of the last run, by outcome.",
-            [({"outcome": name}, count) for name, count in tally.items()],
-        )
+        metrics["changes"] = _build_samples("outcome", report.remediation["tally"])
     return metrics
 
 
-def _collect_times(report: Report, cloud: str) -> dict[str, _Metric]:
+def _collect_times(report: Report, cloud: str) -> _Metrics:
+    """Return when the run was.
+
+    cloud: the labels of the cloud, as they are in the textfile of the run before.
+    """
     started, finished = report.findings["started_at"], report.findings["finished_at"]
     ended = _parse_timestamp(finished)
     # A run that failed repeats when the last run that did not fail ended.
     success: float | None = ended
     if list_troubles(report):
         success = _find_last_success(report.metrics, cloud)
-    successes = []
-    if success is not None:
-        successes = _build_single_sample(success)
     return {
-        "last_run_timestamp_seconds": (
-            "When the last reading ended.",
-            _build_single_sample(ended),
-        ),
-        _LAST_SUCCESS: (
-            "When the last sound reading ended that was followed by no failure.",
-            successes,
-        ),
-        "duration_seconds": (
-            "How long the last reading took.",
-            _build_single_sample(seconds_between(started, finished) or 0),
-        ),
+        "last_run_timestamp_seconds": ended,
+        _LAST_SUCCESS: () if success is None else success,
+        "duration_seconds": seconds_between(started, finished) or 0,
     }
 
 
@@ -225,8 +174,8 @@ def _build_kind_samples(counts: Mapping[str, int]) -> list[Sample]:
     return samples
 
 
-def _build_single_sample(value: float) -> list[Sample]:
-    return [({}, float(value))]
+def _build_samples(label: str, values: Mapping[str, float]) -> list[Sample]:
+    return [({label: name}, value) for name, value in values.items()]
 
 
 def _format_labels(labels: Mapping[str, str]) -> str:
