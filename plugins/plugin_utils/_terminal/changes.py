@@ -48,7 +48,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     OK,
     SKIPPED,
     Line,
-    format_field,
     format_omitted,
     get_prose_width,
     wrap_item,
@@ -59,6 +58,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.table im
     SHORT_UUID,
     Column,
     Row,
+    format_explained_table,
     format_table,
 )
 
@@ -91,18 +91,12 @@ _COLUMNS = (
     Column("CONSUMER", short=SHORT_UUID),
 )
 
-# The least width of the outcomes of a play, and the colours of those that are not good.
+# The least width of the outcomes of a play.
 _OUTCOME_COLUMN = 9
-_BLOCKED = "blocked"
-_RESULT_TONES = {
-    FAILED: ERROR,
-    _BLOCKED: ERROR,
-    LEFT_OUT: SKIPPED,
-    "running": ERROR,
-    # These two are of the checks of a host that was deployed again.
-    "missing": ERROR,
-    "differs": SKIPPED,
-}
+# What needs somebody's attention comes first. "missing" and "differs" are of the checks of a host
+# that was deployed again.
+_RANKS = {FAILED: 0, "running": 0, "missing": 0, "blocked": 1, LEFT_OUT: 2, "differs": 2}
+_TONES_BY_RANK = (ERROR, ERROR, SKIPPED, OK)
 
 
 def format_remediation(
@@ -170,27 +164,15 @@ def _format_outcomes(
     findings: FindingsDocument | None,
 ) -> list[str]:
     """Return a line for each change; in check mode only for those that would not be made."""
-    outcomes = sorted(remediation["outcomes"], key=_rank_outcome)
+    outcomes: list[AnyOutcome] = sorted(remediation["outcomes"], key=_rank_outcome)
     if remediation["check_mode"]:
         outcomes = [outcome for outcome in outcomes if outcome["reason"]]
-    return _format_table(outcomes, width, findings)
-
-
-def _format_table(
-    outcomes: Sequence[AnyOutcome], width: int, findings: FindingsDocument | None
-) -> list[str]:
     entries = _map_entries(findings)
     shown = outcomes[:MAX_ROWS]
     rows = [_make_row(outcome, entries.get(outcome["finding"])) for outcome in shown]
-    heading, *drawn = format_table(_COLUMNS, rows, width) or [""]
-    lines = [heading] if drawn else []
-    prose = get_prose_width(width)
-    for outcome, line in zip(shown, drawn, strict=True):
-        lines.append(line)
-        if outcome["reason"]:
-            lines += format_field("why", outcome["reason"], prose)
-    lines += format_omitted(outcomes, MAX_ROWS, "remediation.json", prose)
-    return lines
+    reasons = [outcome["reason"] for outcome in shown]
+    lines = format_explained_table(_COLUMNS, rows, reasons, width)
+    return lines + format_omitted(outcomes, MAX_ROWS, "remediation.json", get_prose_width(width))
 
 
 def _map_entries(findings: FindingsDocument | None) -> Mapping[str, Entry]:
@@ -200,15 +182,20 @@ def _map_entries(findings: FindingsDocument | None) -> Mapping[str, Entry]:
 
 
 def _rank_outcome(outcome: AnyOutcome) -> tuple[int, str, str]:
-    """Return the place of an outcome: what needs somebody's attention comes first."""
-    rank = {FAILED: 0, LEFT_OUT: 1}.get(outcome["outcome"], 2)
-    return rank, outcome["kind"], outcome["finding"]
+    return _rank(outcome["outcome"]), outcome["kind"], outcome["finding"]
 
 
 def _make_row(outcome: AnyOutcome, entry: Entry | None) -> Row:
-    tones = {FAILED: ERROR, LEFT_OUT: SKIPPED}
     cells = (outcome["outcome"], *_list_cells(outcome, entry))
-    return Row(cells, tones.get(outcome["outcome"], OK))
+    return Row(cells, _choose_tone(outcome["outcome"]))
+
+
+def _rank(outcome: str) -> int:
+    return _RANKS.get(outcome, len(_TONES_BY_RANK) - 1)
+
+
+def _choose_tone(outcome: str) -> str:
+    return _TONES_BY_RANK[_rank(outcome)]
 
 
 def _list_cells(outcome: t.Any, entry: Entry | None) -> tuple[str, ...]:
@@ -264,7 +251,8 @@ def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[s
 
     Several are counted by their outcome.
     """
-    ranked = sorted(results, key=_rank_result)
+    # Those about one subject stay in their order.
+    ranked = sorted(results, key=lambda each: (_rank(each["outcome"]), str(each["subject"])))
     if not ranked:
         return []
     tally = collections.Counter(make_printable(result["outcome"]) for result in ranked)
@@ -274,20 +262,13 @@ def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[s
         outcome = make_printable(result["outcome"])
         subject = make_printable(result["subject"], MAX_NAME)
         text = f"{outcome:{column}} {subject}  {make_printable(result.get('reason') or '')}"
-        tone = _RESULT_TONES.get(outcome, OK)
-        lines += [Line(line, tone) for line in wrap_item(text, width)]
+        lines += [Line(line, _choose_tone(outcome)) for line in wrap_item(text, width)]
     if len(ranked) > 1:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in tally.items())
         # As red as the worst of them.
-        tone = ERROR if ERROR in map(_RESULT_TONES.get, tally) else OK
+        tone = ERROR if ERROR in map(_choose_tone, tally) else OK
         lines += [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
     return lines
-
-
-def _rank_result(result: Mapping[str, t.Any]) -> tuple[int, str]:
-    """Return the place of a result; those about one subject stay in their order."""
-    ranks = {FAILED: 0, "running": 0, "missing": 0, _BLOCKED: 1, LEFT_OUT: 2, "differs": 2}
-    return ranks.get(result["outcome"], 3), str(result["subject"])
 
 
 def format_failure(message: str, width: int) -> list[str]:

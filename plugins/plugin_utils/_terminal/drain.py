@@ -36,7 +36,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     OK,
     WARNING,
     Line,
-    format_field,
     get_prose_width,
     wrap_item,
     wrap_text,
@@ -45,6 +44,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.table im
     SHORT_UUID,
     Column,
     Row,
+    format_explained_table,
     format_table,
 )
 
@@ -146,14 +146,9 @@ def _format_rows(
     columns: Sequence[Column], rows: Sequence[Row], reasons: Sequence[str], width: int
 ) -> list[str]:
     """Return a table, with a reason under the last of the rows that have it."""
-    table = format_table(columns, rows, width)
-    lines = table[:1]
-    for place, line in enumerate(table[1:]):
-        lines.append(line)
-        following = reasons[place + 1 : place + 2]
-        if reasons[place] and following != [reasons[place]]:
-            lines += format_field("why", reasons[place], get_prose_width(width))
-    return lines
+    pairs = zip(reasons, [*reasons[1:], ""], strict=False)
+    shown = ["" if reason == following else reason for reason, following in pairs]
+    return format_explained_table(columns, rows, shown, width)
 
 
 def _format_warnings(plan: DrainPlanDocument, width: int) -> list[str]:

@@ -48,7 +48,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
         ServiceDocument,
@@ -63,6 +63,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
         HostProviderDocument,
         NodeDocument,
     )
+
+_Entry = t.TypeVar("_Entry")
+
+_BLOCKED, _LEFT_OVER = "Blocked by:", "Removable leftovers:"
 
 
 def format_host(
@@ -79,7 +83,8 @@ def format_host(
     if not host["known"]:
         lines = ["", f"{name}: neither Nova nor Placement knows it."]
         lines += format_host_parts(host, width)
-        return lines + _format_blockers(host["blockers"] if host.get("agents") else [], path, width)
+        blockers = host["blockers"] if host.get("agents") else []
+        return lines + _format_list(_BLOCKED, blockers, _format_blocker, path, width)
     lines = ["", name]
     lines += format_field("service", _describe_service(host["service"]), width)
     lines += format_field("nodes", _list_names(host["nodes"]), width)
@@ -88,42 +93,44 @@ def format_host(
     lines += format_host_parts(host, width)
     blockers, leftovers = host["blockers"], host["left_over"]
     if verbose or len(blockers) <= MAX_IN_FULL:
-        lines += _format_blockers(blockers, path, width)
+        lines += _format_list(_BLOCKED, blockers, _format_blocker, path, width)
     else:
-        lines += ["", "Blocked by:", *format_blocker_table(blockers, path, terminal_width)]
+        lines += ["", _BLOCKED, *format_blocker_table(blockers, path, terminal_width)]
     if verbose or len(leftovers) <= MAX_IN_FULL:
-        lines += _format_leftovers(leftovers, path, width)
+        lines += _format_list(_LEFT_OVER, leftovers, _format_leftover, path, width)
     else:
-        lines += ["", "Removable leftovers:"]
+        lines += ["", _LEFT_OVER]
         lines += format_leftover_table(leftovers, path, terminal_width)
     if not host["blockers"]:
         lines += ["", Line("Ready to decommission.", OK)]
     return lines
 
 
-def _format_blockers(blockers: Sequence[BlockerDocument], path: str, width: int) -> list[str]:
-    lines: list[str] = []
-    if blockers:
-        lines += ["", "Blocked by:"]
-    for blocker in blockers[:MAX_ROWS]:
-        about = format_second_column(blocker["subject"])
-        name = format_third_column(blocker["name"], width)
-        lines.append(format_row(blocker["kind"], about, name))
-        lines += format_field("why", blocker["reason"], width)
-    return lines + format_omitted(blockers, MAX_ROWS, path, width)
+def _format_blocker(blocker: BlockerDocument, width: int) -> list[str]:
+    about = format_second_column(blocker["subject"])
+    name = format_third_column(blocker["name"], width)
+    heading = format_row(blocker["kind"], about, name)
+    return [heading, *format_field("why", blocker["reason"], width)]
 
 
-def _format_leftovers(
-    leftovers: Sequence[HostLeftoverDocument], path: str, width: int
+def _format_leftover(leftover: HostLeftoverDocument, width: int) -> list[str]:
+    heading = format_row(leftover["kind"], format_second_column(leftover["consumer"]), "")
+    return [heading, *format_field("why", leftover["reason"], width)]
+
+
+def _format_list(
+    title: str,
+    entries: Sequence[_Entry],
+    format_one: Callable[[_Entry, int], list[str]],
+    path: str,
+    width: int,
+    most: int = MAX_ROWS,
 ) -> list[str]:
-    lines: list[str] = []
-    if leftovers:
-        lines += ["", "Removable leftovers:"]
-    for leftover in leftovers[:MAX_ROWS]:
-        about = format_second_column(leftover["consumer"])
-        lines.append(format_row(leftover["kind"], about, ""))
-        lines += format_field("why", leftover["reason"], width)
-    return lines + format_omitted(leftovers, MAX_ROWS, path, width)
+    """Return entries in full below their title, at most so many; nothing without entries."""
+    lines = ["", title] if entries else []
+    for entry in entries[:most]:
+        lines += format_one(entry, width)
+    return lines + format_omitted(entries, most, path, width)
 
 
 def _describe_service(service: ServiceDocument | None) -> str:
@@ -172,7 +179,7 @@ def format_guests(
         ("Protected, not changed:", document["protected"]),
     ):
         if verbose or len(entries) <= MAX_IN_FULL:
-            lines += _format_unchanged(title, entries, path, width)
+            lines += _format_list(title, entries, _format_guest, path, width, MAX_UNCHANGED_ROWS)
         else:
             lines += format_unchanged_guests(title, entries, width)
     verdicts = document["summary"]["verdicts"]
@@ -182,17 +189,6 @@ def format_guests(
     lines.append("")
     lines += wrap_text(f"Of {domains} and {directories}: {counts}.", width)
     return lines + format_failed_checks(coverage["failed_checks"], width)
-
-
-def _format_unchanged(
-    title: str, entries: Sequence[GuestEntry], path: str, width: int
-) -> list[str]:
-    lines: list[str] = []
-    if entries:
-        lines += ["", title]
-    for entry in entries[:MAX_UNCHANGED_ROWS]:
-        lines += _format_guest(entry, width)
-    return lines + format_omitted(entries, MAX_UNCHANGED_ROWS, path, width)
 
 
 def _format_guest_write(entry: GuestEntry, kinds: Collection[str], width: int) -> list[str]:

@@ -16,6 +16,8 @@ import typing as t
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     Line,
     cut_to_width,
+    format_field,
+    get_prose_width,
     measure_width,
 )
 
@@ -61,6 +63,19 @@ def format_table(columns: Sequence[Column], rows: Sequence[Row], width: int) -> 
     for row in rows:
         line = _format_row(row.cells, columns, widths)
         lines.append(Line(line, row.tone) if row.tone else line)
+    return lines
+
+
+def format_explained_table(
+    columns: Sequence[Column], rows: Sequence[Row], reasons: Sequence[str], width: int
+) -> list[str]:
+    """Return a table with a reason under each row that has one; nothing without rows."""
+    table = format_table(columns, rows, width)
+    lines = table[:1]
+    for line, reason in zip(table[1:], reasons, strict=True):
+        lines.append(line)
+        if reason:
+            lines += format_field("why", reason, get_prose_width(width))
     return lines
 
 
