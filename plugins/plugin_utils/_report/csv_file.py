@@ -55,43 +55,33 @@ def render(report: Report) -> str:
     cloud = report.findings["cloud"]
     for entry in list_sorted_entries(report.findings):
         row = _build_row(entry, outcomes.get(entry["id"], ""), cloud)
-        writer.writerow([_escape_cell(row[column]) for column in COLUMNS])
+        writer.writerow([_escape_cell(row.get(column)) for column in COLUMNS])
     return text.getvalue()
 
 
-def _build_row(entry: Entry, outcome: str, cloud: CloudDocument) -> dict[str, str | int | None]:
+def _build_row(entry: Entry, outcome: str, cloud: CloudDocument) -> dict[str, t.Any]:
     frees = sum_freed(entry)
     # Any other class has no column, for which ones there are differs from cloud to cloud.
     others = {cls: amount for cls, amount in frees.items() if cls not in COMMON_CLASSES}
     server, change = entry["server"], entry["change"]
-    row: dict[str, str | int | None] = {
+    return {
+        # Some columns are fields of the entry itself.
+        **entry,
         "cloud": cloud["placement_endpoint"],
         "region": cloud["region"],
-        "verdict": entry["verdict"],
-        "kind": entry["kind"],
         "new": _YES_OR_NO[entry["new"]],
-        "first_seen": entry["first_seen"],
         "subject": get_subject(entry),
         "server": server["uuid"] if server else None,
         "server_name": get_server_name(entry),
         "server_status": server["status"] if server else None,
         "hosts": ", ".join(list_hosts(entry)),
-        "project": entry["project"],
-        "user": entry["user"],
-        "age_seconds": entry["age_seconds"],
+        **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in COMMON_CLASSES},
         "frees_others": format_amounts(others),
         "change": change["action"] if change else None,
-        "selected": None,
-        "waiting": entry.get("waiting"),
+        # Only findings can be selected.
+        "selected": _YES_OR_NO[entry["selected"]] if "selected" in entry else None,
         "outcome": outcome,
-        "reason": entry["reason"],
     }
-    # Only findings can be selected.
-    if "selected" in entry:
-        row["selected"] = _YES_OR_NO[entry["selected"]]
-    for cls in COMMON_CLASSES:
-        row[f"frees_{cls.lower()}"] = frees.get(cls, 0)
-    return row
 
 
 COLUMNS = (

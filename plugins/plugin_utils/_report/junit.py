@@ -52,7 +52,7 @@ _PACKAGE = "osops.placement"
 
 def render(report: Report) -> str:
     """Return a document in which what a run has remediated is a test that passed."""
-    outcomes, remediated = map_outcomes(report), list_remediated_findings(report)
+    outcomes, remediated = map_outcomes(report), list_remediated_findings(report.remediation)
     suites: dict[str, list[ET.Element]] = collections.defaultdict(list)
     suites[_RUN] = _build_run_cases(report)
     for entry in list_sorted_entries(report.findings):
@@ -130,16 +130,10 @@ def _create_test_case(kind: str, name: str) -> ET.Element:
 
 
 def _count_results(cases: list[ET.Element]) -> dict[str, str]:
-    return {
-        "tests": str(len(cases)),
-        "failures": _count_cases(cases, "failure"),
-        "errors": _count_cases(cases, "error"),
-        "skipped": _count_cases(cases, "skipped"),
-    }
-
-
-def _count_cases(cases: list[ET.Element], result: str) -> str:
-    return str(sum(test_case.find(result) is not None for test_case in cases))
+    counts = {"tests": str(len(cases))}
+    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        counts[name] = str(sum(test_case.find(tag) is not None for test_case in cases))
+    return counts
 
 
 def _format_times(report: Report, whole: bool) -> dict[str, str]:

@@ -33,7 +33,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
         Entry,
@@ -50,6 +50,7 @@ Payload = dict[str, t.Any]
 MAX_NEW_FINDINGS = 20
 _MAX_REASON = 300
 _MAX_FACT = 400
+_SENT_FIELDS = ("id", "kind", "verdict", "consumer", "first_seen", "reason")
 
 
 @d.dataclass(frozen=True)
@@ -152,24 +153,39 @@ def _join_counts(counts: Mapping[str, int]) -> str:
 
 def _format_slack(notice: Notice) -> Payload:
     """Return text in Slack's own markup: all of it begins with three characters, mentions too."""
-    lines = [f"*{notice.title}*"]
-    for trouble in notice.troubles:
-        lines.append(f":warning: {_format_slack_sentence(trouble, 1000)}")
-    for fact, text in notice.facts:
-        lines.append(f"{fact}: {_format_slack_name(text, _MAX_FACT)}")
-    for entry in notice.new:
-        names = [_format_slack_name(name) for name in _list_subject_names(entry)]
-        reason = _format_slack_sentence(entry["reason"], _MAX_REASON)
-        lines.append(f"• {' '.join([entry['kind'], *names])}: {reason}")
-    lines.append(notice.more)
+    marks = (f"*{notice.title}*", ":warning: ", "", "• ")
     return {
-        "text": "\n".join(filter(None, lines)),
+        "text": _format_text(notice, marks, _format_slack_sentence, _format_slack_name),
         "mrkdwn": True,
         # Without these Slack makes links and mentions of names by itself.
         "parse": "none",
         "link_names": False,
         "unfurl_links": False,
     }
+
+
+def _format_text(
+    notice: Notice,
+    marks: tuple[str, str, str, str],
+    sentence: Callable[[t.Any, int], str],
+    name: Callable[..., str],
+) -> str:
+    """Return a notice as text in the markup of a chat.
+
+    marks: the title, and what begins a trouble, a fact and a finding.
+    sentence, name: return what the cloud said so that nothing in it is markup, cut to a length.
+    """
+    title, trouble_mark, fact_mark, finding_mark = marks
+    lines = [title]
+    for trouble in notice.troubles:
+        lines.append(f"{trouble_mark}{sentence(trouble, 1000)}")
+    for fact, text in notice.facts:
+        lines.append(f"{fact_mark}{fact}: {name(text, _MAX_FACT)}")
+    for entry in notice.new:
+        subject = " ".join([entry["kind"], *map(name, _list_subject_names(entry))])
+        lines.append(f"{finding_mark}{subject}: {sentence(entry['reason'], _MAX_REASON)}")
+    lines.append(notice.more)
+    return "\n".join(filter(None, lines))
 
 
 def _format_slack_name(text: t.Any, limit: int = 80) -> str:
@@ -195,17 +211,8 @@ def _escape_slack_markup(text: str) -> str:
 
 
 def _format_mattermost(notice: Notice) -> Payload:
-    lines = [f"#### {notice.title}"]
-    for trouble in notice.troubles:
-        lines.append(f"> {escape_text(trouble, 1000)}")
-    for fact, text in notice.facts:
-        lines.append(f"* {fact}: {format_code_span(text, _MAX_FACT)}")
-    for entry in notice.new:
-        names = map(format_code_span, _list_subject_names(entry))
-        reason = escape_text(entry["reason"], _MAX_REASON)
-        lines.append(f"* {' '.join([entry['kind'], *names])}: {reason}")
-    lines.append(notice.more)
-    return {"text": "\n".join(filter(None, lines))}
+    marks = (f"#### {notice.title}", "> ", "* ", "* ")
+    return {"text": _format_text(notice, marks, escape_text, format_code_span)}
 
 
 def _format_teams(notice: Notice) -> Payload:
@@ -269,13 +276,9 @@ def _format_json(notice: Notice) -> Payload:
 
 
 def _convert_entry(entry: Entry) -> Payload:
+    fields: Mapping[str, t.Any] = entry
     return {
-        "id": entry["id"],
-        "kind": entry["kind"],
-        "verdict": entry["verdict"],
-        "consumer": entry["consumer"],
-        "first_seen": entry["first_seen"],
-        "reason": entry["reason"],
+        **{name: fields[name] for name in _SENT_FIELDS},
         "server": get_server_name(entry),
         "hosts": ", ".join(list_hosts(entry)),
     }

@@ -39,20 +39,11 @@ def _rank_class(resource_class: str) -> tuple[int, str]:
     return len(COMMON_CLASSES), resource_class
 
 
-def format_amounts(
-    resources: Mapping[str, int], fractions: Mapping[str, float] | None = None
-) -> str:
-    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`; nothing for none.
-
-    fractions: by resource class, added to the amount as in `2 VCPU (0.4%)`.
-    """
-    parts = []
-    for cls in sort_resource_classes(resources):
-        part = f"{resources[cls]} {make_printable(cls)}"
-        if fractions and cls in fractions:
-            part += f" ({fractions[cls]:.1%})"
-        parts.append(part)
-    return ", ".join(parts)
+def format_amounts(resources: Mapping[str, int]) -> str:
+    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`; nothing for none."""
+    return ", ".join(
+        f"{resources[cls]} {make_printable(cls)}" for cls in sort_resource_classes(resources)
+    )
 
 
 def humanize_amounts(
