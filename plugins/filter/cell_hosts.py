@@ -78,10 +78,10 @@ import typing as t
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import CommandResult
+    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import TaskResult
 
 
-def cell_hosts(listing: CommandResult, cells: t.Any) -> Mapping[str, t.Any]:
+def cell_hosts(listing: TaskResult, cells: t.Any) -> Mapping[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
     from ansible_collections.osops.placement.plugins.plugin_utils._cells import (
         describe_cell_hosts,

@@ -90,18 +90,14 @@ import dataclasses as d
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
-        CommandResult,
-        DetectionResult,
-        ReadResult,
-    )
+    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import TaskResult
 
 
 def heal_outcome(
-    called: CommandResult,
-    before: DetectionResult,
-    read: ReadResult,
-    after: DetectionResult,
+    called: TaskResult,
+    before: TaskResult,
+    read: TaskResult,
+    after: TaskResult,
     dry: bool,
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.

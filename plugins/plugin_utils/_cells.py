@@ -29,7 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.uuids impo
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import CommandResult
+    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import TaskResult
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 # A name of a cell can have any character, but the other two columns cannot have a bar.
@@ -52,7 +52,7 @@ class CellHost:
     host: str
 
 
-def find_cell_hosts(listing: CommandResult, cells: Sequence[str]) -> dict[str, list[str]]:
+def find_cell_hosts(listing: TaskResult, cells: Sequence[str]) -> dict[str, list[str]]:
     """Return the hosts of the cells, by the name or uuid with which each cell is named.
 
     listing: the result of the task that ran the command.
@@ -125,7 +125,7 @@ def _find_cell(name: str, rows: Iterable[CellHost]) -> str:
     return uuids.pop()
 
 
-def describe_cell_hosts(listing: CommandResult, cells: t.Any) -> Mapping[str, t.Any]:
+def describe_cell_hosts(listing: TaskResult, cells: t.Any) -> Mapping[str, t.Any]:
     """Return the hosts of the cells, or why they are not certain: `hosts` and `fault`."""
     # The command line gives a text for a list.
     names = cells.split(",") if isinstance(cells, str) else [str(cell) for cell in cells]

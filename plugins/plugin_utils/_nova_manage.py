@@ -27,46 +27,12 @@ from ansible_collections.osops.placement.plugins.module_utils._models.outcomes i
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        Entry,
-        Summary,
-    )
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
 
 
-class DetectionResult(t.TypedDict, total=False):
-    """What `orphan_detect` returned, as Ansible registers it; a task that failed has only `msg`."""
-
-    summary: Summary
-    findings: list[Entry]
-    protected: list[Entry]
-    undecided: list[Entry]
-    msg: str
-
-
-class CommandResult(t.TypedDict, total=False):
-    """What the task returned that called nova-manage; one that was not reached has only `msg`."""
-
-    skipped: bool
-    # The exit code.
-    rc: int
-    stdout: str
-    stderr: str
-    msg: str
-
-
-class ReadAllocation(t.TypedDict):
-    """The allocation of the server, as far as it counts here."""
-
-    # One for each provider with an allocation.
-    providers: list[dict[str, t.Any]]
-
-
-class ReadResult(t.TypedDict, total=False):
-    """What `placement_allocation_info` returned; a task that failed has only `msg`."""
-
-    allocations: list[ReadAllocation]
-    msg: str
-
+# What a task returned, as Ansible registers it. One that failed or was not reached may have only
+# `msg`, and one that was skipped has `skipped`.
+TaskResult = t.Mapping[str, t.Any]
 
 HEALED, WOULD_BE_HEALED = "healed", "would be healed"
 
@@ -148,10 +114,10 @@ class HealOutcome:
 
 
 def determine_heal_outcome(
-    before: DetectionResult,
-    called: CommandResult,
-    read: ReadResult,
-    after: DetectionResult,
+    before: TaskResult,
+    called: TaskResult,
+    read: TaskResult,
+    after: TaskResult,
     dry: bool,
 ) -> HealOutcome:
     """Return the outcome for a server, from the results of four tasks.
@@ -188,7 +154,7 @@ def _determine_after_call(call: _CommandResult, now: _ServerState) -> tuple[str,
     return (HEALED if now.verified else FAILED), now.has_allocations
 
 
-def _determine_without_call(before: DetectionResult) -> HealOutcome:
+def _determine_without_call(before: TaskResult) -> HealOutcome:
     """Return why nova-manage was not called: only a sound reading proves anything."""
     if not _is_complete(before):
         return HealOutcome(
@@ -213,14 +179,10 @@ class _CommandResult:
     output: str
 
     @classmethod
-    def from_task(cls, called: CommandResult) -> _CommandResult:
+    def from_task(cls, called: TaskResult) -> _CommandResult:
+        parts = (str(called.get(part) or "").split() for part in ("stdout", "stderr", "msg"))
         # The first of these that says anything; where a task fails early only Ansible does.
-        output = "nothing"
-        for part in ("stdout", "stderr", "msg"):
-            text = " ".join(str(called.get(part) or "").split())
-            if text:
-                output = text
-                break
+        output = " ".join(next(filter(None, parts), ["nothing"]))
         if len(output) > _MAX_OUTPUT:
             output = output[: _MAX_OUTPUT - 3].rsplit(" ", 1)[0] + "..."
         return cls(called.get("rc"), output)
@@ -255,7 +217,7 @@ class _ServerState:
     entries: tuple[Entry, ...]
 
     @classmethod
-    def from_tasks(cls, read: ReadResult, after: DetectionResult) -> _ServerState:
+    def from_tasks(cls, read: TaskResult, after: TaskResult) -> _ServerState:
         allocations = read.get("allocations")
         read_error = None
         if allocations is None:
@@ -294,20 +256,20 @@ class _ServerState:
         return "It has no allocations."
 
 
-def _is_complete(detected: DetectionResult) -> bool:
+def _is_complete(detected: TaskResult) -> bool:
     """Return whether a detection succeeded, and its reading was sound."""
     return "summary" in detected and detected["summary"]["coverage"]["complete"]
 
 
-def _explain_incomplete(detected: DetectionResult) -> str:
+def _explain_incomplete(detected: TaskResult) -> str:
     """Return why a detection proves nothing."""
     if "summary" not in detected:
-        return detected.get("msg", "")
+        return str(detected.get("msg", ""))
     coverage = detected["summary"]["coverage"]
     return " ".join(coverage["failed_checks"]) or describe_unjudged_hosts(coverage)
 
 
-def _list_entries(detected: DetectionResult) -> list[Entry]:
+def _list_entries(detected: TaskResult) -> list[Entry]:
     return [
         *detected.get("findings", ()),
         *detected.get("protected", ()),
