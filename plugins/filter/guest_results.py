@@ -100,7 +100,6 @@ _value:
     kinds: []
 """
 
-import dataclasses as d
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -119,7 +118,7 @@ def guest_results(
         describe_guest_results,
     )
 
-    return d.asdict(describe_guest_results(detected, rounds, kinds, check_mode, options))
+    return describe_guest_results(detected, rounds, kinds, check_mode, options)
 
 
 class FilterModule:

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses as d
 import os
 import typing as t
 
@@ -52,43 +51,19 @@ _QUARANTINE = ".quarantine"
 _MAX_NAME, _MAX_FAILURES = 40, 3
 
 
-@d.dataclass(frozen=True)
-class HostFailure:
-    """What a hypervisor says that stops, because a change failed on it.
-
-    results, undo: what was changed on it nevertheless, and how to undo the first of these changes.
-    """
-
-    message: str
-    results: list[dict[str, str]]
-    undo: dict[str, t.Any] | None
-
-
-@d.dataclass(frozen=True)
-class GuestResults:
-    """What became of the leftovers on all hypervisors.
-
-    results: a line for each, or one about all of them. Of a hypervisor that stopped, only its
-        failures: it has shown the rest itself.
-    undo: the module that brings the first of them back; None if nothing was changed.
-    failures: by inventory host, why it stopped.
-    kinds: the kinds that were found, chosen or not.
-    """
-
-    results: list[dict[str, str]]
-    undo: dict[str, t.Any] | None
-    failures: dict[str, HostFailure]
-    kinds: list[str]
-
-
 def describe_guest_results(
     detected: Mapping[str, t.Any],
     rounds: Mapping[str, Iterable[Round]],
     kinds: Collection[str],
     check_mode: bool,
     options: Mapping[str, t.Any],
-) -> GuestResults:
+) -> dict[str, t.Any]:
     """Return what a run did on all hypervisors, or would do without check mode.
+
+    `results`: a line for each leftover, or one about all of them. Of a hypervisor that stopped,
+    only its failures: it has shown the rest itself. `undo`: the module that brings the first of
+    them back; None if nothing was changed. `failures`: by inventory host, why it stopped, as
+    `_describe_failure` returns it. `kinds`: those that were found, chosen or not.
 
     detected: what `hypervisor_guest_detect` returned at first.
     rounds: by inventory host, what each round of the loop over its leftovers has returned.
@@ -97,7 +72,7 @@ def describe_guest_results(
     """
     results: list[dict[str, str]] = []
     made: list[tuple[str, Round]] = []
-    failures: dict[str, HostFailure] = {}
+    failures: dict[str, dict[str, t.Any]] = {}
     for host, all_rounds in rounds.items():
         done = [each for each in all_rounds if not each.get("skipped")]
         failed = _select(done, FAILED)
@@ -120,7 +95,8 @@ def describe_guest_results(
         results += map(_describe_running, running)
     if not results:
         results.append(_describe_nothing(detected, kinds))
-    return GuestResults(results, _suggest_undo(made, check_mode, options), failures, found)
+    undo = _build_undo([] if check_mode else made, options)
+    return {"results": results, "undo": undo, "failures": failures, "kinds": found}
 
 
 def _select(done: Iterable[Round], *outcomes: str) -> list[Round]:
@@ -133,19 +109,17 @@ def _describe_rounds(rounds: Iterable[Round]) -> list[dict[str, str]]:
 
 def _describe_failure(
     host: str, done: Collection[Round], check_mode: bool, options: Mapping[str, t.Any]
-) -> HostFailure:
+) -> dict[str, t.Any]:
+    """Return what a hypervisor says that stops, because a change failed on it.
+
+    `results`, `undo`: what was changed on it nevertheless, and how to undo the first of it.
+    """
     changed = [] if check_mode else _select(done, *_OUTCOMES.values())
-    undo = _suggest_undo([(host, each) for each in changed], check_mode, options)
-    message = _format_failures(_select(done, FAILED), len(done), check_mode)
-    return HostFailure(message, _describe_rounds(changed), undo)
-
-
-def _suggest_undo(
-    made: Collection[tuple[str, Round]], check_mode: bool, options: Mapping[str, t.Any]
-) -> dict[str, t.Any] | None:
-    if check_mode or not made:
-        return None
-    return _build_undo(made, options)
+    return {
+        "message": _format_failures(_select(done, FAILED), len(done), check_mode),
+        "results": _describe_rounds(changed),
+        "undo": _build_undo([(host, each) for each in changed], options),
+    }
 
 
 def _get_outcome(each: Round) -> str:
@@ -259,8 +233,10 @@ def _count_hypervisors(detected: Mapping[str, t.Any]) -> str:
 
 def _build_undo(
     made: Collection[tuple[str, Round]], options: Mapping[str, t.Any]
-) -> dict[str, t.Any]:
-    """Return the module that restores what was changed first, with its arguments."""
+) -> dict[str, t.Any] | None:
+    """Return the module that restores what was changed first, with its arguments; None for none."""
+    if not made:
+        return None
     by_server: dict[tuple[str, str, str], list[Round]] = {}
     for host, each in made:
         item = each["item"]
