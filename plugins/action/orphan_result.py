@@ -10,15 +10,14 @@ import typing as t
 from ansible.errors import AnsibleError
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
-    FAILED,
-    SKIPPED,
-)
 from ansible_collections.osops.placement.plugins.plugin_utils._action import is_plan_of_findings
 from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMAT_NAMES
 from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
     NOTICE_FORMATTERS,
     Notice,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    list_remediated_findings,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._report_files import (
@@ -190,17 +189,8 @@ class ActionModule(ReportActionModule):
         }
         # The address of a webhook is a password.
         task.no_log, task.check_mode, task.diff = True, False, False
-        action = self._shared_loader_obj.action_loader.get(
-            "ansible.builtin.uri",
-            task=task,
-            connection=self._connection,
-            play_context=self._play_context,
-            loader=self._loader,
-            templar=self._templar,
-            shared_loader_obj=self._shared_loader_obj,
-        )
         try:
-            answer = action.run(task_vars=self._task_vars)
+            answer = self._run_action("ansible.builtin.uri", task)
         except AnsibleError:
             return -1
         return int(answer.get("status", -1))
@@ -269,11 +259,6 @@ class ActionModule(ReportActionModule):
 
 def _leave_out_changed(findings: t.Any, remediation: t.Any) -> t.Any:
     """Return the findings without those whose change was made; all of them in check mode."""
-    if not remediation or remediation["check_mode"]:
-        return findings
-    changed = set()
-    for outcome in remediation["outcomes"]:
-        if outcome["outcome"] not in (SKIPPED, FAILED):
-            changed.add(outcome["finding"])
+    changed = list_remediated_findings(remediation)
     left = [entry for entry in findings["findings"] if entry["id"] not in changed]
     return {**findings, "findings": left}

@@ -75,6 +75,20 @@ class FileActionModule(ActionBase):
         except InvalidInput:
             return None
 
+    def _run_action(self, name: str, task: t.Any) -> dict[str, t.Any]:
+        """Return the result of another action plugin, which runs a task on the same host."""
+        action = self._shared_loader_obj.action_loader.get(
+            name,
+            task=task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        result: dict[str, t.Any] = action.run(task_vars=self._task_vars)
+        return result
+
     def _read_bytes(self, path: str) -> bytes:
         """Return the contents of a file of the host.
 

@@ -105,16 +105,7 @@ class ReportActionModule(FileActionModule):
             task = self._task.copy()
             task.args = {"src": source.name, "dest": unfinished, "mode": mode, "follow": False}
             task.check_mode = task.diff = False
-            copy = self._shared_loader_obj.action_loader.get(
-                "ansible.legacy.copy",
-                task=task,
-                connection=self._connection,
-                play_context=self._play_context,
-                loader=self._loader,
-                templar=self._templar,
-                shared_loader_obj=self._shared_loader_obj,
-            )
-            copied = copy.run(task_vars=self._task_vars)
+            copied = self._run_action("ansible.legacy.copy", task)
         if copied.get("failed"):
             raise AnsibleActionFail(f"{path} cannot be written: {copied.get('msg')}")
         # To a link to a folder, the file would be moved into that folder.

@@ -30,6 +30,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+        RemediationDocument,
+    )
     from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import Complaint
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
@@ -117,15 +120,15 @@ def map_outcomes(report: Report) -> dict[str, str]:
     return outcomes
 
 
-def list_remediated_findings(report: Report) -> set[str]:
+def list_remediated_findings(remediation: RemediationDocument | None) -> set[str]:
     """Return the ids of the findings whose change was made; none in check mode."""
-    remediated: set[str] = set()
-    if report.remediation is None or report.remediation["check_mode"]:
-        return remediated
-    for outcome in report.remediation["outcomes"]:
-        if outcome["outcome"] not in (SKIPPED, FAILED):
-            remediated.add(outcome["finding"])
-    return remediated
+    if remediation is None or remediation["check_mode"]:
+        return set()
+    return {
+        outcome["finding"]
+        for outcome in remediation["outcomes"]
+        if outcome["outcome"] not in (SKIPPED, FAILED)
+    }
 
 
 def list_troubles(report: Report) -> list[str]:

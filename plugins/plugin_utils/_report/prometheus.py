@@ -157,7 +157,7 @@ def _collect_times(report: Report, cloud: str) -> _Metrics:
 
 def _count_remaining(report: Report) -> dict[str, int]:
     """Return how many findings of each kind are not remediated."""
-    remediated = list_remediated_findings(report)
+    remediated = list_remediated_findings(report.remediation)
     counts: collections.Counter[str] = collections.Counter()
     for entry in report.findings["findings"]:
         if entry["id"] not in remediated:
