@@ -370,6 +370,7 @@ quarantined:
       version_added: 3.0.0
 """
 
+import dataclasses as d
 import socket
 import typing as t
 
@@ -411,7 +412,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         directories = instances.list_directories(uuids)
         quarantined = instances.list_quarantined(uuids)
         result["directories"] = [directory.as_dict() for directory in directories]
-        result["quarantined"] = [entry.as_dict() for entry in quarantined]
+        result["quarantined"] = [d.asdict(entry) for entry in quarantined]
     if "domains" in options["parts"]:
         domains = Virsh(module).list_domains(uuids)
         result["domains"] = [domain.as_dict() for domain in domains]

@@ -27,7 +27,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import (
     LEFTOVER_DIRECTORY,
-    LEFTOVER_DOMAIN,
     RUNNING_LEFTOVER,
     Guest,
 )
@@ -129,13 +128,12 @@ def judge_guests(
     for guest in guests:
         if guest.name == guest.uuid and guest.host not in mistaken_hosts:
             inodes[guest.uuid][guest.host] = guest.facts.get("inode")
-    findings = []
-    for guest in sorted(guests, key=lambda guest: guest.id):
-        seen = d.replace(guest, inodes=inodes[guest.uuid])
-        finding = _judge_guest(seen, index, policy, mistaken_hosts)
-        if finding:
-            findings.append(finding)
-    return findings
+    seen = (d.replace(guest, inodes=inodes[guest.uuid]) for guest in guests)
+    findings = [
+        _judge_guest(guest, index, policy, mistaken_hosts)
+        for guest in sorted(seen, key=lambda guest: guest.id)
+    ]
+    return [finding for finding in findings if finding]
 
 
 def _judge_guest(
@@ -174,13 +172,12 @@ def _find_mistaken_hosts(guests: Iterable[Guest], index: SnapshotIndex) -> dict[
 
     A host may have been given the name of another one, or may belong to another cloud.
     """
-    guests_by_host: dict[str, list[Guest]] = {}
+    guests_by_host: dict[str, list[Guest]] = collections.defaultdict(list)
     for guest in guests:
-        guests_by_host.setdefault(guest.host, []).append(guest)
+        guests_by_host[guest.host].append(guest)
     reasons = {}
     for node in index.nodes.values():
-        reason = _explain_mistaken_host(node, guests_by_host.get(node.host, []), index)
-        if reason:
+        if reason := _explain_mistaken_host(node, guests_by_host[node.host], index):
             reasons[node.host] = reason
     return reasons
 
@@ -233,9 +230,8 @@ def _is_server_on_host(guest: Guest, index: SnapshotIndex) -> bool:
     if index.get_listed_host(guest.uuid) == guest.host:
         return True
     evidence = index.snapshot.evidence.get(guest.uuid)
-    if evidence is None or evidence.server.value is None:
-        return False
-    return evidence.server.value.host == guest.host
+    server = evidence.server.value if evidence else None
+    return server is not None and server.host == guest.host
 
 
 def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
@@ -312,15 +308,11 @@ def _decide_cut_move(guest: Guest, view: ConsumerView, policy: Policy) -> Decisi
 
 
 def _protect_in_use(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
-    if guest.kind == LEFTOVER_DOMAIN:
-        return _protect_domain(guest)
-    return _protect_directory(guest)
-
-
-def _protect_domain(guest: Guest) -> Decision | None:
+    if guest.kind == LEFTOVER_DIRECTORY:
+        return _protect_directory(guest)
     if guest.facts["nova"] is None:
         return protected("It has no metadata of Nova, so Nova did not define this domain.")
-    if guest.facts["state"] != SHUT_OFF:
+    if guest.is_active:
         return protected(
             f"It is {guest.facts['state']}, and only domains that are shut off are undefined."
         )
@@ -342,12 +334,6 @@ def _protect_directory(guest: Guest) -> Decision | None:
     return None
 
 
-def _name_kind(guest: Guest) -> str:
-    if guest.kind == LEFTOVER_DIRECTORY:
-        return "directory"
-    return "domain"
-
-
 def _decide_deleted_server(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
     if not is_deleted(view.subject):
         return None
@@ -356,11 +342,8 @@ def _decide_deleted_server(guest: Guest, view: ConsumerView, policy: Policy) -> 
             f"Nova reports server {guest.uuid} as deleted, but {view.contradiction}.",
             *view.server_answers,
         )
-    young = _protect_recently_deleted(guest, view, policy)
-    if young:
-        return young
-    return orphaned(
-        f"{describe_deletion(view.subject)} Its {_name_kind(guest)} remains on {guest.host}.",
+    return _protect_recently_deleted(guest, view, policy) or orphaned(
+        f"{describe_deletion(view.subject)} Its {guest.noun} remains on {guest.host}.",
         *view.server_answers,
     )
 
@@ -387,11 +370,8 @@ def _decide_unknown_server(guest: Guest, view: ConsumerView, policy: Policy) -> 
             "Nova returns no record of its server, but there was no live server to check whether "
             "these credentials can see the servers of other projects."
         )
-    young = _protect_young(guest, guest.age_seconds, policy.unknown_min_age)
-    if young:
-        return young
-    return orphaned(
-        f"Nova has no record of its server, but its {_name_kind(guest)} is on {guest.host}.",
+    return _protect_young(guest, guest.age_seconds, policy.unknown_min_age) or orphaned(
+        f"Nova has no record of its server, but its {guest.noun} is on {guest.host}.",
         *view.migration_listings,
         *view.server_answers,
     )
@@ -453,12 +433,9 @@ def _decide_after_move(
             *view.server_answers,
         )
     since = seconds_between(move.changed_at, view.subject.server.at)
-    young = _protect_young(guest, since, policy.min_age)
-    if young:
-        return young
-    return orphaned(
+    return _protect_young(guest, since, policy.min_age) or orphaned(
         f"Server {server.uuid} is settled on {server.host}; it left {guest.host} by {move.type} "
-        f"{move.uuid} ({move.status}), but its {_name_kind(guest)} remains there.",
+        f"{move.uuid} ({move.status}), but its {guest.noun} remains there.",
         *view.server_answers,
     )
 

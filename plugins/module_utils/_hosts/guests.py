@@ -63,9 +63,12 @@ class Guest:
 
     @property
     def id(self) -> str:
-        if self.kind == LEFTOVER_DIRECTORY:
-            return f"{self.kind}/{self.host}/{self.name}"
-        return f"{self.kind}/{self.host}/{self.uuid}"
+        own_name = self.name if self.kind == LEFTOVER_DIRECTORY else self.uuid
+        return f"{self.kind}/{self.host}/{own_name}"
+
+    @property
+    def noun(self) -> str:
+        return self.kind.removeprefix("leftover_")
 
     @property
     def age_seconds(self) -> int | None:

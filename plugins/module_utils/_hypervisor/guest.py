@@ -130,11 +130,7 @@ class _Task:
         """Return what Ansible shows with `--diff`."""
         domain = None
         if self._domain is not None:
-            domain = {
-                "name": self._domain.name,
-                "state": self._domain.state,
-                "uuid": self._domain.uuid,
-            }
+            domain = {name: getattr(self._domain, name) for name in ("name", "state", "uuid")}
         state: dict[str, t.Any] = {"domain": domain, "directory": self._path}
         if self._options["directory"] == "purged":
             paths = [entry.path for entry in self._quarantined_dirs]
@@ -143,14 +139,11 @@ class _Task:
 
     def build_result(self, **more: t.Any) -> dict[str, t.Any]:
         """Return the result of the module, with the fields `more` added."""
-        domain = None
-        if self._domain is not None:
-            domain = self._domain.as_dict()
         return {
             "changed": bool(self._actions),
             "uuid": self._uuid,
             "actions": self._actions,
-            "domain": domain,
+            "domain": self._domain and self._domain.as_dict(),
             "directory": self._path,
             "xml_path": self._xml_path,
             "quarantined": self._moved_to,
@@ -286,9 +279,7 @@ class _Task:
     def _find_directory(self) -> InstanceDirectory | None:
         suffix = SUFFIX_BY_KIND[self._options["directory_kind"]]
         directory = self._instances.get_directory(f"{self._uuid}{suffix}")
-        self._path = None
-        if directory is not None:
-            self._path = directory.path
+        self._path = directory.path if directory else None
         return directory
 
     def _check_shut_off(self, directory: InstanceDirectory) -> None:
@@ -328,9 +319,7 @@ class _Task:
 
     def _plan_purge(self) -> list[Callable[[], None]]:
         min_age = parse_duration(self._options["older_than"], "older_than")
-        uuids = None
-        if self._uuid is not None:
-            uuids = [self._uuid]
+        uuids = None if self._uuid is None else [self._uuid]
         self._quarantined_dirs = self._instances.list_quarantined(uuids)
         old = []
         for entry in self._quarantined_dirs:

@@ -97,10 +97,6 @@ class QuarantinedDirectory:
     size_bytes: int | None
     shared: bool | None
 
-    def as_dict(self) -> dict[str, t.Any]:
-        """Return the folder as the modules return it."""
-        return d.asdict(self)
-
 
 def instances_options() -> dict[str, dict[str, t.Any]]:
     """Return the module options that say where the folders are."""
@@ -146,12 +142,9 @@ class InstanceDirectories:
             in_use, around = find_open_files(), list_mounts()
             for name in names:
                 match = _DIRECTORY_NAME.fullmatch(name)
-                if match is None or not _is_selected(match.group(1), uuids):
-                    continue
-                directory = self._read_directory(folder, match, in_use, around)
-                if directory is not None:
-                    directories.append(directory)
-        return directories
+                if match and (uuids is None or match.group(1) in uuids):
+                    directories.append(self._read_directory(folder, match, in_use, around))
+        return [directory for directory in directories if directory]
 
     def get_directory(self, name: str) -> InstanceDirectory | None:
         """Return the folder with that name; None when there is none.
@@ -171,19 +164,16 @@ class InstanceDirectories:
 
         Only what has a name as `quarantine` gives it is among them.
         """
-        entries: list[QuarantinedDirectory] = []
+        entries = []
         with self._open_store() as store:
             if store is None:
-                return entries
+                return []
             shared = is_shared(self.store, list_mounts())
             for name in sorted(os.listdir(store)):
                 match = _QUARANTINED_NAME.fullmatch(name)
-                if match is None or not _is_selected(match.group(2), uuids):
-                    continue
-                entry = self._read_quarantined(store, match, shared)
-                if entry is not None:
-                    entries.append(entry)
-        return entries
+                if match and (uuids is None or match.group(2) in uuids):
+                    entries.append(self._read_quarantined(store, match, shared))
+        return [entry for entry in entries if entry]
 
     def check_move_allowed(
         self, directory: InstanceDirectory, *, allow_shared: bool, to_be_closed: bool = False
@@ -324,15 +314,15 @@ class InstanceDirectories:
             inside = scan_dir(path)
             opened = is_open(path, inside, in_use, around)
             shared = is_shared(path, around)
-        changed_at, age_seconds = _describe_time(inside.newest)
+        newest = inside.newest
         return InstanceDirectory(
             name=name,
             path=path,
             uuid=uuid,
             kind=_KIND_BY_SUFFIX[suffix],
             size_bytes=inside.size,
-            changed_at=changed_at,
-            age_seconds=age_seconds,
+            changed_at=None if newest is None else format_timestamp(newest),
+            age_seconds=None if newest is None else calculate_age(newest),
             open=opened,
             link=link,
             device=status.st_dev,
@@ -455,18 +445,12 @@ def _stat_directory_or_link(name: str, folder: int) -> os.stat_result | None:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    if stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode):
-        return status
-    return None
+    return status if stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode) else None
 
 
 def _is_unchanged(current: InstanceDirectory, earlier: InstanceDirectory) -> bool:
     # The inode shows a new directory of the same name, and the time a change in the same directory.
     return current.inode == earlier.inode and current.changed_at == earlier.changed_at
-
-
-def _is_selected(uuid: str, uuids: t.Collection[str] | None) -> bool:
-    return uuids is None or uuid in uuids
 
 
 def _is_unused(store: int, name: str, inode: Inode) -> bool:
@@ -475,13 +459,6 @@ def _is_unused(store: int, name: str, inode: Inode) -> bool:
     open_inodes, complete = find_open_files()
     status = os.stat(name, dir_fd=store, follow_symlinks=False)
     return get_inode(status) == inode and not inside.inodes & open_inodes and complete
-
-
-def _describe_time(moment: float | None) -> tuple[str | None, int | None]:
-    """Return a time as text and the seconds since then; None for both when it is unknown."""
-    if moment is None:
-        return None, None
-    return format_timestamp(moment), calculate_age(moment)
 
 
 def _describe_shared(directory: InstanceDirectory) -> str:

@@ -203,11 +203,6 @@ class _LogEntry:
     host: str | None
     at: datetime.datetime | None
 
-    @property
-    def has_logger(self) -> bool:
-        """Whether the logger was recognized, so that it is known where the message begins."""
-        return self.logger is not None
-
 
 class Complaints:
     """The complaints in the lines that were added, each kept once, and at most `limit` of them."""
@@ -287,7 +282,7 @@ class Complaints:
 
 def _match_kind(kind: ComplaintKind, line: _LogEntry) -> re.Match[str] | None:
     # Without a logger it is unknown where the message begins, so it may be anywhere in the line.
-    if not line.has_logger:
+    if line.logger is None:
         return kind.message_pattern.search(line.message)
     if kind.logger not in (None, line.logger):
         return None
@@ -312,7 +307,8 @@ def _parse_json_line(text: str) -> _LogEntry | None:
         logger = entry["name"]
         host = entry.get("hostname") or ""
         trace = entry.get("traceback") or ""
-        at = _parse_epoch(entry.get("created"))
+        created = entry.get("created")
+        at = None if created is None else datetime.datetime.fromtimestamp(created, UTC)
     except (ValueError, TypeError, LookupError, OverflowError, OSError, RecursionError):
         return None
     if not all(isinstance(part, str) for part in (message, logger, host, trace)):
@@ -323,12 +319,6 @@ def _parse_json_line(text: str) -> _LogEntry | None:
         host=_replace_surrogates(host)[:255] or None,
         at=at,
     )
-
-
-def _parse_epoch(seconds: t.Any) -> datetime.datetime | None:
-    if seconds is None:
-        return None
-    return datetime.datetime.fromtimestamp(seconds, UTC)
 
 
 def _replace_surrogates(text: str) -> str:

@@ -141,10 +141,7 @@ class Virsh:
 
     def get_domain(self, uuid: str) -> Domain | None:
         """Return the domain with that uuid; None when there is none."""
-        domains = self.list_domains([uuid])
-        if not domains:
-            return None
-        return domains[0]
+        return next(iter(self.list_domains([uuid])), None)
 
     def dump_xml(self, uuid: str) -> bytes:
         """Return the XML from which the domain can be defined again, including its secrets."""
@@ -193,9 +190,7 @@ class Virsh:
             # Both in one call, which halves the time on a hypervisor with many domains. A uuid from
             # libvirt's own listing was checked to be one, and cannot be a command.
             output = self._run(f"domstate {uuid}; dumpxml {uuid}")
-            snapshots = 0
-            if facts["snapshots"]:
-                snapshots = self._count_snapshots(uuid)
+            snapshots = self._count_snapshots(uuid) if facts["snapshots"] else 0
         except HostError:
             # The domain may have been undefined after it was listed.
             if uuid not in self.list_uuids():
@@ -332,13 +327,9 @@ def _has_emulated_tpm(root: ET.Element) -> bool:
 
 def _parse_disk_paths(root: ET.Element) -> tuple[str, ...]:
     """Return the files and devices of the disks of a domain, and of what they are layers of."""
-    paths = []
-    for source in root.findall("devices/disk//source"):
-        path = source.get("file") or source.get("dev")
-        # The disk of a network, for example, has neither.
-        if path:
-            paths.append(path)
-    return tuple(paths)
+    sources = root.findall("devices/disk//source")
+    # The disk of a network, for example, has neither.
+    return tuple(filter(None, (source.get("file") or source.get("dev") for source in sources)))
 
 
 def _parse_number(text: str | None) -> int:
@@ -360,18 +351,10 @@ def _parse_nova_metadata(root: ET.Element) -> dict[str, str | None] | None:
             "flavor": _get_attribute(element.find(f"{space}flavor"), "name"),
             "project": _get_attribute(element.find(f"{space}owner/{space}project"), "uuid"),
             "user": _get_attribute(element.find(f"{space}owner/{space}user"), "uuid"),
-            "created_at": _format_creation_time(created),
+            "created_at": f"{created.replace(' ', 'T')}Z" if created else None,
         }
     return None
 
 
 def _get_attribute(element: ET.Element | None, name: str) -> str | None:
-    if element is None:
-        return None
-    return element.get(name)
-
-
-def _format_creation_time(created: str | None) -> str | None:
-    if not created:
-        return None
-    return f"{created.replace(' ', 'T')}Z"
+    return None if element is None else element.get(name)
