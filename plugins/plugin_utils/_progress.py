@@ -190,10 +190,9 @@ def _estimate_seconds_left(stage: Mapping[str, t.Any]) -> float | None:
     if not _has_reliable_total(stage) or stage["seconds"] < _MIN_SECONDS_TO_ESTIMATE:
         return None
     done, total = stage["done"], stage["total"]
-    if done < max(_MIN_ITEMS_TO_ESTIMATE, total * _MIN_FRACTION_TO_ESTIMATE):
-        return None
+    least = max(_MIN_ITEMS_TO_ESTIMATE, total * _MIN_FRACTION_TO_ESTIMATE)
     # After the last item there may be something else to do.
-    if done == total:
+    if done < least or done == total:
         return None
     return float(stage["seconds"] / done * (total - done))
 

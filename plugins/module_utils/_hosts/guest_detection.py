@@ -124,12 +124,10 @@ class GuestDetector:
         migrations_by_host = dict(zip(names, answers, strict=True))
         completed = {}
         for uuid, evidence in snapshot.evidence.items():
-            guest_hosts = {guest.host for guest in guests if guest.uuid == evidence.uuid}
-            asked = sorted(guest_hosts & hosts)
-            added = tuple(migrations_by_host[host] for host in asked)
-            completed[uuid] = d.replace(
-                evidence, host_migrations=(*evidence.host_migrations, *added)
-            )
+            asked = {guest.host for guest in guests if guest.uuid == evidence.uuid} & hosts
+            added = [migrations_by_host[host] for host in sorted(asked)]
+            migrations = (*evidence.host_migrations, *added)
+            completed[uuid] = d.replace(evidence, host_migrations=migrations)
         return d.replace(snapshot, evidence=completed)
 
 

@@ -223,8 +223,7 @@ def _render_entries(report: Report) -> list[str]:
             head.append("outcome")
             for entry, row in zip(entries, rows, strict=False):
                 row.append(outcomes.get(entry["id"], ""))
-        parts += [f"## {title}: {len(entries)}", format_table(head, rows)]
-        parts += _render_omitted(entries)
+        parts += [f"## {title}: {len(entries)}", *_render_first(head, rows, len(entries))]
         parts += _render_commands(entries[:MAX_ROWS])
     return parts
 
@@ -270,9 +269,7 @@ def _render_plan(report: Report) -> list[str]:
     for change in changes[:MAX_ROWS]:
         subject = get_finding_subject(change["finding"])
         rows.append([change["kind"], change["action"], format_code_span(subject)])
-    if rows:
-        parts.append(format_table(["kind", "action", "about"], rows))
-    return parts + _render_omitted(changes)
+    return parts + _render_first(["kind", "action", "about"], rows, len(changes))
 
 
 def _render_remediation(report: Report) -> list[str]:
@@ -287,9 +284,7 @@ def _render_remediation(report: Report) -> list[str]:
         subject = format_code_span(get_finding_subject(outcome["finding"]))
         reason = escape_text(outcome["reason"])
         rows.append([outcome["outcome"], outcome["kind"], subject, reason])
-    if rows:
-        parts.append(format_table(["outcome", "kind", "about", "why"], rows))
-        parts += _render_omitted(explained)
+    parts += _render_first(["outcome", "kind", "about", "why"], rows, len(explained))
     if report.journal:
         parts.append(f"Journal: {format_code_span(report.journal, 1000)}")
     return parts
@@ -304,8 +299,9 @@ def _render_tally(remediation: RemediationDocument) -> str:
     return text
 
 
-def _render_omitted(rows: Sequence[t.Any]) -> list[str]:
-    left = len(rows) - MAX_ROWS
-    if left <= 0:
-        return []
-    return [f"… and {left} more"]
+def _render_first(head: Sequence[str], rows: Sequence[Sequence[str]], count: int) -> list[str]:
+    """Return a table of the first of `count` rows, and how many more there are."""
+    parts = [format_table(head, rows)] if rows else []
+    if count > len(rows):
+        parts.append(f"… and {count - len(rows)} more")
+    return parts

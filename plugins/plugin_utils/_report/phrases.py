@@ -114,10 +114,8 @@ def map_outcomes(report: Report) -> dict[str, str]:
     if report.remediation is None:
         return {}
     would = "would be " if report.remediation["check_mode"] else ""
-    outcomes = {}
-    for outcome in report.remediation["outcomes"]:
-        outcomes[outcome["finding"]] = f"{would}{outcome['outcome']}"
-    return outcomes
+    outcomes = report.remediation["outcomes"]
+    return {outcome["finding"]: f"{would}{outcome['outcome']}" for outcome in outcomes}
 
 
 def list_remediated_findings(remediation: RemediationDocument | None) -> set[str]:

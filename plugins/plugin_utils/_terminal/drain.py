@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
@@ -132,12 +133,8 @@ def _explain_problem(entry: PredictionDocument) -> str:
 
 def _build_plan_row(entry: PredictionDocument) -> Row:
     place = _find_place(entry)
-    tone = None
-    if place in (STAYS, _NO_ROOM):
-        tone = WARNING
-    to = entry["to"] or ""
-    if place == _NO_ROOM:
-        to = _NO_ROOM
+    tone = WARNING if place in (STAYS, _NO_ROOM) else None
+    to = _NO_ROOM if place == _NO_ROOM else entry["to"] or ""
     texts = (entry["name"], entry["uuid"], entry["status"], entry["flavor"], to)
     return Row((entry["how"], *(make_printable(text, MAX_NAME) for text in texts)), tone)
 
@@ -220,35 +217,23 @@ def _build_outcome_row(entry: MoveOutcomeDocument) -> Row:
     return Row(cells, _TONES.get(entry["outcome"]))
 
 
-def _summarize_outcomes(outcomes: Iterable[MoveOutcomeDocument]) -> str:
+def _summarize_outcomes(outcomes: Sequence[MoveOutcomeDocument]) -> str:
     """Return how many servers have each outcome, and how those that moved did so."""
-    counts = dict.fromkeys(MOVE_OUTCOMES, 0)
-    ways: dict[str, int] = {}
-    for entry in outcomes:
-        counts[entry["outcome"]] += 1
-        if entry["outcome"] == MOVED:
-            ways[entry["how"]] = ways.get(entry["how"], 0) + 1
-    parts = []
-    for outcome, count in counts.items():
-        text = f"{count} {outcome.replace('_', ' ')}"
-        if outcome == MOVED and ways:
-            text += f" ({', '.join(f'{ways[how]} {_WAYS[how]}' for how in _WAYS if how in ways)})"
-        if count:
-            parts.append(text)
-    return f"Outcome: {', '.join(parts)}."
+    counts = collections.Counter(entry["outcome"] for entry in outcomes)
+    ways = collections.Counter(entry["how"] for entry in outcomes if entry["outcome"] == MOVED)
+    parts = {name: f"{counts[name]} {name.replace('_', ' ')}" for name in MOVE_OUTCOMES}
+    parts[MOVED] += f" ({', '.join(f'{ways[how]} {_WAYS[how]}' for how in _WAYS if ways[how])})"
+    return f"Outcome: {', '.join(parts[name] for name in MOVE_OUTCOMES if counts[name])}."
 
 
 def _describe_rest(result: Mapping[str, t.Any]) -> str:
-    parts = []
-    if result["remaining"]:
-        parts.append(format_count(len(result["remaining"]), "server", "servers"))
-    if result["migrations"]:
-        count = format_count(len(result["migrations"]), "migration", "migrations")
-        parts.append(f"{count} from or to it")
-    others = len(result["occupants"]) - len(result["remaining"]) - len(result["migrations"])
-    if others > 0:
-        parts.append(format_count(others, "other reason", "other reasons"))
-    return ", ".join(parts)
+    servers, migrations = len(result["remaining"]), len(result["migrations"])
+    counts = (
+        (servers, "server", "servers"),
+        (migrations, "migration from or to it", "migrations from or to it"),
+        (len(result["occupants"]) - servers - migrations, "other reason", "other reasons"),
+    )
+    return ", ".join(format_count(*count) for count in counts if count[0] > 0)
 
 
 def format_departures(result: Mapping[str, t.Any], host: str, width: int) -> list[str]:

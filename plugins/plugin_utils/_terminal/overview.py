@@ -146,11 +146,10 @@ def _format_left_alone(
     entries: Iterable[Entry], kinds: Collection[str] | None, width: int
 ) -> list[str]:
     """Return why changes are not made now, each reason once."""
-    reasons: dict[str, int] = collections.Counter()
-    for entry in entries:
-        reason = explain_unchanged(entry, kinds)
-        if entry["change"] and reason:
-            reasons[reason] += 1
+    changes = [entry for entry in entries if entry["change"]]
+    reasons = collections.Counter(explain_unchanged(entry, kinds) for entry in changes)
+    # These are made.
+    del reasons[""]
     lines: list[str] = []
     for reason, count in list(reasons.items())[:_MAX_HOSTS]:
         lines += wrap_text(f"Not now: {count}, because {make_printable(reason)}.", width)

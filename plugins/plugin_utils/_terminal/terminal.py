@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
@@ -134,14 +135,9 @@ def _split_findings(
     entries: Iterable[Entry], kinds: Collection[str] | None
 ) -> tuple[list[Entry], list[Entry]]:
     """Return the findings that are shown with the write that would be made, and the others."""
-    with_write: list[Entry] = []
-    others: list[Entry] = []
-    for entry in sort_entries(entries):
-        if _is_shown_with_write(entry, kinds):
-            with_write.append(entry)
-        else:
-            others.append(entry)
-    return with_write, others
+    ordered = sort_entries(entries)
+    with_write = [entry for entry in ordered if _is_shown_with_write(entry, kinds)]
+    return with_write, [entry for entry in ordered if not _is_shown_with_write(entry, kinds)]
 
 
 def _format_in_full(
@@ -167,10 +163,7 @@ def _format_in_full(
 
 
 def _list_logs(entries: Iterable[Entry], log: Callable[[Entry], list[str]]) -> list[str]:
-    lines = []
-    for entry in entries:
-        lines += log(entry)
-    return lines[:MAX_UNCHANGED_ROWS]
+    return list(itertools.chain.from_iterable(map(log, entries)))[:MAX_UNCHANGED_ROWS]
 
 
 def _format_version(findings: FindingsDocument) -> str:
@@ -188,9 +181,7 @@ def _is_shown_with_write(entry: Entry, kinds: Collection[str] | None) -> bool:
     """
     if entry["verdict"] == "orphaned":
         return True
-    if not kinds or entry["kind"] not in kinds:
-        return False
-    return has_change(entry)
+    return entry["kind"] in (kinds or ()) and has_change(entry)
 
 
 def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
@@ -218,13 +209,8 @@ def _make_log_formatter(
         records[pair["finding"]].append(pair["record"])
 
     def format_log(entry: Entry) -> list[str]:
-        own = records[entry["id"]]
-        if not own:
-            return []
-        text = "; ".join(map(describe_complaint, own[:_MAX_COMPLAINTS]))
-        if len(own) > _MAX_COMPLAINTS:
-            text += f"; and {len(own) - _MAX_COMPLAINTS} more"
-        return format_field("log", text, width)
+        own = [describe_complaint(record) for record in records[entry["id"]]]
+        return format_field("log", _join_first(own, _MAX_COMPLAINTS), width) if own else []
 
     return format_log
 
@@ -269,7 +255,11 @@ def _format_quota(stranded: Stranded, width: int) -> list[str]:
     projects = list_quota_lines(stranded)
     if not projects:
         return []
-    text = "; ".join(projects[:_MAX_PROJECTS])
-    if len(projects) > _MAX_PROJECTS:
-        text += f"; and {len(projects) - _MAX_PROJECTS} more"
+    text = _join_first(projects, _MAX_PROJECTS)
     return wrap_text(f"Quota to get back where Nova counts it in Placement: {text}.", width)
+
+
+def _join_first(texts: Sequence[str], most: int) -> str:
+    """Return the first of some texts, and how many more there are."""
+    left = [f"and {len(texts) - most} more"] if len(texts) > most else []
+    return "; ".join([*texts[:most], *left])
