@@ -129,7 +129,7 @@ def find_faults(
         for name, value in extra.items()
         if isinstance(name, str) and name not in unknown
     }
-    limits = Limits(role, read_names(role), defined, values, run, find_used)
+    limits = Limits(role, read_names(role), values, run, find_used)
     return [
         *unknown.values(),
         *find_wrong_values(options, judged, role, run),

@@ -20,6 +20,8 @@ import re
 import typing as t
 from collections.abc import Mapping
 
+from ansible import constants
+
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import SCOPE_LISTS
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
@@ -36,50 +38,48 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # Names that are for other tools, whatever the role.
 IGNORED = "orphan_cleanup_ignore_variables"
 
-# What says which allocations are restored, and what a detection is about.
-_OF_RESTORE = ("restore_consumers", "restore_providers")
+# What says which allocations are restored, and what says the same elsewhere.
+_OF_RESTORE: Mapping[str, str] = {"restore_consumers": "consumers", "restore_providers": "hosts"}
+# What a detection is about.
 OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard")
 
-# What a user of several roles wants to be the same in all of them. The kinds of
-# `hypervisor_cleanup` are others.
-_COMMON = ("cloud", "region_name", "exclude_consumers", "exclude_providers")
-_WITH_SAME_KINDS = ("orphan_cleanup", "host_decommission")
-
-# What to write for a restore, and what to write elsewhere.
-_FOR_RESTORE: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(OF_DETECTION, _OF_RESTORE),
-    "consumers": ("restore_consumers",),
-    "hosts": ("restore_providers",),
+# The limits of a role that a user would want to be those of another role.
+_SHARED = {
+    *("cloud", "region_name", "exclude_consumers", "exclude_providers", "remediate_kinds"),
+    *("target", *SCOPE_LISTS),
 }
-_ELSEWHERE: Mapping[str, str] = {"restore_consumers": "consumers", "restore_providers": "hosts"}
 
-# Words that are not similar to what they mean.
+# Words that are not similar to what they mean, without the s of a plural.
 _MEANINGS: Mapping[str, str] = {
-    "azs": "availability_zones",
-    "exclude_hosts": "exclude_providers",
-    "exclude_servers": "exclude_consumers",
-    "hostnames": "hosts",
-    "hypervisors": "hosts",
-    "instances": "consumers",
-    "limit": "hosts",
-    "nodes": "hosts",
-    "regions": "region_name",
-    "servers": "consumers",
-    "target": "hosts",
-    "uuids": "consumers",
-    "zones": "availability_zones",
+    "az": "availability_zone",
+    "exclude_host": "exclude_provider",
+    "exclude_server": "exclude_consumer",
+    "hostname": "host",
+    "hypervisor": "host",
+    "instance": "consumer",
+    "limit": "host",
+    "node": "host",
+    "region": "region_name",
+    "server": "consumer",
+    "target": "host",
+    "uuid": "consumer",
+    "zone": "availability_zone",
 }
 _DRY_RUN = re.compile(r"(ansible_)?(check(_mode)?|dry(_?run)?|noop|simulate)")
 
-# What a playbook takes its hosts from. The role does not read it.
-_OF_PLAY: Mapping[str, str] = {"orphan_cleanup": "clouds", "hypervisor_cleanup": "hosts"}
+# What a role takes a host or cloud from, and what a playbook takes all of them from.
+_OF_PLAY: Mapping[str, tuple[str, str]] = {
+    "orphan_cleanup": ("cloud", "clouds"),
+    "hypervisor_cleanup": ("host", "hosts"),
+}
 
 # The entry points that apply a plan.
 _APPLIES_PLANS = ("main", "remediate")
 _PLAN = "orphan_cleanup_plan"
 
-# Ansible sets the first only with --limit. AWX gives the others to each of its jobs.
-_LIMIT = "ansible_limit"
+# Ansible sets them itself, and ignores those that are given.
+_OF_ANSIBLE = {"ansible_check_mode", *constants.INTERNAL_STATIC_VARS}
+# AWX gives them to each of its jobs.
 _OF_AWX = re.compile(
     r"(awx|tower)_(job|workflow_job|parent_job|schedule|user|team|project|inventory|webhook)_\w+"
 )
@@ -155,7 +155,6 @@ class Limits:
 
     role: the role that runs.
     names: the names of its variables.
-    defined: all variables, with templates.
     values: the variables of the role that are defined, without templates.
     find_used: returns those of some names that the play or the inventory use.
     """
@@ -164,14 +163,12 @@ class Limits:
         self,
         role: str,
         names: Collection[str],
-        defined: Mapping[t.Any, t.Any],
         values: Mapping[str, t.Any],
         run: Run,
         find_used: Callable[[Collection[str]], Collection[str]],
     ) -> None:
         self._role = role
         self._names = names
-        self._defined = defined
         self._values = values
         self._run = run
         self._find_used = find_used
@@ -190,11 +187,13 @@ class Limits:
                 # An empty value is the answer to a question of a survey. It is read only now,
                 # because a value may be in a vault whose password is missing.
                 sentences.append("" if sentence and _is_empty(extra[name]) else sentence)
-            elif self._is_of_another_role(name):
-                suspects[name] = self._judge_foreign(name, extra)
-            elif self._is_replaced(name, extra):
+            elif name in list_ignored(self._values) or _OF_AWX.fullmatch(name):
+                continue
+            elif name in _OF_ANSIBLE:
                 sentences.append(self._refuse(name))
-            elif not self._is_of_others(name):
+            elif name.startswith(ROLES):
+                suspects[name] = self._judge_foreign(name, extra)
+            elif not name.startswith("ansible_"):
                 suspects[name] = self._refuse(name)
         suspects = {name: sentence for name, sentence in suspects.items() if sentence}
         used = self._find_used(suspects.keys()) if suspects else ()
@@ -204,11 +203,12 @@ class Limits:
     def _judge_own(self, name: str) -> str:
         """Return why a variable of the role does not limit this run, empty if it does."""
         short = name.removeprefix(f"{self._role}_")
-        entry_point = self._run.entry_point
-        if entry_point == "restore" and short in OF_DETECTION:
-            return f"{name} does not limit a restore: write {self._join(_FOR_RESTORE[short])}."
-        if entry_point != "restore" and short in _OF_RESTORE:
-            return f"{name} limits only a restore: write {self._join([_ELSEWHERE[short]])}."
+        entry_point, ours = self._run.entry_point, self._translate(short)
+        if short not in ours:
+            fault = (
+                "does not limit a restore" if entry_point == "restore" else "limits only a restore"
+            )
+            return f"{name} {fault}: write {self._join(ours)}."
         if entry_point == "heal" and short == "kinds":
             return f"{name} does not limit heal, which is about missing_allocation: leave it out."
         if short == "stages" and entry_point != "main":
@@ -231,34 +231,19 @@ class Limits:
         """Return what to write instead of a limit of another role, empty if it may stay."""
         other = next(role for role in ROLES if name.startswith(f"{role}_"))
         short = name.removeprefix(f"{other}_")
-        is_same_kind = short == "remediate_kinds" and {other, self._role} == set(_WITH_SAME_KINDS)
-        if not is_same_kind and short not in (*_COMMON, *SCOPE_LISTS, "target"):
-            return ""
-        ours = self._find_meant(short)
-        if not ours or any(variable in extra for variable in ours):
-            return ""
+        # The kinds of that role are others.
+        has_other_kinds = short == "remediate_kinds" and "hypervisor_cleanup" in (other, self._role)
+        ours = [] if has_other_kinds or short not in _SHARED else self._find_meant(short)
         # The same value in the inventory is enough.
         set_here = [self._values.get(variable) for variable in ours]
-        if _is_empty(extra[name]) or any(_is_same(value, extra[name]) for value in set_here):
+        if (
+            not ours
+            or any(variable in extra for variable in ours)
+            or _is_empty(extra[name])
+            or any(_is_same(value, extra[name]) for value in set_here)
+        ):
             return ""
         return f"{name} does not limit this run: write {' or '.join(ours)}."
-
-    def _is_of_another_role(self, name: str) -> bool:
-        return any(name.startswith(f"{role}_") for role in ROLES if role != self._role)
-
-    def _is_replaced(self, name: str, extra: Mapping[str, t.Any]) -> bool:
-        """Return whether Ansible sets a variable itself, and ignores the one that was given.
-
-        Only then it is another object: a comparison of values would open a vault.
-        """
-        given = extra[name]
-        return self._defined.get(name, given) is not given and not isinstance(given, Mapping)
-
-    def _is_of_others(self, name: str) -> bool:
-        """Return whether Ansible or AWX uses a variable, or the user wants it to be ignored."""
-        if name in list_ignored(self._values) or _OF_AWX.fullmatch(name):
-            return True
-        return name.startswith("ansible_") and name != _LIMIT
 
     def _refuse(self, name: str) -> str:
         """Return that nothing uses a variable, and what to write instead."""
@@ -277,34 +262,39 @@ class Limits:
     def _find_meant(self, name: str) -> list[str]:
         """Return the variables that a name without the prefix of the role may stand for."""
         short = self._find_similar(name)
-        if short in ("cloud", "clouds") and self._role == "orphan_cleanup":
-            # In a play over clouds the inventory says which cloud a host is.
-            short = "cloud" if self._run.is_one_cloud else "clouds"
-        if self._run.entry_point == "restore":
-            return [f"{self._role}_{word}" for word in _FOR_RESTORE.get(short, (short,)) if word]
-        short = _ELSEWHERE.get(short, short)
-        if short == _OF_PLAY.get(self._role) and not self._run.is_play:
-            return []
-        return [f"{self._role}_{short}"] if short else []
+        return [f"{self._role}_{word}" for word in self._translate(short)] if short else []
+
+    def _translate(self, short: str) -> list[str]:
+        """Return what limits this run as a variable does elsewhere: itself, if that is the same."""
+        if self._run.entry_point != "restore":
+            return [_OF_RESTORE.get(short, short)]
+        if short not in OF_DETECTION:
+            return [short]
+        return [own for own, other in _OF_RESTORE.items() if other == short] or [*_OF_RESTORE]
 
     def _find_similar(self, name: str) -> str:
         """Return the variable that a name stands for, without the prefix; empty if none does."""
-        own = [own.removeprefix(f"{self._role}_") for own in sorted(self._names)]
+        own = {own.removeprefix(f"{self._role}_") for own in self._names}
+        # In a play over clouds the inventory says which cloud a host is.
+        own.discard(_OF_PLAY.get(self._role, ("", ""))[not self._run.is_play])
         # The opposite of what was meant would be a bad hint.
         is_exclusion = name.startswith("exclude")
-        shorts = [short for short in own if short.startswith("exclude") == is_exclusion]
+        shorts = {
+            short.removesuffix("s"): short
+            for short in sorted(own)
+            if short.startswith("exclude") == is_exclusion
+        }
         words = name.split("_")
         # The longest end of the name that is one of them: cleanup_orphans_hosts is about hosts.
         for at in range(len(words)):
-            end = "_".join(words[at:])
-            for form in (end, f"{end}s", end.removesuffix("s")):
-                meaning = _MEANINGS.get(form, form)
-                # A role that works host by host calls them the target.
-                for short in (form, meaning, "target" if meaning == "hosts" else ""):
-                    if short in shorts:
-                        return short
+            end = "_".join(words[at:]).removesuffix("s")
+            meaning = _MEANINGS.get(end, end)
+            # A role that works host by host calls them the target.
+            for stem in (end, meaning, "target" if meaning == "host" else ""):
+                if stem in shorts:
+                    return shorts[stem]
         similar = difflib.get_close_matches(name, shorts, 1, _SIMILAR)
-        return similar[0] if similar else ""
+        return shorts[similar[0]] if similar else ""
 
     def _explain_leftover(self, text: str) -> str:
         """Return how to write what Ansible did not understand after `-e`."""
@@ -319,9 +309,8 @@ class Limits:
         if not re.fullmatch(r"\[?[\w.,: -]+\]?", value) or name.endswith(SECRETS):
             value = "VALUE"
         value = re.sub(r"\s*,\s*", ",", value.strip("[] "))
-        return (
-            f"{start} -e {name}={value}." if " " not in value else f"{start} -e {name}='{value}'."
-        )
+        quote = "'" if " " in value else ""
+        return f"{start} -e {name}={quote}{value}{quote}."
 
     def _join(self, shorts: Sequence[str]) -> str:
         return " or ".join(f"{self._role}_{short}" for short in shorts)

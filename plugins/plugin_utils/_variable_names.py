@@ -14,8 +14,8 @@ Ansible ignores a variable that nothing reads. With `orphan_cleanup_host` instea
 
 from __future__ import annotations
 
-import dataclasses as d
 import difflib
+import functools
 import re
 import typing as t
 
@@ -38,74 +38,39 @@ _REMOVED = ("host_decommission_stuck_min_age",)
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-@d.dataclass(frozen=True)
-class Prefix:
-    """What a name begins with, if that is the prefix of a role or was meant to be.
-
-    rest: the name without the prefix.
-    is_exact: whether it is the prefix itself.
-    is_separated: whether something separates the prefix from the rest.
-    """
-
-    rest: str
-    is_exact: bool
-    is_separated: bool
-
-
-def split_prefix(name: str, role: str) -> Prefix | None:
-    """Return the prefix of the role that a name begins with, None if it has none.
+def split_prefix(name: str, role: str) -> tuple[str, str] | None:
+    """Return the prefix of the role that a name begins with, and the rest; None if it has none.
 
     One character that is missing, wrong or too much, two swapped characters, capitals and other
     separators are mistakes in the prefix.
     """
-    prefix = f"{role}_"
-    if name.startswith(prefix):
-        return Prefix(name[len(prefix) :], is_exact=True, is_separated=True)
+    if name.startswith(f"{role}_"):
+        return f"{role}_", name.removeprefix(f"{role}_")
     # Names for the inner use of a role begin with this, and differ in one character.
     if name.startswith("_"):
         return None
-    rest, is_separated = _remove_misspelt(unify_name(name), prefix)
-    return Prefix(rest, is_exact=False, is_separated=is_separated) if rest else None
+    match = _match_prefix(role).fullmatch(unify_name(name))
+    return (match[1], match[2]) if match else None
+
+
+@functools.cache
+def _match_prefix(role: str) -> re.Pattern[str]:
+    """Return what matches the names that begin with the prefix of a role, give or take one edit."""
+    forms = [f"{role}_"]
+    for at, character in enumerate(role):
+        before, after = role[:at], role[at + 1 :]
+        swapped = after[:1] + character + after[1:]
+        forms += (
+            f"{before}{end}_" for end in (after, f".{after}", f".{character}{after}", swapped)
+        )
+    # The separator is wrong, or is missing.
+    forms += [f"{role}._", rf"{role}\W?"]
+    return re.compile(f"({'|'.join(forms)})(.+)", re.DOTALL)
 
 
 def unify_name(name: str) -> str:
     """Return a name in the form of a variable: orphanCleanup-hosts as orphan_cleanup_hosts."""
     return _CAPITAL.sub("_", name).replace("-", "_").lower()
-
-
-def _remove_misspelt(name: str, prefix: str) -> tuple[str, bool]:
-    """Return what follows the prefix in a name, and whether something separates the two.
-
-    The first part is empty if the name does not begin with the prefix, give or take one edit.
-    """
-    at = _find_difference(name, prefix)
-    length = len(prefix)
-    if at == length:
-        return name[length:], True
-    # After one edit at the first difference, the rest of the prefix has to follow.
-    if name[at + 1 : length + 1] == prefix[at:]:
-        return name[length + 1 :], True
-    if name[at : at + 2] == prefix[at : at + 2][::-1] and name[at + 2 : length] == prefix[at + 2 :]:
-        return name[length:], at + 2 < length
-    if at == length - 1:
-        # The separator is missing or is another one.
-        is_missing = name[at : at + 1].isalnum()
-        return name[at if is_missing else length :], not is_missing
-    if name[at + 1 : length] == prefix[at + 1 :]:
-        return name[length:], True
-    if name[at : length - 1] == prefix[at + 1 :]:
-        return name[length - 1 :], True
-    return "", False
-
-
-def _find_difference(name: str, prefix: str) -> int:
-    """Return how many characters the two have in common at their beginning."""
-    at = 0
-    for ours, theirs in zip(name, prefix, strict=False):
-        if ours != theirs:
-            break
-        at += 1
-    return at
 
 
 def find_unknown_variables(
@@ -150,9 +115,11 @@ def _judge_name(
     former = _judge_former_name(name, role, names)
     if former:
         return former
-    if not prefix.is_separated and not _find_similar(prefix.rest, role, names, _VERY_SIMILAR):
+    start, rest = prefix
+    # Without a separator it is probably another word.
+    similar = _find_similar(rest, role, names, _VERY_SIMILAR if start == role else _SIMILAR)
+    if start == role and not similar:
         return None
-    similar = _find_similar(prefix.rest, role, names, _SIMILAR)
     sentence = f"{name} is not a variable of the role {role}{_suggest(similar)}"
     # Nobody gives a variable on the command line that only their own playbook uses.
     return sentence if is_extra else f"{sentence} If it is a variable of your own, rename it."
