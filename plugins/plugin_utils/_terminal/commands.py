@@ -19,7 +19,7 @@ import os
 import re
 import shlex
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import yaml
 from ansible import constants, context
@@ -34,39 +34,34 @@ from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import SCOPE_LISTS
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable
-
+    from collections.abc import Iterable
 
 # AWX sets it in its jobs, where nobody types a command.
 _AWX = "AWX_PRIVATE_DATA_DIR"
+# The labels of commands.
+_COMMANDS = ("Undo", "Next")
 
 # They choose the cloud, and can be set for one command only.
 _ENVIRONMENT = ("OS_CLOUD", "OS_REGION_NAME")
 
-# The options of ansible-playbook and ansible that decide where a run works, and as whom.
-_OPTIONS: Mapping[str, str] = {
-    "inventory": "-i",
-    "subset": "--limit",
-    "vault_ids": "--vault-id",
-    "vault_password_files": "--vault-password-file",
-    "ask_vault_pass": "--ask-vault-pass",
-    "remote_user": "--user",
-    "private_key_file": "--private-key",
-    "connection": "--connection",
-    "ask_pass": "--ask-pass",
-    "become": "--become",
-    "become_method": "--become-method",
-    "become_user": "--become-user",
-    "become_ask_pass": "--ask-become-pass",
-    "tags": "--tags",
-    "skip_tags": "--skip-tags",
-}
-# Where Ansible takes their values from if nobody gives one.
-_DEFAULTS: Mapping[str, str] = {
-    "inventory": "DEFAULT_HOST_LIST",
-    "connection": "DEFAULT_TRANSPORT",
-    "become_method": "DEFAULT_BECOME_METHOD",
-    "become_user": "DEFAULT_BECOME_USER",
+# The options of ansible-playbook and ansible that decide where a run works, and as whom; and the
+# values that each has if nobody gives one.
+_OPTIONS: Mapping[str, tuple[str, Collection[str]]] = {
+    "inventory": ("-i", constants.DEFAULT_HOST_LIST),
+    "subset": ("--limit", ()),
+    "vault_ids": ("--vault-id", ()),
+    "vault_password_files": ("--vault-password-file", ()),
+    "ask_vault_pass": ("--ask-vault-pass", ()),
+    "remote_user": ("--user", ()),
+    "private_key_file": ("--private-key", ()),
+    "connection": ("--connection", [constants.DEFAULT_TRANSPORT]),
+    "ask_pass": ("--ask-pass", ()),
+    "become": ("--become", ()),
+    "become_method": ("--become-method", [constants.DEFAULT_BECOME_METHOD]),
+    "become_user": ("--become-user", ()),
+    "become_ask_pass": ("--ask-become-pass", ()),
+    "tags": ("--tags", ["all"]),
+    "skip_tags": ("--skip-tags", ()),
 }
 
 # Nothing that might be a password is repeated.
@@ -107,15 +102,11 @@ def read_context(task_vars: Mapping[str, t.Any] | None, role: str, templar: t.An
     return Context(scope, connection, host)
 
 
-def is_awx_job() -> bool:
-    return _AWX in os.environ
-
-
 def format_fields(fields: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for each label and its text; nothing for an empty text."""
+    """Return a line for each label and its text; nothing for an empty text, or a command in AWX."""
     lines: list[str] = []
     for label, text in fields:
-        if text:
+        if text and not (_AWX in os.environ and label in _COMMANDS):
             # Neither a path nor a command is broken: they are there to be copied.
             lines.append(f"{label + ':':8} {make_printable(text)}")
     return lines
@@ -154,7 +145,9 @@ def build_command(
 
 
 def build_restore(journal: str, run: Context) -> str:
-    """Return the command that restores what a journal has."""
+    """Return the command that restores what a journal has, empty if there is no journal."""
+    if not journal:
+        return ""
     variables = {"orphan_cleanup_journal": journal}
     if get_started_name().endswith("_orphans") and not run.host:
         return build_command("restore_allocations", variables, run, without=OF_PLANS)
@@ -206,18 +199,13 @@ def _name_playbook(playbook: str) -> str:
 def list_options(without: Collection[str] = ()) -> list[str]:
     """Return the options of this run, other than its variables, as parts of a command."""
     parts: list[str] = []
-    for name, option in _OPTIONS.items():
-        value = context.CLIARGS.get(name)
-        default = getattr(constants, _DEFAULTS.get(name, ""), None)
-        if not value or name in without or value == default:
-            continue
+    for name, (option, unsaid) in _OPTIONS.items():
+        value = None if name in without else context.CLIARGS.get(name)
         if value is True:
             parts.append(option)
-            continue
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            # All tags are meant where none is given.
-            if one not in (*(default or ()), "all"):
-                parts += [option, str(one)]
+        elif value:
+            values = [value] if isinstance(value, str) else value
+            parts += [part for one in values if one not in unsaid for part in (option, str(one))]
     return parts
 
 

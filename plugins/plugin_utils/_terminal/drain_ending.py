@@ -17,16 +17,13 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands
     Context,
     build_command,
     format_fields,
-    is_awx_job,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _DRAIN, _DECOMMISSION = "drain_host", "decommission_host"
 _PREFIX = "host_decommission_"
-# Only the playbook decommission_host has stages.
-_STAGES = f"{_PREFIX}stages"
 
 
 def format_drain_ending(result: Mapping[str, t.Any], host: str, check_mode: bool) -> list[str]:
@@ -34,28 +31,20 @@ def format_drain_ending(result: Mapping[str, t.Any], host: str, check_mode: bool
 
     result: as host_drain returned it. check_mode: whether the user wanted a prediction only.
     """
-    lines = format_fields(_list_fields(result, host, check_mode))
+    journal = result.get("journal") or ""
+    fields = [("Journal", journal)]
+    # A return needs no undoing: the host can be drained again.
+    is_return = "departures" in result
+    if journal and not is_return:
+        back = {f"{_PREFIX}return": "true", f"{_PREFIX}move_back": "true"}
+        fields.append(("Undo", _build_command(_DRAIN, host, back)))
+    # As a stage of another playbook, it is followed by others.
+    if not is_return and get_started_name() != _DECOMMISSION:
+        fields.append(("Next", _suggest_next(result, host, check_mode)))
+    lines = format_fields(fields)
     if check_mode:
         lines.insert(0, "Check mode: nothing was changed.")
-    if lines:
-        return ["", *lines]
-    return []
-
-
-def _list_fields(
-    result: Mapping[str, t.Any], host: str, check_mode: bool
-) -> Iterator[tuple[str, str]]:
-    journal = result.get("journal") or ""
-    yield "Journal", journal
-    # A return needs no undoing: the host can be drained again.
-    if is_awx_job() or "departures" in result:
-        return
-    if journal:
-        back = {f"{_PREFIX}return": "true", f"{_PREFIX}move_back": "true"}
-        yield "Undo", _build_command(_DRAIN, host, back)
-    # As a stage of another playbook, it is followed by others.
-    if get_started_name() != _DECOMMISSION:
-        yield "Next", _suggest_next(result, host, check_mode)
+    return ["", *lines] if lines else []
 
 
 def _suggest_next(result: Mapping[str, t.Any], host: str, check_mode: bool) -> str:
@@ -72,4 +61,6 @@ def _build_command(
 ) -> str:
     """Return the command that runs a playbook of the collection for a host."""
     named = {f"{_PREFIX}target": host, **variables}
-    return build_command(playbook, named, Context(), without=(_STAGES,), check=check)
+    # Only the playbook decommission_host has stages.
+    stages = [f"{_PREFIX}stages"]
+    return build_command(playbook, named, Context(), without=stages, check=check)

@@ -20,7 +20,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands
     build_command,
     build_restore,
     format_fields,
-    is_awx_job,
     is_plain,
     join_command,
     list_options,
@@ -33,12 +32,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         RemediationDocument,
         RestorationDocument,
     )
-
-# The playbooks that clean up what the others detect.
-_CLEANUPS = {"detect_clouds": "cleanup_clouds"}
-
-# The report that a person reads first.
-_REPORTS = ("html", "markdown")
 
 
 @d.dataclass(frozen=True)
@@ -90,7 +83,15 @@ class UndoDocument(t.TypedDict):
 
 def format_ending(ending: Ending) -> list[str]:
     """Return the paths of a run and the command to type next, each on a line of its own."""
-    return format_fields(_list_fields(ending))
+    reports = ending.reports
+    fields = [
+        # The one that a person reads first.
+        ("Report", reports.get("html") or reports.get("markdown") or ending.findings),
+        ("Journal", ending.journal),
+        ("Undo", build_restore(ending.journal, ending.run)),
+        ("Next", _suggest_next(ending)),
+    ]
+    return format_fields(fields)
 
 
 def format_undo(
@@ -99,74 +100,47 @@ def format_undo(
     """Return the command that restores what a remediation changed; nothing for a restoration."""
     if any("write" in outcome for outcome in remediation["outcomes"]):
         return []
-    return format_fields([("Undo", _suggest_undo(journal, run))])
+    return format_fields([("Undo", build_restore(journal, run))])
 
 
 def format_journals(journals: Iterable[str], run: Context) -> list[str]:
     """Return the journals of a run, each with the command that restores what it changed."""
     lines: list[str] = []
     for journal in journals:
-        lines += format_fields([("Journal", journal), ("Undo", _suggest_undo(journal, run))])
+        lines += format_fields([("Journal", journal), ("Undo", build_restore(journal, run))])
     return lines
 
 
 def format_commands(
     undo: UndoDocument | None, following: NextDocument | None, run: Context
 ) -> list[str]:
-    """Return the command that undoes a change on a host, and the playbook to run next."""
-    if is_awx_job():
-        return []
+    """Return the command that undoes a change on a host, and the playbook to run next.
+
+    That is the same playbook again; there is none after one of the user's own.
+    """
     fields = []
     if undo:
         fields.append(("Undo", _build_module_command(undo)))
-    if following:
-        fields.append(("Next", _build_next(following, run)))
+    # A variable on the command line would replace what another playbook says for each host.
+    if following and get_started_name() == following["playbook"]:
+        named, check = following["variables"], following["check"]
+        fields.append(("Next", build_command(following["playbook"], named, run, check=check)))
     return format_fields(fields)
 
 
-def _list_fields(ending: Ending) -> Iterable[tuple[str, str]]:
-    yield "Report", _choose_report(ending)
-    yield "Journal", ending.journal
-    yield "Undo", _suggest_undo(ending.journal, ending.run)
-    yield "Next", _suggest_next(ending)
-
-
-def _choose_report(ending: Ending) -> str:
-    for name in _REPORTS:
-        if name in ending.reports:
-            return ending.reports[name]
-    return ending.findings
-
-
-def _suggest_undo(journal: str, run: Context) -> str:
-    return build_restore(journal, run) if journal and not is_awx_job() else ""
-
-
 def _suggest_next(ending: Ending) -> str:
-    if is_awx_job():
-        return ""
     if ending.failed:
         return "solve the cause that the message names, and run the same command again"
     if not ending.plan:
         return ""
     if ending.detects_only:
-        playbook = _CLEANUPS.get(get_started_name(), "cleanup_orphans")
+        several = get_started_name() == "detect_clouds"
+        playbook = "cleanup_clouds" if several else "cleanup_orphans"
         return build_command(playbook, {}, ending.run, check=True)
     if ending.check_mode:
         plan = {"orphan_cleanup_plan": ending.plan}
         return build_command("", plan, ending.run, without=OF_PLANS)
     return ""
-
-
-def _build_next(following: NextDocument, run: Context) -> str:
-    """Return the command that runs the same playbook again; nothing for one of the user's own.
-
-    A variable on the command line would replace what another playbook says for each of its hosts.
-    """
-    playbook = following["playbook"]
-    if get_started_name() != playbook:
-        return ""
-    return build_command(playbook, following["variables"], run, check=following["check"])
 
 
 def _build_module_command(undo: UndoDocument) -> str:
