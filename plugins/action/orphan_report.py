@@ -32,10 +32,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     lines,
     terminal,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
-    Context,
-    read_context,
-)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     format_commands,
     format_journals,
@@ -131,6 +127,7 @@ class ActionModule(ReportActionModule):
                 complaints=complaints,
                 failure=options["failure"],
                 plan_path=options["plan"],
+                run=self._read_context(),
             )
             result["reports"] = self._write_reports(report, options)
         # At the end, so that everything else was shown and written before.
@@ -175,14 +172,6 @@ class ActionModule(ReportActionModule):
         if options["failure"] and not options["fail"]:
             drawn += changes.format_failure(options["failure"], prose)
         print_lines(drawn)
-
-    def _read_context(self) -> Context:
-        role = self._task._role
-        return (
-            read_context(self._task_vars, role.get_name(False), self._templar)
-            if role
-            else Context()
-        )
 
     def _draw_results(self, options: dict[str, t.Any], width: int) -> list[str]:
         """Return what a play did, how to undo it, and the command to type next."""

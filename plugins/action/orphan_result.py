@@ -35,9 +35,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
     print_lines,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import changes, terminal
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
-    read_context,
-)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
     format_ending,
@@ -142,6 +139,7 @@ class ActionModule(ReportActionModule):
             remediation=documents["remediation"],
             journal=self._state.get("remediated", {}).get("journal"),
             failure=self._status.failure,
+            run=self._read_context(),
         )
 
     def _build_stats(self, options: Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -253,7 +251,7 @@ class ActionModule(ReportActionModule):
             check_mode=self._task.check_mode,
             detects_only=not self._state.get("remediates", True),
             failed=failed,
-            run=read_context(self._task_vars, "orphan_cleanup", self._templar),
+            run=self._read_context(),
         )
 
 

@@ -19,6 +19,10 @@ from ansible import constants
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.osops.placement.plugins.plugin_utils._action import FileActionModule
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
+    Context,
+    read_context,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
     find_path,
     is_on_controller,
@@ -37,6 +41,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 class ReportActionModule(FileActionModule):
     """An action plugin that writes reports to the host, on the controller without a module."""
+
+    def _read_context(self) -> Context:
+        """Return what commands need to know of a run; nothing outside of a role."""
+        role = self._task._role
+        if not role:
+            return Context()
+        return read_context(self._task_vars, role.get_name(False), self._templar)
 
     def _write_reports(self, report: Report, options: Mapping[str, t.Any]) -> dict[str, str]:
         """Write the reports, and return their paths by format."""

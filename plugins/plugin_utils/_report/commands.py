@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Commands that a reader of a report copies into a shell.
+"""Values in the commands that a reader of a report copies into a shell.
 
 Names from a cloud get into a command only where they mean nothing to a shell, to Ansible's parser
 and to its templates. Anything else is left out.
@@ -14,55 +14,19 @@ and to its templates. Anything else is left out.
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping, Sequence
-
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
-
-    Value = str | Sequence[str]
 
 # Stands for a value that must not be in a command: no host and no file has this name.
 LEFT_OUT = "…"
 
-_COLLECTION = "osops.placement"
 # What needs no quotes in `-e variable=value`.
 _PLAIN = re.compile(r"[A-Za-z0-9/._][A-Za-z0-9/._:@+-]*")
-
-
-def format_command(
-    playbook: str, variables: Mapping[str, Value] | None = None, check: bool = False
-) -> str:
-    """Return the command that runs a playbook of this collection.
-
-    variables: the values of its `-e` options.
-    check: whether it only shows what would be changed.
-    """
-    words = ["ansible-playbook", f"{_COLLECTION}.{playbook}"]
-    if check:
-        words.append("--check")
-    for name, value in (variables or {}).items():
-        words += ["-e", _format_variable(name, value)]
-    return " ".join(words)
-
-
-def _format_variable(name: str, value: Value) -> str:
-    if isinstance(value, str):
-        safe = keep_safe(value)
-        if safe == LEFT_OUT or _PLAIN.fullmatch(safe):
-            return f"{name}={safe}"
-        return _quote_json({name: safe})
-    return _quote_json({name: [keep_safe(part) for part in value]})
-
-
-def _quote_json(variable: Mapping[str, Value]) -> str:
-    return shlex.quote(json.dumps(variable, ensure_ascii=False))
 
 
 def keep_safe(text: str) -> str:

@@ -20,9 +20,12 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     REPORT,
     Kind,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import (
-    format_command,
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
+    Context,
+    build_cleanup,
+    build_restore,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import keep_safe
 from ansible_collections.osops.placement.plugins.plugin_utils._report.order import sort_kinds
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_number
 
@@ -40,18 +43,18 @@ _POLICIES = {
 _KIND_PAGE = "https://github.com/osops/ansible-placement/blob/main/docs/kinds.md"
 
 
-def summarize_kinds(kinds: Mapping[str, int]) -> list[dict[str, t.Any]]:
+def summarize_kinds(kinds: Mapping[str, int], run: Context) -> list[dict[str, t.Any]]:
     """Return what each kind is, with the number of its findings, in the order of the terminal."""
     # Bars compare the kinds with each other: the most frequent one has the longest.
     most = max(kinds.values(), default=1)
     lines = []
     for name, count in sort_kinds(kinds):
         figures = {"name": name, "count": format_number(count), "fraction": count / most}
-        lines.append({**figures, **_describe_kind(_KINDS.get(name))})
+        lines.append({**figures, **_describe_kind(_KINDS.get(name), run)})
     return lines
 
 
-def _describe_kind(kind: Kind | None) -> dict[str, t.Any]:
+def _describe_kind(kind: Kind | None, run: Context) -> dict[str, t.Any]:
     """Return what a kind is, and the command that shows its changes if it may be changed."""
     # A file of another version may have a kind of which this one knows nothing.
     if kind is None:
@@ -59,7 +62,7 @@ def _describe_kind(kind: Kind | None) -> dict[str, t.Any]:
     command = None
     if kind.by_default != REPORT:
         variables = {"orphan_cleanup_remediate_kinds": [kind.name]}
-        text = format_command("cleanup_orphans", variables, check=True)
+        text = build_cleanup(variables, run)
         command = {"label": "Show the changes of this kind only", "text": text}
     return {
         "meaning": f"{kind.meaning[0].upper()}{kind.meaning[1:]}.",
@@ -77,13 +80,12 @@ def list_commands(report: Report) -> list[dict[str, str]]:
     if report.plan_path and report.plan and not written and not unsound:
         changes = format_count(len(report.plan["changes"]), "change", "changes")
         if report.plan["changes"]:
-            variables = {"orphan_cleanup_plan": report.plan_path}
-            text = format_command("cleanup_orphans", variables)
+            variables = {"orphan_cleanup_plan": keep_safe(report.plan_path)}
+            text = build_cleanup(variables, report.run)
             commands.append({"label": f"Make exactly the {changes} of this plan", "text": text})
     if report.journal:
-        variables = {"orphan_cleanup_journal": report.journal}
-        text = format_command("restore_allocations", variables)
+        text = build_restore(keep_safe(report.journal), report.run)
         commands.append({"label": "Restore what this run changed", "text": text})
-    again = format_command("cleanup_orphans", check=True)
+    again = build_cleanup({}, report.run)
     commands.append({"label": "Look again, without changing anything", "text": again})
     return commands

@@ -108,7 +108,7 @@ def build_overview(report: Report) -> dict[str, t.Any]:
         "fresh": _count_new(findings),
         "read": [(label, format_number(coverage[key])) for key, label in _READ_COUNTS.items()],
         "classes": _summarize_classes(summary),
-        "kinds": summarize_kinds(summary["kinds"]),
+        "kinds": summarize_kinds(summary["kinds"], report.run),
         "columns": [get_class_label(cls) for cls in RESOURCE_COLUMNS],
         "hosts": _summarize_hosts(findings),
         "projects": _summarize_projects(summary["stranded"]),

@@ -13,6 +13,8 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import Context
+
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Sequence
 
@@ -37,6 +39,7 @@ class Report:
     complaints: the records of `nova_log_info`.
     failure: what the run ended with, empty when nothing failed.
     metrics: the Prometheus textfile of the run before, None where there is none.
+    run: what the commands need to know of the run.
     """
 
     findings: FindingsDocument
@@ -48,6 +51,7 @@ class Report:
     failure: str = ""
     metrics: str | None = None
     plan_path: str | None = None
+    run: Context = d.field(default_factory=Context)
 
     def replace_metrics(self, metrics: str | None) -> Report:
         """Return the report with the Prometheus textfile of the run before."""

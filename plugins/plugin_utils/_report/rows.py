@@ -30,11 +30,14 @@ from ansible_collections.osops.placement.plugins.module_utils._models.outcomes i
     FAILED,
     SKIPPED,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
+    Context,
+    build_cleanup,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import (
-    format_command,
     list_safe_hosts,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.names import (
@@ -119,7 +122,7 @@ def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     def build_details(entry: Entry) -> dict[str, t.Any]:
         return {
             # This looks at the hosts of the entry only; the others fix what it is about.
-            "command": _format_host_command(entry),
+            "command": _build_host_command(entry, report.run),
             "fixes": list(entry.get("commands", [])),
             # Of the providers and servers in what follows, by uuid.
             "names": choose_names(entry, names),
@@ -134,11 +137,9 @@ def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     return build_details
 
 
-def _format_host_command(entry: Entry) -> str:
+def _build_host_command(entry: Entry, run: Context) -> str:
     hosts = list_safe_hosts(entry)
-    if not hosts:
-        return ""
-    return format_command("cleanup_orphans", {"orphan_cleanup_hosts": hosts}, check=True)
+    return build_cleanup({"orphan_cleanup_hosts": hosts}, run) if hosts else ""
 
 
 def _describe_provider(provider: EntryProvider) -> dict[str, t.Any]:

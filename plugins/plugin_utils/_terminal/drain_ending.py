@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import get_started_name
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
     Context,
     build_command,
     format_fields,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import get_started_name
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping

@@ -13,10 +13,10 @@ import dataclasses as d
 import json
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import get_started_name
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import (
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
     OF_PLANS,
     Context,
+    build_cleanup,
     build_command,
     build_restore,
     format_fields,
@@ -24,6 +24,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands
     join_command,
     list_options,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import get_started_name
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -134,9 +135,7 @@ def _suggest_next(ending: Ending) -> str:
     if not ending.plan:
         return ""
     if ending.detects_only:
-        several = get_started_name() == "detect_clouds"
-        playbook = "cleanup_clouds" if several else "cleanup_orphans"
-        return build_command(playbook, {}, ending.run, check=True)
+        return build_cleanup({}, ending.run)
     if ending.check_mode:
         plan = {"orphan_cleanup_plan": ending.plan}
         return build_command("", plan, ending.run, without=OF_PLANS)

@@ -12,16 +12,31 @@ import shlex
 import typing as t
 
 import pytest
+from ansible import context
+from ansible.module_utils.common.collections import ImmutableDict
 from ansible.parsing.splitter import parse_kv
 
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
+    Context,
+    build_cleanup,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import (
     LEFT_OUT,
-    format_command,
+    keep_safe,
     list_safe_hosts,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
 
 _UUID = "0aa0a0aa-0000-4000-8000-000000000001"
+
+
+@pytest.fixture(autouse=True)
+def start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the command line of Ansible to that of a playbook by its name."""
+    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    options = ImmutableDict(args=("osops.placement.cleanup_orphans",))
+    monkeypatch.setattr(context, "CLIARGS", options)
 
 
 def _read_variables(command: str) -> dict[str, t.Any]:
@@ -40,13 +55,13 @@ def _read_variables(command: str) -> dict[str, t.Any]:
         ("/srv/plan.json", "-e orphan_cleanup_plan=/srv/plan.json"),
         ("/srv/a b/plan.json", """-e '{"orphan_cleanup_plan": "/srv/a b/plan.json"}'"""),
         ("it's", """-e '{"orphan_cleanup_plan": "it'"'"'s"}'"""),
-        ("{{ lookup('pipe', 'id') }}", f"-e orphan_cleanup_plan={LEFT_OUT}"),
-        ("-e", f"-e orphan_cleanup_plan={LEFT_OUT}"),
-        ("", f"-e orphan_cleanup_plan={LEFT_OUT}"),
+        ("{{ lookup('pipe', 'id') }}", f"-e 'orphan_cleanup_plan={LEFT_OUT}'"),
+        ("-e", f"-e 'orphan_cleanup_plan={LEFT_OUT}'"),
+        ("", f"-e 'orphan_cleanup_plan={LEFT_OUT}'"),
     ],
 )
 def test_value_is_quoted_for_the_shell_and_for_ansible(value: str, text: str) -> None:
-    command = format_command("cleanup_orphans", {"orphan_cleanup_plan": value})
+    command = build_cleanup({"orphan_cleanup_plan": keep_safe(value)}, Context())
 
     assert command == f"ansible-playbook osops.placement.cleanup_orphans {text}"
 
@@ -54,18 +69,17 @@ def test_value_is_quoted_for_the_shell_and_for_ansible(value: str, text: str) ->
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_value_is_the_same_text_or_left_out(name: str) -> None:
     value = HOSTILE[name]
-    command = format_command("cleanup_orphans", {"path": value, "hosts": [value]}, check=True)
+    safe = keep_safe(value)
+    command = build_cleanup({"path": safe, "hosts": [safe]}, Context())
     read = _read_variables(command)
 
     assert command.isprintable()
     assert read["path"] in (value, LEFT_OUT) and read["hosts"] in ([value], [LEFT_OUT])
     # Every template of Jinja begins with a brace.
     assert "{" not in read["path"]
-    assert shlex.split(command)[:3] == [
-        "ansible-playbook",
-        "osops.placement.cleanup_orphans",
-        "--check",
-    ]
+    first, second, *_rest, last = shlex.split(command)
+    assert (first, last) == ("ansible-playbook", "--check")
+    assert second == "osops.placement.cleanup_orphans"
 
 
 def _provide(root_name: str, root: str | None = _UUID, dropped: bool = False) -> dict[str, t.Any]:

@@ -16,6 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     CHANGEABLE_KINDS,
     KINDS,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import Context
 from ansible_collections.osops.placement.plugins.plugin_utils._report.guidance import (
     summarize_kinds,
 )
@@ -27,7 +28,7 @@ def test_each_kind_links_a_heading_of_its_page_in_this_repository() -> None:
     galaxy: t.Any = yaml.safe_load((ROOT / "galaxy.yml").read_text())
     headings = re.findall(r"^### (\w+)$", (ROOT / "docs" / "kinds.md").read_text(), re.M)
 
-    kinds = summarize_kinds(dict.fromkeys((kind.name for kind in KINDS), 1))
+    kinds = summarize_kinds(dict.fromkeys((kind.name for kind in KINDS), 1), Context())
 
     assert len(kinds) == len(KINDS)
     for kind in kinds:
@@ -37,7 +38,7 @@ def test_each_kind_links_a_heading_of_its_page_in_this_repository() -> None:
 
 
 def test_only_kinds_that_can_be_changed_have_a_command() -> None:
-    kinds = summarize_kinds(dict.fromkeys((kind.name for kind in KINDS), 1))
+    kinds = summarize_kinds(dict.fromkeys((kind.name for kind in KINDS), 1), Context())
 
     commands = {kind["name"] for kind in kinds if kind["command"]}
 
@@ -45,6 +46,6 @@ def test_only_kinds_that_can_be_changed_have_a_command() -> None:
 
 
 def test_kind_of_another_version_is_shown_without_help() -> None:
-    [kind] = summarize_kinds({"lost_server": 2})
+    [kind] = summarize_kinds({"lost_server": 2}, Context())
 
     assert (kind["count"], kind["meaning"], kind["url"], kind["command"]) == ("2", "", "", None)

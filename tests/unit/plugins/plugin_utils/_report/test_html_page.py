@@ -21,6 +21,8 @@ import typing as t
 from html.parser import HTMLParser
 
 import pytest
+from ansible import context
+from ansible.module_utils.common.collections import ImmutableDict
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
@@ -285,14 +287,29 @@ def test_page_explains_each_kind_and_links_its_documentation() -> None:
     assert "Nova deleted the server, but its allocation remains. Changed by default." in page.text
 
 
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the command line of Ansible to that of a run with an inventory and a limit."""
+    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    given = ("orphan_cleanup_hosts=compute-2",)
+    options = {"args": ("osops.placement.cleanup_orphans",), "inventory": ("/inv",)}
+    monkeypatch.setattr(context, "CLIARGS", ImmutableDict(extra_vars=given, **options))
+
+
+@pytest.mark.usefixtures("start")
 def test_page_offers_the_commands_that_are_possible() -> None:
     plan = "-e orphan_cleanup_plan=/srv/orphan-cleanup/plan.json"
-    restore = "ansible-playbook osops.placement.restore_allocations -e orphan_cleanup_journal="
+    command = "ansible-playbook -i /inv osops.placement"
+    restore = f"{command}.restore_allocations -e orphan_cleanup_journal="
     kind = """-e '{"orphan_cleanup_remediate_kinds": ["deleted_server"]}'"""
 
     planned = Page(render(d.replace(reports.planned(), plan_path="/srv/orphan-cleanup/plan.json")))
-    assert f"ansible-playbook osops.placement.cleanup_orphans {plan}" in planned.text
-    assert f"osops.placement.cleanup_orphans --check {kind}" in planned.text
+    assert f"{command}.cleanup_orphans {plan}" in planned.text
+    # The scope of the run is repeated, except where the plan has it.
+    scope = "-e orphan_cleanup_hosts=compute-2"
+    assert f"{command}.cleanup_orphans {scope} {kind} --check" in planned.text
+    assert f"{command}.cleanup_orphans {scope} --check" in planned.text
     assert restore not in planned.text
 
     done = d.replace(reports.remediated(), plan_path="/srv/orphan-cleanup/plan.json")
@@ -305,6 +322,14 @@ def test_page_offers_the_commands_that_are_possible() -> None:
     assert plan not in Page(render(unsound)).text
 
 
+def test_page_has_words_where_the_command_of_the_run_is_not_known() -> None:
+    page = Page(render(reports.planned()))
+
+    assert "ansible-playbook" not in page.text
+    assert "run osops.placement.cleanup_orphans with --check, and with the inventory" in page.text
+
+
+@pytest.mark.usefixtures("start")
 def test_row_has_the_command_for_its_host_and_the_names_of_its_uuids() -> None:
     page = Page(render(reports.remediated()))
     details = [told for chunk in page.data[1:] for told in chunk]
@@ -312,7 +337,7 @@ def test_row_has_the_command_for_its_host_and_the_names_of_its_uuids() -> None:
 
     hosts = """'{"orphan_cleanup_hosts": ["dead-evacuated-source"]}'"""
     assert found["command"] == (
-        f"ansible-playbook osops.placement.cleanup_orphans --check -e {hosts}"
+        f"ansible-playbook -i /inv osops.placement.cleanup_orphans -e {hosts} --check"
     )
     assert "dead-evacuated-source" in found["names"].values()
     assert all(uuid in json.dumps(found) for uuid in found["names"])

@@ -13,7 +13,7 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.commands import Context
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import Context
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
     NextDocument,

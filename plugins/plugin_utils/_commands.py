@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Commands of the last lines: each has the scope of the run, or there are only words.
+"""Commands that a run proposes: each has the scope of the run, or there are only words.
 
 A command that leaves out an option of the run would do the same to more hosts, or to another cloud.
 """
@@ -44,20 +44,22 @@ _COMMANDS = ("Undo", "Next")
 # They choose the cloud, and can be set for one command only.
 _ENVIRONMENT = ("OS_CLOUD", "OS_REGION_NAME")
 
+# It takes these from its configuration.
+_ANSIBLE: t.Any = constants
 # The options of ansible-playbook and ansible that decide where a run works, and as whom; and the
 # values that each has if nobody gives one.
 _OPTIONS: Mapping[str, tuple[str, Collection[str]]] = {
-    "inventory": ("-i", constants.DEFAULT_HOST_LIST),
+    "inventory": ("-i", _ANSIBLE.DEFAULT_HOST_LIST),
     "subset": ("--limit", ()),
     "vault_ids": ("--vault-id", ()),
     "vault_password_files": ("--vault-password-file", ()),
     "ask_vault_pass": ("--ask-vault-pass", ()),
     "remote_user": ("--user", ()),
     "private_key_file": ("--private-key", ()),
-    "connection": ("--connection", [constants.DEFAULT_TRANSPORT]),
+    "connection": ("--connection", [_ANSIBLE.DEFAULT_TRANSPORT]),
     "ask_pass": ("--ask-pass", ()),
     "become": ("--become", ()),
-    "become_method": ("--become-method", [constants.DEFAULT_BECOME_METHOD]),
+    "become_method": ("--become-method", [_ANSIBLE.DEFAULT_BECOME_METHOD]),
     "become_user": ("--become-user", ()),
     "become_ask_pass": ("--ask-become-pass", ()),
     "tags": ("--tags", ["all"]),
@@ -144,6 +146,18 @@ def build_command(
     return command or _describe(playbook, variables, without, check)
 
 
+def build_cleanup(variables: Mapping[str, t.Any], run: Context) -> str:
+    """Return the command that shows what a cleanup with the options of this run would change.
+
+    With a plan, it is the command that applies it.
+    """
+    several = get_started_name().endswith("_clouds")
+    playbook = "cleanup_clouds" if several else "cleanup_orphans"
+    if "orphan_cleanup_plan" in variables:
+        return build_command(playbook, variables, run, without=OF_PLANS)
+    return build_command(playbook, variables, run, check=True)
+
+
 def build_restore(journal: str, run: Context) -> str:
     """Return the command that restores what a journal has, empty if there is no journal."""
     if not journal:
@@ -186,6 +200,8 @@ def _describe(
 def _name_playbook(playbook: str) -> str:
     """Return the name of a playbook as the user would type it, empty if nobody knows it."""
     started, name = get_started_playbook(), get_started_name()
+    if _AWX in os.environ:
+        return ""
     if not playbook or name == playbook:
         return started
     if started.startswith(f"{COLLECTION}."):
