@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Mapping
 
-from jinja2 import Environment, TemplateError, meta, nodes
+from jinja2 import Environment, TemplateError, meta
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Iterator
@@ -21,10 +21,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # The keywords and options whose values are expressions without braces.
 _EXPRESSIONS = ("changed_when", "failed_when", "that", "until", "var", "when")
 
-_LOOKUPS = ("lookup", "q", "query")
-
 # Ansible's variables that hold all others.
-_HOLDERS = frozenset({"hostvars", "vars"})
+_HOLDERS = frozenset({"ansible.builtin.vars", "hostvars", "vars"})
 
 
 class _Anything(dict[str, t.Any]):
@@ -43,84 +41,49 @@ def find_mentioned(names: Collection[str], documents: Iterable[t.Any]) -> set[st
     environment = Environment()
     environment.filters = environment.tests = _Anything()
     found: set[str] = set()
-    for document in documents:
-        for text, is_expression in _list_texts(document):
-            if text.startswith("osops.placement."):
-                role = text.removeprefix("osops.placement.")
+    for key, value in _list_values(list(documents)):
+        if key == "vars_prompt" and isinstance(value, Mapping):
+            # An extra variable answers the question.
+            found.add(str(value.get("name")))
+        elif isinstance(value, str):
+            if value.startswith("osops.placement."):
+                role = value.removeprefix("osops.placement.")
                 found |= {name for name in names if name.startswith(f"{role}_")}
-            if any(name in text for name in names):
-                found |= _list_variables(environment, text, is_expression).intersection(names)
-    return found
+            if any(name in value for name in names):
+                is_template = key not in _EXPRESSIONS or "{{" in value
+                text = value if is_template else "{{ " + value + " }}"
+                found |= _list_variables(environment, text)
+    return found.intersection(names)
 
 
 def list_tags(documents: Iterable[t.Any]) -> set[str]:
     """Return the tags of all plays, roles, blocks and tasks in the documents."""
     tags: set[str] = set()
-    for document in documents:
-        for key, value in _list_pairs(document):
-            if key == "tags":
-                parts = value if isinstance(value, list) else [value]
-                tags |= {tag.strip() for part in parts for tag in str(part).split(",")}
+    for key, value in _list_values(list(documents)):
+        if key == "tags" and not isinstance(value, list):
+            tags |= {tag.strip() for tag in str(value).split(",")}
     return tags
 
 
-def _list_pairs(document: t.Any) -> Iterator[tuple[t.Any, t.Any]]:
-    """Return each key with its value, from all dictionaries and lists; None for an element."""
-    parts: Iterable[tuple[t.Any, t.Any]] = ()
-    if isinstance(document, Mapping):
-        parts = (
-            (key, part)
-            for key, part in document.items()
-            if key not in _HOLDERS or isinstance(part, dict)
-        )
-    elif isinstance(document, (list, tuple)):
-        parts = ((None, part) for part in document)
-    for key, part in parts:
-        yield key, part
-        yield from _list_pairs(part)
+def _list_values(value: t.Any, key: t.Any = None) -> Iterator[tuple[t.Any, t.Any]]:
+    """Return a value and all values in it, each with the key that it, or its list, stands at."""
+    yield key, value
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            # A key can be a template too.
+            yield None, name
+            if name not in _HOLDERS or isinstance(part, dict):
+                yield from _list_values(part, name)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _list_values(part, key)
 
 
-def _list_texts(document: t.Any) -> Iterator[tuple[str, bool]]:
-    """Return all texts, each with whether it is an expression."""
-    if isinstance(document, str):
-        yield document, False
-    for key, value in _list_pairs(document):
-        is_expression = key in _EXPRESSIONS
-        if is_expression and isinstance(value, list):
-            yield from ((part, True) for part in value if isinstance(part, str))
-        elif key == "vars_prompt":
-            # An extra variable answers the question.
-            yield from ((str(prompt.get("name")), True) for prompt in value)
-        elif isinstance(value, str):
-            yield value, is_expression
-        # A key can be a template too.
-        if isinstance(key, str) and "{{" in key:
-            yield key, False
-
-
-def _list_variables(environment: Environment, text: str, is_expression: bool) -> set[str]:
-    if is_expression and "{{" not in text:
-        text = "{{ " + text + " }}"
+def _list_variables(environment: Environment, text: str) -> set[str]:
     try:
-        template = environment.parse(text)
-        variables = set(meta.find_undeclared_variables(template))
+        variables = set(meta.find_undeclared_variables(environment.parse(text)))
     except (TemplateError, RecursionError):
         return set()
-    return variables | set(_list_indirect(template))
-
-
-def _list_indirect(template: nodes.Template) -> Iterator[str]:
-    """Return the variables whose names a template has as texts: vars.x, lookup('vars', 'x')."""
-    accesses: Iterable[t.Any] = template.find_all((nodes.Getattr, nodes.Getitem))
-    for access in accesses:
-        if _HOLDERS & {name.name for name in access.find_all(nodes.Name)}:
-            yield access.attr if isinstance(access, nodes.Getattr) else _get_text(access.arg)
-    for call in template.find_all(nodes.Call):
-        if isinstance(call.node, nodes.Name) and call.node.name in _LOOKUPS and call.args:
-            first, *others = map(_get_text, call.args)
-            if first in ("vars", "ansible.builtin.vars"):
-                yield from others
-
-
-def _get_text(node: nodes.Expr) -> str:
-    return str(node.value) if isinstance(node, nodes.Const) else ""
+    words = {word.strip("\"'") for _line, kind, word in environment.lex(text) if kind != "data"}
+    # The name of a variable can be a text: vars.x, hostvars['a'].x, lookup('vars', 'x').
+    return variables | words if words & _HOLDERS else variables
