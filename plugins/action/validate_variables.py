@@ -115,23 +115,11 @@ class ActionModule(ActionBase):
 
     def _is_selected(self, variables: Mapping[str, t.Any]) -> bool:
         """Return whether the tags of the command line select the tasks beside this one."""
-        # This one runs always. The others have its other tags, or those of what contains all.
+        # This one runs always. The others have only the tags of what contains all of them.
         other = self._task.copy()
-        other.tags = [tag for tag in self._task.tags if tag != "always"]
-        if any("always" in holder.tags for holder in self._list_holders()):
-            other.tags.append("always")
+        other.tags = self._task._get_parent_attribute("tags", omit=True) or []
         only, skip = variables["ansible_run_tags"], variables["ansible_skip_tags"]
         return bool(other.evaluate_tags(only, skip, variables))
-
-    def _list_holders(self) -> list[t.Any]:
-        """Return the play, roles and blocks whose tags the tasks inherit."""
-        role, node = self._task._role, self._task._parent
-        holders = [self._task.get_play(), *([role, *role.get_parents()] if role else [])]
-        while node:
-            if getattr(node, "statically_loaded", True):
-                holders.append(node)
-            node = node._parent
-        return holders
 
     def _is_included(self) -> bool:
         """Return whether the tags selected a task that includes the role, but not the role."""
