@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 import typing as t
 from pathlib import Path
@@ -87,7 +89,9 @@ class ActionModule(ActionBase):
         run = self._describe_run(options["entry_point"], variables, options["extra_only"])
 
         def find_used(names: Collection[str]) -> set[str]:
-            return self._find_used(names, variables)
+            """Return those of the names that the play or the inventory use."""
+            others = map(variables["hostvars"].raw_get, variables["groups"]["all"])
+            return find_mentioned(names, itertools.chain(self._files.values(), [variables], others))
 
         faults += find_lost_texts(context.CLIARGS.get("extra_vars") or (), list_lists(role))
         faults += find_faults(role, variables, extra, values, run, find_used, self._read_texts)
@@ -95,22 +99,12 @@ class ActionModule(ActionBase):
             return {"failed": True, "msg": format_faults(faults)}
         return {"changed": False}
 
-    def _find_used(self, names: Collection[str], variables: Mapping[str, t.Any]) -> set[str]:
-        """Return those of the names that the play or the inventory use."""
-        found = find_mentioned(names, [*self._files.values(), variables])
-        if found.issuperset(names):
-            return found
-        others = map(variables["hostvars"].raw_get, variables["groups"]["all"])
-        return found | find_mentioned(names, others)
-
     def _read_texts(self) -> list[str]:
         """Return what was given with -e, and the YAML files that Ansible has read."""
         texts = list(context.CLIARGS.get("extra_vars") or ())
         for path in self._files:
-            try:
+            with contextlib.suppress(OSError, ValueError):
                 texts.append(Path(path).read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue
         return texts
 
     def _is_selected(self, variables: Mapping[str, t.Any]) -> bool:

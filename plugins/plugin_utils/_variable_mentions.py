@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import itertools
 import typing as t
 from collections.abc import Mapping
 
@@ -41,7 +42,9 @@ def find_mentioned(names: Collection[str], documents: Iterable[t.Any]) -> set[st
     environment = Environment()
     environment.filters = environment.tests = _Anything()
     found: set[str] = set()
-    for key, value in _list_values(list(documents)):
+    for key, value in itertools.chain.from_iterable(map(_list_values, documents)):
+        if found.issuperset(names):
+            break
         if key == "vars_prompt" and isinstance(value, Mapping):
             # An extra variable answers the question.
             found.add(str(value.get("name")))
