@@ -160,8 +160,6 @@ def _check_shard(value: str, _run: Run) -> str:
 
 
 def _check_output_dir(value: str, run: Run) -> str:
-    if not value.strip():
-        return "is empty: name a folder, or leave it out for its default."
     if not run.has_files:
         return ""
     # The folder is created with all its parents.
@@ -306,16 +304,9 @@ BOUNDS: Mapping[str, Check] = {
     "unconfirmed_min_age": _check_duration,
     "unknown_min_age": _check_duration,
     # What is examined, changed or restored. An empty name would mean everything.
-    "aggregates": _require_names,
-    "availability_zones": _require_names,
+    **dict.fromkeys(SCOPE_LISTS, _require_names),
     "cell_hosts": _check_cell_hosts,
-    "cells": _require_names,
-    "consumers": _require_names,
     "fenced": _check_fenced,
-    "hosts": _require_names,
-    "projects": _require_names,
-    "restore_consumers": _require_names,
-    "restore_providers": _require_names,
     "shard": _check_shard,
     # Files
     "ca_cert": _check_file_to_read,
@@ -327,16 +318,7 @@ BOUNDS: Mapping[str, Check] = {
     "moves_journal": _check_moves_journal,
     "output_dir": _check_output_dir,
     "state": _check_file_to_write,
-    # Names and commands
-    "api_host": _require_text,
-    "backup_path": _require_text,
-    "container_engine": _require_text,
-    "drained_reason": _require_text,
-    "host": _require_text,
-    "instances_path": _require_text,
+    # Names
     "notify_url": _check_url,
-    "nova_manage": _require_text,
     "quarantine_path": _require_text,
-    "uri": _require_text,
-    "virsh": _require_text,
 }

@@ -143,6 +143,8 @@ def _find_fault(short: str, name: str, option: Option, value: t.Any, run: Run) -
     if value is None:
         return _judge_null(short, option)
     fault = _judge_type(short, name, option, value)
+    if option.get("default") and isinstance(value, str) and not value.strip():
+        fault = fault or "is empty: leave it out for its default."
     if fault or not check:
         return fault
     result = ArgumentSpecValidator({name: option}).validate({name: value})

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import re
-import typing as t
 from pathlib import Path
 
 # Without links: in a clone, Ansible reads the collection through one.
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "osops.placement"
 
-_FIELD = re.compile(r"^(namespace|name|version):\s*['\"]?([\w.+-]+)", re.MULTILINE)
+# In the manifest of an installed collection, and in the YAML file of a clone.
+_FIELD = re.compile(
+    r"(?:^|[{,])\s*\"?(namespace|name|version)\"?:\s*['\"]?(?!null)([\w.+-]+)", re.MULTILINE
+)
 
 
 @functools.cache
@@ -32,29 +33,15 @@ def read_running_version() -> str:
 
 def read_version(folder: Path) -> str:
     """Return the version of the copy of this collection in `folder`, empty if there is none."""
-    fields = _read_manifest(folder) or _read_galaxy_file(folder)
-    if f"{fields.get('namespace')}.{fields.get('name')}" != NAME:
-        return ""
-    return str(fields.get("version") or "")
-
-
-def _read_manifest(folder: Path) -> dict[str, t.Any]:
-    """Return the description of an installed collection, empty where there is none."""
-    try:
-        manifest = json.loads((folder / "MANIFEST.json").read_text(encoding="utf-8"))
-        fields = manifest["collection_info"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
-
-
-def _read_galaxy_file(folder: Path) -> dict[str, t.Any]:
-    """Return the description of a collection in a clone, empty where there is none."""
-    try:
-        # A YAML parser would take longer than everything else here.
-        return dict(_FIELD.findall((folder / "galaxy.yml").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
+    for file in ("MANIFEST.json", "galaxy.yml"):
+        fields: dict[str, str] = {}
+        with contextlib.suppress(OSError, ValueError):
+            # A YAML parser would take longer than everything else here.
+            for name, value in _FIELD.findall((folder / file).read_text(encoding="utf-8")):
+                fields.setdefault(name, value)
+        if f"{fields.get('namespace')}.{fields.get('name')}" == NAME:
+            return fields.get("version", "")
+    return ""
 
 
 def explain_other_copy(playbook_folder: str) -> str:

@@ -791,7 +791,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "orphan_cleanup_full_every=",
-            "orphan_cleanup_full_every is an empty text",
+            "orphan_cleanup_full_every is empty: leave it out for its default.",
         ),
         Bad(
             "cleanup_orphans", "orphan_cleanup_known_for=soon", "orphan_cleanup_known_for is 'soon'"
