@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.modules import orphan_notification
 from ansible_collections.osops.placement.plugins.plugin_utils._action import (
     FileActionModule,
     is_plan_of_findings,
+    read_argument_spec,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
     NOTICE_FORMATTERS,
@@ -23,15 +25,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 DOCUMENTS: tuple[DocumentName, ...] = ("findings", "plan", "remediation")
 
-ARGUMENT_SPEC = {
-    "format": {"type": "str", "choices": list(NOTICE_FORMATTERS), "required": True},
-    "findings": {"type": "path"},
-    "plan": {"type": "path"},
-    "remediation": {"type": "path"},
-    "failure": {"type": "str", "default": ""},
-    "reports": {"type": "dict", "default": {}},
-}
-
 
 class ActionModule(FileActionModule):
     """Writes a notification on the controller. Its options are in the module of the same name."""
@@ -41,7 +34,8 @@ class ActionModule(FileActionModule):
     ) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(
-            argument_spec=ARGUMENT_SPEC, required_by={"plan": ("findings",)}
+            argument_spec=read_argument_spec(orphan_notification.DOCUMENTATION),
+            required_by={"plan": ("findings",)},
         )
         self._task_vars = task_vars
         documents = self._read_documents(DOCUMENTS, options)

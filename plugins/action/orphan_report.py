@@ -10,12 +10,15 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.plugin_utils._action import is_plan_of_findings
+from ansible_collections.osops.placement.plugins.modules import orphan_report
+from ansible_collections.osops.placement.plugins.plugin_utils._action import (
+    is_plan_of_findings,
+    read_argument_spec,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import find_findings_in
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     extract_records,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMAT_NAMES
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._report_files import (
     ReportActionModule,
@@ -47,44 +50,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 SHOWN: tuple[DocumentName, ...] = ("findings", "remediation", "hosts", "guests", "summary")
 DOCUMENTS: tuple[DocumentName, ...] = (*SHOWN, "plan")
 
-ARGUMENT_SPEC = {
-    "findings": {"type": "path"},
-    "kinds": {"type": "list", "elements": "str"},
-    "complaints": {"type": "raw"},
-    "plan": {"type": "path"},
-    "remediation": {"type": "path"},
-    "hosts": {"type": "path"},
-    "guests": {"type": "path"},
-    "summary": {"type": "path"},
-    "journal": {"type": "path"},
-    "failure": {"type": "str", "default": ""},
-    "fail": {"type": "bool"},
-    "results": {"type": "list", "elements": "dict"},
-    "undo": {
-        "type": "dict",
-        "options": {
-            "host": {"type": "str", "required": True},
-            "module": {"type": "str", "required": True},
-            "arguments": {"type": "dict", "required": True},
-            "become": {"type": "bool", "default": False},
-            "others": {"type": "int", "default": 0},
-        },
-    },
-    "next": {
-        "type": "dict",
-        "options": {
-            "playbook": {"type": "str", "required": True},
-            "variables": {"type": "dict", "default": {}},
-            "check": {"type": "bool", "default": False},
-        },
-    },
-    "terminal": {"type": "bool", "default": True},
-    "formats": {"type": "list", "elements": "str", "choices": list(FORMAT_NAMES), "default": []},
-    "output_dir": {"type": "path"},
-    "metrics_path": {"type": "path"},
-}
-
-
 REQUIRED_BY = {
     "complaints": ("findings",),
     "output_dir": ("findings",),
@@ -104,7 +69,7 @@ class ActionModule(ReportActionModule):
     ) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(
-            argument_spec=ARGUMENT_SPEC,
+            argument_spec=read_argument_spec(orphan_report.DOCUMENTATION),
             required_one_of=[(*SHOWN, "fail", "results")],
             required_by=REQUIRED_BY,
         )

@@ -10,8 +10,11 @@ import typing as t
 from ansible.errors import AnsibleError
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.plugin_utils._action import is_plan_of_findings
-from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMAT_NAMES
+from ansible_collections.osops.placement.plugins.modules import orphan_result
+from ansible_collections.osops.placement.plugins.plugin_utils._action import (
+    is_plan_of_findings,
+    read_argument_spec,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
     NOTICE_FORMATTERS,
     Notice,
@@ -24,7 +27,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report_files impo
     ReportActionModule,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._run import (
-    SEVERITIES,
     UNSOUND,
     build_artifacts,
     determine_status,
@@ -49,21 +51,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.plugin_utils._run import RunStatus
 
-ARGUMENT_SPEC = {
-    "run": {"type": "dict", "required": True},
-    "stage": {"type": "str", "choices": ["write", "show"], "required": True},
-    "fail_on": {"type": "str", "choices": list(SEVERITIES), "default": "error"},
-    "findings": {"type": "path", "required": True},
-    "kinds": {"type": "list", "elements": "str"},
-    "formats": {"type": "list", "elements": "str", "choices": list(FORMAT_NAMES), "default": []},
-    "output_dir": {"type": "path", "required": True},
-    "metrics_path": {"type": "path"},
-    "host": {"type": "str", "default": ""},
-    "notify_url": {"type": "str", "default": "", "no_log": True},
-    "notify_format": {"type": "str", "choices": list(NOTICE_FORMATTERS), "default": "json"},
-    "notify_required": {"type": "bool", "default": False},
-}
-
 # A webhook that does not answer is tried this often, with so many seconds between.
 _TRIES, _PAUSE = 3, 2
 _ACCEPTED = (200, 201, 202, 204)
@@ -76,7 +63,9 @@ class ActionModule(ReportActionModule):
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
     ) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
+        spec = read_argument_spec(orphan_result.DOCUMENTATION)
+        spec["notify_url"]["no_log"] = True
+        _result, options = self.validate_argument_spec(argument_spec=spec)
         self._task_vars = task_vars
         self._state: dict[str, t.Any] = options["run"]
         self._status = self._determine_status(options)

@@ -16,6 +16,8 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.modules import validate_variables
+from ansible_collections.osops.placement.plugins.plugin_utils._action import read_argument_spec
 from ansible_collections.osops.placement.plugins.plugin_utils._controller import is_on_controller
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
     find_faults,
@@ -34,17 +36,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_mentions
     find_mentioned,
     list_tags,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
-
-ARGUMENT_SPEC = {
-    "role": {"type": "str", "choices": list(ROLES), "required": True},
-    "entry_point": {"type": "str", "default": "main"},
-    "extra_only": {"type": "bool", "default": False},
-}
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
 _CLOSED_VAULT = re.compile(r"undecryptable|no vault secrets")
@@ -71,7 +66,8 @@ class ActionModule(ActionBase):
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
     ) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=ARGUMENT_SPEC)
+        spec = read_argument_spec(validate_variables.DOCUMENTATION)
+        _result, options = self.validate_argument_spec(argument_spec=spec)
         role, variables = options["role"], task_vars or {}
         # Every YAML file that Ansible has read so far, by its path.
         self._files = getattr(self._loader, "_FILE_CACHE", {})

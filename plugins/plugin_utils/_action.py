@@ -14,6 +14,7 @@ import base64
 import json
 import typing as t
 
+import yaml
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
@@ -33,6 +34,25 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
         DocumentName,
     )
+
+
+# What an option has in the documentation of a module, and in an argument specification.
+_FIELDS = ("type", "required", "default", "choices", "elements")
+
+
+def read_argument_spec(documentation: str) -> dict[str, dict[str, t.Any]]:
+    """Return the argument specification of the options that a module documents."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return _specify(yaml.load(documentation, loader)["options"])
+
+
+def _specify(options: Mapping[str, t.Any]) -> dict[str, dict[str, t.Any]]:
+    spec = {}
+    for name, option in options.items():
+        spec[name] = {field: option[field] for field in _FIELDS if field in option}
+        if "suboptions" in option:
+            spec[name]["options"] = _specify(option["suboptions"])
+    return spec
 
 
 class FileActionModule(ActionBase):
