@@ -188,9 +188,8 @@ def _describe(
     name = f"{COLLECTION}.{playbook}" if playbook else "the same playbook"
     added = [format_variable(variable, value) for variable, value in variables.items()]
     added += ["--check"] if check else []
-    left_out = ""
-    if without == OF_PLANS:
-        left_out = ", but without its hosts, consumers, projects and kinds"
+    is_whole = without != OF_PLANS
+    left_out = "" if is_whole else ", but without its hosts, consumers, projects and kinds"
     return (
         f"run {name} with {' and '.join(added)}, and with the inventory, the cloud and the other "
         f"options of this run{left_out}"
@@ -271,9 +270,8 @@ def _parse(text: str) -> dict[str, t.Any]:
 
 
 def _may_be_secret(name: str, value: t.Any) -> bool:
-    if _SECRET.search(str(name)) or _PASSWORD_IN_URL.search(str(value)):
-        return True
-    return isinstance(value, Mapping)
+    is_named = _SECRET.search(str(name)) or _PASSWORD_IN_URL.search(str(value))
+    return bool(is_named) or isinstance(value, Mapping)
 
 
 def format_variable(name: str, value: t.Any) -> str:

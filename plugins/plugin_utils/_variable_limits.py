@@ -31,9 +31,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_names im
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
     from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
+
+_PREFIXES = tuple(f"{role}_" for role in ROLES)
 
 # Names that are for other tools, whatever the role.
 IGNORED = "orphan_cleanup_ignore_variables"
@@ -191,7 +193,7 @@ class Limits:
                 continue
             elif name in _OF_ANSIBLE:
                 sentences.append(self._refuse(name))
-            elif name.startswith(ROLES):
+            elif name.startswith(_PREFIXES):
                 suspects[name] = self._judge_foreign(name, extra)
             elif not name.startswith("ansible_"):
                 suspects[name] = self._refuse(name)
@@ -204,11 +206,9 @@ class Limits:
         """Return why a variable of the role does not limit this run, empty if it does."""
         short = name.removeprefix(f"{self._role}_")
         entry_point, ours = self._run.entry_point, self._translate(short)
-        if short not in ours:
-            fault = (
-                "does not limit a restore" if entry_point == "restore" else "limits only a restore"
-            )
-            return f"{name} {fault}: write {self._join(ours)}."
+        if short in (*OF_DETECTION, *_OF_RESTORE) and name not in ours:
+            verb = "does not limit" if entry_point == "restore" else "limits only"
+            return f"{name} {verb} a restore: write {' or '.join(ours)}."
         if entry_point == "heal" and short == "kinds":
             return f"{name} does not limit heal, which is about missing_allocation: leave it out."
         if short == "stages" and entry_point != "main":
@@ -262,15 +262,17 @@ class Limits:
     def _find_meant(self, name: str) -> list[str]:
         """Return the variables that a name without the prefix of the role may stand for."""
         short = self._find_similar(name)
-        return [f"{self._role}_{word}" for word in self._translate(short)] if short else []
+        return self._translate(short) if short else []
 
     def _translate(self, short: str) -> list[str]:
         """Return what limits this run as a variable does elsewhere: itself, if that is the same."""
+        shorts = [short]
         if self._run.entry_point != "restore":
-            return [_OF_RESTORE.get(short, short)]
-        if short not in OF_DETECTION:
-            return [short]
-        return [own for own, other in _OF_RESTORE.items() if other == short] or [*_OF_RESTORE]
+            shorts = [_OF_RESTORE.get(short, short)]
+        elif short in OF_DETECTION:
+            same = [own for own, other in _OF_RESTORE.items() if other == short]
+            shorts = same or [*_OF_RESTORE]
+        return [f"{self._role}_{short}" for short in shorts]
 
     def _find_similar(self, name: str) -> str:
         """Return the variable that a name stands for, without the prefix; empty if none does."""
@@ -311,9 +313,6 @@ class Limits:
         value = re.sub(r"\s*,\s*", ",", value.strip("[] "))
         quote = "'" if " " in value else ""
         return f"{start} -e {name}={quote}{value}{quote}."
-
-    def _join(self, shorts: Sequence[str]) -> str:
-        return " or ".join(f"{self._role}_{short}" for short in shorts)
 
 
 def _is_empty(value: t.Any) -> bool:

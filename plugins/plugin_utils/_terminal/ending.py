@@ -57,31 +57,6 @@ class Ending:
     run: Context = d.field(default_factory=Context)
 
 
-class NextDocument(t.TypedDict):
-    """The playbook to run next.
-
-    variables: its extra variables.
-    check: whether it is run in check mode.
-    """
-
-    playbook: str
-    variables: dict[str, t.Any]
-    check: bool
-
-
-class UndoDocument(t.TypedDict):
-    """The module that undoes a change on one host.
-
-    others: how many more changes the same module undoes with other arguments.
-    """
-
-    host: str
-    module: str
-    arguments: dict[str, t.Any]
-    become: bool
-    others: int
-
-
 def format_ending(ending: Ending) -> list[str]:
     """Return the paths of a run and the command to type next, each on a line of its own."""
     reports = ending.reports
@@ -113,11 +88,13 @@ def format_journals(journals: Iterable[str], run: Context) -> list[str]:
 
 
 def format_commands(
-    undo: UndoDocument | None, following: NextDocument | None, run: Context
+    undo: Mapping[str, t.Any] | None, following: Mapping[str, t.Any] | None, run: Context
 ) -> list[str]:
     """Return the command that undoes a change on a host, and the playbook to run next.
 
     That is the same playbook again; there is none after one of the user's own.
+
+    undo, following: the options undo and next of the module orphan_report.
     """
     fields = []
     if undo:
@@ -142,7 +119,7 @@ def _suggest_next(ending: Ending) -> str:
     return ""
 
 
-def _build_module_command(undo: UndoDocument) -> str:
+def _build_module_command(undo: Mapping[str, t.Any]) -> str:
     """Return the command that runs one module on one host."""
     options = list_options(["subset", "become", "tags", "skip_tags"])
     parts = ["ansible", *options, undo["host"]]

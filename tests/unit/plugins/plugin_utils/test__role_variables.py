@@ -267,6 +267,8 @@ def test_a_word_that_is_no_variable_uses_none(unused: dict[str, t.Any]) -> None:
         ("dry", "--check"),
         ("simulate", "--check"),
         ("frobnicate", ""),
+        ("host_decommissioned_at", ""),
+        ("inventory_hostname", "orphan_cleanup_hosts"),
     ],
 )
 def test_an_unused_variable_is_refused_whatever_its_name(name: str, meant: str) -> None:

@@ -16,8 +16,6 @@ from ansible.module_utils.common.collections import ImmutableDict
 from ansible_collections.osops.placement.plugins.plugin_utils._commands import Context
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
-    NextDocument,
-    UndoDocument,
     format_commands,
     format_ending,
     format_journals,
@@ -220,7 +218,7 @@ def test_only_a_remediation_is_undone_with_its_journal() -> None:
 
 
 def _follow(check: bool = False, **variables: t.Any) -> str:
-    following: NextDocument = {
+    following = {
         "playbook": "decommission_host",
         "variables": variables or {"host_decommission_target": "compute-17"},
         "check": check,
@@ -286,14 +284,14 @@ def test_commands_have_the_inventories_and_the_limit_of_the_run(
 
 
 def _undo(**changes: t.Any) -> str:
-    undo: UndoDocument = {
+    undo = {
         "host": "compute-17",
         "module": "hypervisor_guest",
         "arguments": {"uuid": "u", "directory": "present"},
         "become": False,
         "others": 0,
     }
-    undo |= t.cast("UndoDocument", changes)
+    undo |= changes
     return "".join(format_commands(undo, None, Context()))
 
 

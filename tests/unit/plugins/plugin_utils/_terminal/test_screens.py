@@ -26,8 +26,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes 
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
-    NextDocument,
-    UndoDocument,
     format_commands,
     format_ending,
     format_journals,
@@ -151,7 +149,7 @@ def _draw_ready_host(width: int) -> list[str]:
         "service and 1 provider deleted."
     )
     results = [{"outcome": "ready", "subject": HOST, "reason": reason}]
-    following: NextDocument = {
+    following = {
         "playbook": "decommission_host",
         "variables": {"host_decommission_target": HOST},
         "check": False,
@@ -204,7 +202,7 @@ def _draw_leftovers(width: int) -> list[str]:
         "not chosen; 1 undecided."
     )
     results = [{"outcome": "found", "subject": "2 hypervisors", "reason": reason}]
-    following: NextDocument = {
+    following = {
         "playbook": "cleanup_hypervisor",
         "variables": {"hypervisor_cleanup_remediate_kinds": ["leftover_domain"]},
         "check": True,
@@ -234,7 +232,7 @@ def _draw_quarantine(width: int) -> list[str]:
             "reason": f"directory {UUIDS[1]}: a file in it is open.",
         },
     ]
-    undo: UndoDocument = {
+    undo: dict[str, t.Any] = {
         "host": "compute-17",
         "module": "hypervisor_guest",
         "arguments": {"uuid": UUIDS[0], "domain": "defined", "directory": "present"},
