@@ -34,10 +34,8 @@ def read_fenced(value: t.Any) -> bool | list[str]:
 
     Raises InvalidInput, with the end of a sentence, for anything that is neither.
     """
-    if value is None:
-        return False
-    if isinstance(value, bool):
-        return value
+    if value is None or isinstance(value, bool):
+        return bool(value)
     if isinstance(value, str):
         text = value.strip().lower()
         if text in _YES:
@@ -55,9 +53,8 @@ def _read_names(value: t.Any) -> list[str]:
         names = read_host_names(value, "host_decommission_fenced")
     except InvalidInput as error:
         raise InvalidInput(_explain(value)) from error
-    for name in names:
-        if _is_ambiguous(name):
-            raise InvalidInput(_explain(value))
+    if any(map(_is_ambiguous, names)):
+        raise InvalidInput(_explain(value))
     return names
 
 

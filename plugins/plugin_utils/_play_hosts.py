@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 from pathlib import Path
 
@@ -43,10 +42,7 @@ def get_started_playbook() -> str:
 
 def get_started_name() -> str:
     """Return the name of the playbook without its folder or collection, empty if it is not ours."""
-    started = get_started_playbook()
-    name = started.removeprefix(f"{COLLECTION}.")
-    if name == started:
-        name = os.path.splitext(os.path.basename(started))[0]
+    name = Path(get_started_playbook().removeprefix(f"{COLLECTION}.")).stem
     return name if (_PLAYBOOKS / f"{name}.yml").exists() else ""
 
 

@@ -130,9 +130,7 @@ def _judge_former_name(name: str, role: str, names: Collection[str]) -> str:
     if name in _REMOVED:
         return f"{name} was removed in version 2.0.0, because it had no effect: leave it out."
     today = f"{role}_{_RENAMED.get(name.removeprefix(f'{role}_'))}"
-    if today not in names:
-        return ""
-    return f"{name} was renamed in version 2.0.0: write {today}."
+    return f"{name} was renamed in version 2.0.0: write {today}." if today in names else ""
 
 
 def _suggest(similar: str) -> str:
