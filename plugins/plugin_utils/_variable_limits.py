@@ -15,6 +15,7 @@ those of an inventory may be for other plays as well.
 
 from __future__ import annotations
 
+import dataclasses as d
 import difflib
 import re
 import typing as t
@@ -152,6 +153,7 @@ def list_ignored(values: Mapping[str, t.Any]) -> list[str]:
     return _as_list(values.get(IGNORED))
 
 
+@d.dataclass(frozen=True)
 class Limits:
     """The variables that limit a run of a role.
 
@@ -161,19 +163,11 @@ class Limits:
     find_used: returns those of some names that the play or the inventory use.
     """
 
-    def __init__(
-        self,
-        role: str,
-        names: Collection[str],
-        values: Mapping[str, t.Any],
-        run: Run,
-        find_used: Callable[[Collection[str]], Collection[str]],
-    ) -> None:
-        self._role = role
-        self._names = names
-        self._values = values
-        self._run = run
-        self._find_used = find_used
+    role: str
+    names: Collection[str]
+    values: Mapping[str, t.Any]
+    run: Run
+    find_used: Callable[[Collection[str]], Collection[str]]
 
     def find_ineffective(self, extra: Mapping[str, t.Any]) -> list[str]:
         """Return a sentence for each extra variable that has no effect on this run.
@@ -184,12 +178,12 @@ class Limits:
         for name in extra:
             if name == _LEFTOVER:
                 sentences.append(self._explain_leftover(str(extra[name])))
-            elif name in self._names:
+            elif name in self.names:
                 sentence = self._judge_own(name)
                 # An empty value is the answer to a question of a survey. It is read only now,
                 # because a value may be in a vault whose password is missing.
                 sentences.append("" if sentence and _is_empty(extra[name]) else sentence)
-            elif name in list_ignored(self._values) or _OF_AWX.fullmatch(name):
+            elif name in list_ignored(self.values) or _OF_AWX.fullmatch(name):
                 continue
             elif name in _OF_ANSIBLE:
                 sentences.append(self._refuse(name))
@@ -198,14 +192,14 @@ class Limits:
             elif not name.startswith("ansible_"):
                 suspects[name] = self._refuse(name)
         suspects = {name: sentence for name, sentence in suspects.items() if sentence}
-        used = self._find_used(suspects.keys()) if suspects else ()
+        used = self.find_used(suspects.keys()) if suspects else ()
         unused = [sentence for name, sentence in suspects.items() if name not in used]
         return [sentence for sentence in (*sentences, *unused) if sentence]
 
     def _judge_own(self, name: str) -> str:
         """Return why a variable of the role does not limit this run, empty if it does."""
-        short = name.removeprefix(f"{self._role}_")
-        entry_point, ours = self._run.entry_point, self._translate(short)
+        short = name.removeprefix(f"{self.role}_")
+        entry_point, ours = self.run.entry_point, self._translate(short)
         if short in (*OF_DETECTION, *_OF_RESTORE) and name not in ours:
             verb = "does not limit" if entry_point == "restore" else "limits only"
             return f"{name} {verb} a restore: write {' or '.join(ours)}."
@@ -215,14 +209,14 @@ class Limits:
             return (
                 f"{name} does not limit {entry_point}: leave it out. For check mode, give --check."
             )
-        if short == "clouds" and self._run.is_one_cloud:
+        if short == "clouds" and self.run.is_one_cloud:
             return (
                 f"{name} chooses the hosts of the playbooks cleanup_clouds and detect_clouds, and "
                 "does not limit this one: write orphan_cleanup_cloud."
             )
-        if name == "hypervisor_cleanup_host" and self._run.play_hosts > 1:
+        if name == "hypervisor_cleanup_host" and self.run.play_hosts > 1:
             return (
-                f"{name} would be the same on all {self._run.play_hosts} hosts: to choose hosts, "
+                f"{name} would be the same on all {self.run.play_hosts} hosts: to choose hosts, "
                 "write hypervisor_cleanup_hosts."
             )
         return ""
@@ -232,10 +226,10 @@ class Limits:
         other = next(role for role in ROLES if name.startswith(f"{role}_"))
         short = name.removeprefix(f"{other}_")
         # The kinds of that role are others.
-        has_other_kinds = short == "remediate_kinds" and "hypervisor_cleanup" in (other, self._role)
+        has_other_kinds = short == "remediate_kinds" and "hypervisor_cleanup" in (other, self.role)
         ours = [] if has_other_kinds or short not in _SHARED else self._find_meant(short)
         # The same value in the inventory is enough.
-        set_here = [self._values.get(variable) for variable in ours]
+        set_here = [self.values.get(variable) for variable in ours]
         if (
             not ours
             or any(variable in extra for variable in ours)
@@ -267,18 +261,18 @@ class Limits:
     def _translate(self, short: str) -> list[str]:
         """Return what limits this run as a variable does elsewhere: itself, if that is the same."""
         shorts = [short]
-        if self._run.entry_point != "restore":
+        if self.run.entry_point != "restore":
             shorts = [_OF_RESTORE.get(short, short)]
         elif short in OF_DETECTION:
             same = [own for own, other in _OF_RESTORE.items() if other == short]
             shorts = same or [*_OF_RESTORE]
-        return [f"{self._role}_{short}" for short in shorts]
+        return [f"{self.role}_{short}" for short in shorts]
 
     def _find_similar(self, name: str) -> str:
         """Return the variable that a name stands for, without the prefix; empty if none does."""
-        own = {own.removeprefix(f"{self._role}_") for own in self._names}
+        own = {own.removeprefix(f"{self.role}_") for own in self.names}
         # In a play over clouds the inventory says which cloud a host is.
-        own.discard(_OF_PLAY.get(self._role, ("", ""))[not self._run.is_play])
+        own.discard(_OF_PLAY.get(self.role, ("", ""))[not self.run.is_play])
         # The opposite of what was meant would be a bad hint.
         is_exclusion = name.startswith("exclude")
         shorts = {
