@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import shlex
 import subprocess
 import typing as t
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -158,6 +160,8 @@ def test_printed_commands_have_the_scope_of_the_run(
         assert status == 0 and placement.everything() == before, output
         command = _get_command(output, "Next")
         assert "ansible-playbook -i " in command and "more.yml" in command, command
+        report = Path(_get_command(output, "Report")).read_text(encoding="utf-8")
+        assert command in html.unescape(report)
     status, output = _type(ansible, command)
 
     assert status == 0, output
