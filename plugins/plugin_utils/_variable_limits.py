@@ -47,10 +47,15 @@ _OF_RESTORE: Mapping[str, str] = {"restore_consumers": "consumers", "restore_pro
 OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard")
 
 # The limits of a role that a user would want to be those of another role.
-_SHARED = {
-    *("cloud", "region_name", "exclude_consumers", "exclude_providers", "remediate_kinds"),
-    *("target", *SCOPE_LISTS),
-}
+_SHARED = (
+    "cloud",
+    "exclude_consumers",
+    "exclude_providers",
+    "region_name",
+    "remediate_kinds",
+    "target",
+    *SCOPE_LISTS,
+)
 
 # Words that are not similar to what they mean, without the s of a plural.
 _MEANINGS: Mapping[str, str] = {
