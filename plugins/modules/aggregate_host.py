@@ -122,8 +122,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
-    describe_aggregate,
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import pick_fields
+from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+    AggregateDocument,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -131,9 +132,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-        NumberedAggregate,
-    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
@@ -149,7 +148,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         present = tuple(entry for entry in present if entry.uuid in chosen)
     result: dict[str, t.Any] = {
         "changed": bool(present),
-        "aggregates": list(map(describe_aggregate, present)),
+        "aggregates": [pick_fields(AggregateDocument, entry) for entry in present],
     }
     if module._diff:
         names = [entry.name for entry in present]
@@ -179,7 +178,7 @@ def _parse_aggregates(names: Iterable[str] | None) -> set[str] | None:
 
 
 def _list_left_mirrors(
-    session: Session, host: str, removed: Collection[NumberedAggregate]
+    session: Session, host: str, removed: Collection[Aggregate]
 ) -> list[str] | None:
     """Return the UUIDs of the aggregates of `removed` that a provider of the host is still in.
 

@@ -195,9 +195,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host
     FormerHost,
     parse_former_host,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
-    describe_cloud,
-)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
     BAD_OUTCOMES,
     DIFFERS,
@@ -209,6 +206,10 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_
     RedeployedHost,
     RedeployedHostReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import pick_fields
+from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+    RecordedCloud,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.host_restoration import (
     RESTORABLE,
     HostRestoration,
@@ -216,9 +217,6 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.host_
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        RecordedCloud,
-    )
 
 _UNKNOWN_CLOUD = (
     "The record was written by version 2.0.0 and does not name its cloud: make sure that it is of "
@@ -235,7 +233,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     session = connect()
     reader = RedeployedHostReader(session)
     host = reader.read(options["host"])
-    record = _parse_record(document, host, describe_cloud(session.cloud))
+    record = _parse_record(document, host, pick_fields(RecordedCloud, session.cloud))
     restored = []
     if record is not None:
         restoration = HostRestoration(

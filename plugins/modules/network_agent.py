@@ -185,7 +185,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader
     make_agent_reader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
-    describe_agent,
     find_agent_blockers,
     make_port_blocker,
 )
@@ -210,7 +209,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     agent = reader.get_agent(uuid)
     if agent is None:
         return {"changed": False, "agent": None}
-    described = describe_agent(agent)
+    described = convert_to_json(agent)
     result: dict[str, t.Any] = {"changed": True, "agent": described}
     blockers = list(find_agent_blockers(agent, module.params["delete_running"], "delete_running"))
     ports = find_used_ports(agent.host, reader, NovaReader(session.compute))

@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-    NumberedAggregate,
-)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
 
 # From 2.41 on an aggregate has a uuid.
 _MICROVERSION = "2.41"
@@ -34,18 +33,13 @@ class AggregateClient:
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        self._reader = NovaReader(api)
 
-    def list_aggregates(self) -> tuple[NumberedAggregate, ...]:
-        """Return all host aggregates."""
-        reply, aggregates = self._api.read("/os-aggregates", _MICROVERSION, _parse_aggregates)
-        self._api.expect(reply, "for its aggregates")
-        return aggregates or ()
-
-    def list_aggregates_of(self, host: str) -> tuple[NumberedAggregate, ...]:
+    def list_aggregates_of(self, host: str) -> tuple[Aggregate, ...]:
         """Return the host aggregates that have a host."""
-        return tuple(entry for entry in self.list_aggregates() if host in entry.hosts)
+        return tuple(entry for entry in self._reader.list_aggregates() if host in entry.hosts)
 
-    def add_host(self, aggregate: NumberedAggregate, host: str) -> None:
+    def add_host(self, aggregate: Aggregate, host: str) -> None:
         """Add a host to an aggregate. Raises CloudError if Nova does not list it there then.
 
         Nova also adds the provider of the host to the aggregate in Placement.
@@ -56,14 +50,14 @@ class AggregateClient:
         if not self._has_host(aggregate, host):
             raise CloudError(refusal or f"Nova was asked {what}, but does not list it there.")
 
-    def remove_host(self, aggregate: NumberedAggregate, host: str) -> None:
+    def remove_host(self, aggregate: Aggregate, host: str) -> None:
         """Remove a host from an aggregate. Raises CloudError if Nova still lists it there."""
         what = f"to remove {host} from aggregate {aggregate.name}"
         refusal = self._act(aggregate, {"remove_host": {"host": host}}, what)
         if self._has_host(aggregate, host):
             raise CloudError(refusal or f"Nova was asked {what}, but still lists it there.")
 
-    def _act(self, aggregate: NumberedAggregate, body: Mapping[str, t.Any], what: str) -> str:
+    def _act(self, aggregate: Aggregate, body: Mapping[str, t.Any], what: str) -> str:
         """Send an action to an aggregate, and return why Nova refused it; empty if it did not."""
         try:
             path = f"/os-aggregates/{aggregate.id}/action"
@@ -72,20 +66,5 @@ class AggregateClient:
             return str(error)
         return ""
 
-    def _has_host(self, aggregate: NumberedAggregate, host: str) -> bool:
+    def _has_host(self, aggregate: Aggregate, host: str) -> bool:
         return any(entry.uuid == aggregate.uuid for entry in self.list_aggregates_of(host))
-
-
-def _parse_aggregates(reply: Reply) -> tuple[NumberedAggregate, ...]:
-    return tuple(map(_parse_aggregate, reply.body["aggregates"]))
-
-
-def _parse_aggregate(row: Mapping[str, t.Any]) -> NumberedAggregate:
-    return NumberedAggregate(
-        id=int(row["id"]),
-        uuid=row["uuid"],
-        name=row["name"],
-        zone=row.get("availability_zone"),
-        hosts=tuple(row["hosts"]),
-        metadata=dict(row.get("metadata") or {}),
-    )

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Read what decides whether and where servers can move: groups, aggregates, zones and flavors.
+"""Read what decides whether and where servers can move: groups, zones and flavors.
 
 Nothing here writes.
 API reference: https://docs.openstack.org/api-ref/compute/
@@ -27,7 +27,6 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_pars
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     DrainServer,
-    HostAggregate,
     ServerGroup,
 )
 
@@ -130,17 +129,6 @@ class MoveReader:
         self._api.expect(reply, "for its server groups")
         return groups or ()
 
-    def list_aggregates(self) -> tuple[HostAggregate, ...]:
-        """Return all host aggregates with their metadata."""
-        path = "/os-aggregates"
-        reply, aggregates = self._api.read(
-            path,
-            self._direct,
-            lambda reply: tuple(map(parse_host_aggregate, reply.body["aggregates"])),
-        )
-        self._api.expect(reply, "for its aggregates")
-        return aggregates or ()
-
     def list_flavors_by_trait(self) -> dict[str, list[str]]:
         """Return the names of the flavors that require a trait, by trait."""
         names: dict[str, list[str]] = {}
@@ -190,17 +178,6 @@ def parse_group(row: Mapping[str, t.Any]) -> ServerGroup:
     policy = row.get("policy") or next(iter(row.get("policies") or ()), "")
     limit = (row.get("rules") or {}).get("max_server_per_host")
     return ServerGroup(row["id"], row["name"], policy, tuple(row["members"]), int(limit or 1))
-
-
-def parse_host_aggregate(row: Mapping[str, t.Any]) -> HostAggregate:
-    """Return the host aggregate in a row."""
-    return HostAggregate(
-        uuid=row["uuid"],
-        name=row["name"],
-        zone=row.get("availability_zone"),
-        hosts=tuple(row["hosts"]),
-        metadata=dict(row.get("metadata") or {}),
-    )
 
 
 def _parse_flavor_traits(row: Mapping[str, t.Any]) -> tuple[str, list[str]]:

@@ -20,9 +20,6 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
-    AggregateClient,
-)
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._collector.services import (
     list_services_with_retry,
@@ -47,10 +44,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-        NumberedAggregate,
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Aggregate,
+        Service,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 
 # The hosts of each cell, by the name or uuid with which the user names the cell.
@@ -88,14 +85,15 @@ def read_hosts_still_in_groups(session: Session, groups: HostGroups) -> frozense
     return frozenset(found.hosts)
 
 
-def _read_groups(session: Session) -> tuple[tuple[Service, ...], tuple[NumberedAggregate, ...]]:
-    answer = list_services_with_retry(NovaReader(session.compute))
+def _read_groups(session: Session) -> tuple[tuple[Service, ...], tuple[Aggregate, ...]]:
+    nova = NovaReader(session.compute)
+    answer = list_services_with_retry(nova)
     if answer.value is None:
         raise CloudError(
             f"Nova answered {answer.status} when asked for its services, so the hosts of the "
             "named groups cannot be found."
         )
-    return answer.value, AggregateClient(session.compute).list_aggregates()
+    return answer.value, nova.list_aggregates()
 
 
 def parse_cell_hosts(options: Mapping[str, t.Any]) -> dict[str, tuple[str, ...]]:
@@ -132,7 +130,7 @@ def _is_name(value: t.Any) -> bool:
 def find_hosts_of_groups(
     groups: HostGroups,
     services: Iterable[Service],
-    aggregates: Sequence[NumberedAggregate],
+    aggregates: Sequence[Aggregate],
     cell_hosts: CellHosts,
     warn: Callable[[str], None],
 ) -> HostGroups:
@@ -166,9 +164,7 @@ def find_hosts_of_groups(
     return d.replace(resolved, hosts=tuple(sorted(hosts)))
 
 
-def _find_aggregates(
-    names: Iterable[str], aggregates: Sequence[NumberedAggregate]
-) -> list[NumberedAggregate]:
+def _find_aggregates(names: Iterable[str], aggregates: Sequence[Aggregate]) -> list[Aggregate]:
     """Return the aggregates that are named, each once, in the order of their names."""
     by_uuid = {}
     for name in names:
@@ -177,7 +173,7 @@ def _find_aggregates(
     return sorted(by_uuid.values(), key=lambda aggregate: (aggregate.name, aggregate.uuid))
 
 
-def _find_aggregate(name: str, aggregates: Sequence[NumberedAggregate]) -> NumberedAggregate:
+def _find_aggregate(name: str, aggregates: Sequence[Aggregate]) -> Aggregate:
     shown = make_printable(name, 100)
     matches = []
     for aggregate in aggregates:
@@ -199,7 +195,7 @@ def _find_aggregate(name: str, aggregates: Sequence[NumberedAggregate]) -> Numbe
     return matches[0]
 
 
-def _list_hosts_of_aggregates(aggregates: Iterable[NumberedAggregate]) -> set[str]:
+def _list_hosts_of_aggregates(aggregates: Iterable[Aggregate]) -> set[str]:
     hosts: set[str] = set()
     for aggregate in aggregates:
         # Most likely another one is meant.
@@ -215,7 +211,7 @@ def _list_hosts_of_aggregates(aggregates: Iterable[NumberedAggregate]) -> set[st
 def _list_hosts_in_zones(
     zones: Iterable[str],
     computes: Iterable[Service],
-    aggregates: Iterable[NumberedAggregate],
+    aggregates: Iterable[Aggregate],
     warn: Callable[[str], None],
 ) -> set[str]:
     """Return the hosts of compute services in the zones.

@@ -46,7 +46,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     DrainPlanDocument,
     DrainServer,
     DrainSettings,
-    HostAggregate,
     MoveNeed,
     MoveOption,
     PredictionDocument,
@@ -58,6 +57,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Aggregate,
         Migration,
         Service,
     )
@@ -106,7 +106,7 @@ class HostReading:
     obstacles: Mapping[str, Way] = d.field(default_factory=dict)
     groups: Sequence[ServerGroup] = ()
     places: Mapping[str, str] = d.field(default_factory=dict)
-    aggregates: Sequence[HostAggregate] = ()
+    aggregates: Sequence[Aggregate] = ()
     candidates: Mapping[MoveNeed, AllocationCandidates] = d.field(default_factory=dict)
     shortages: Mapping[MoveNeed, Sequence[str]] = d.field(default_factory=dict)
     last_traits: Mapping[str, Sequence[str]] = d.field(default_factory=dict)

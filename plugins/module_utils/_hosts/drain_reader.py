@@ -214,7 +214,7 @@ class DrainReader:
             },
             groups=groups,
             places=self._read_places(groups, servers),
-            aggregates=self._moves.list_aggregates(),
+            aggregates=self._nova.list_aggregates(),
             returning=self._find_returning_hosts(servers, services),
         )
         return self._add_candidates(reading)

@@ -46,19 +46,14 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record
     HostRecords,
     build_record,
     choose_records,
-    describe_cloud,
     read_records,
-    record_provider,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader import (
     PartReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
     PartPolicy,
-    describe_agent,
-    describe_aggregate,
     describe_other_service,
-    describe_port,
     find_part_blockers,
     list_part_warnings,
 )
@@ -68,6 +63,15 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditio
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
     convert_to_json,
+    pick_fields,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
+    AggregateDocument,
+    HostLeftoverDocument,
+    HostProviderDocument,
+    HostServerDocument,
+    NodeDocument,
+    RecordedCloud,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CONSUMER_KINDS,
@@ -96,10 +100,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
         HostDocument,
-        HostLeftoverDocument,
-        HostProviderDocument,
-        HostServerDocument,
-        NodeDocument,
         ProviderRecord,
         RecordedHostDocument,
     )
@@ -108,7 +108,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
-        Server,
         Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
@@ -116,7 +115,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Answer,
         Snapshot,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
 
 # How often usages and allocations are read until they agree. Others change them in between.
@@ -142,7 +140,7 @@ class HostReader:
         self._policy = policy
         self._kinds = kinds
         self._part_policy = part_policy
-        self._cloud = describe_cloud(session.cloud)
+        self._cloud = pick_fields(RecordedCloud, session.cloud)
         self._other_novas = () if ignore_other_regions else session.other_novas
         self._services: Answer[tuple[Service, ...]] = NOT_ASKED
         self._nodes: Answer[tuple[Hypervisor, ...]] = NOT_ASKED
@@ -213,7 +211,7 @@ class HostReader:
         state = self._states.read(provider["uuid"])
         if state is None:
             return None
-        return record_provider(provider, state.as_dict())
+        return t.cast("ProviderRecord", {**provider, **state.as_dict()})
 
     def _check_known(
         self, hosts: Sequence[Host], all_parts: Sequence[HostParts], labels: Collection[str]
@@ -241,18 +239,17 @@ class HostReader:
             "service": convert_to_json(host.service),
             "nodes": [],
             "providers": [],
-            "aggregates": [],
+            "aggregates": [pick_fields(AggregateDocument, entry) for entry in parts.aggregates],
             "servers": [],
             "migrations": [],
             "left_over": [],
             "blockers": [],
-            "agents": list(map(describe_agent, parts.network.agents)),
-            "ports": list(map(describe_port, parts.network.ports)),
+            "agents": list(map(convert_to_json, parts.network.agents)),
+            "ports": list(map(convert_to_json, parts.network.ports)),
             "other_services": list(map(describe_other_service, parts.services)),
             "warnings": list(list_part_warnings(host.name, parts)),
             "unread": list(parts.unread),
         }
-        document["aggregates"] += map(describe_aggregate, parts.aggregates)
         part_blockers = find_part_blockers(host.name, parts, self._part_policy)
         if not host.exists:
             document["blockers"] += map(convert_to_json, part_blockers)
@@ -265,12 +262,15 @@ class HostReader:
         host_providers = list_host_providers(host, index.providers or providers)
         blockers += tuple(self._find_hidden_usages(host_providers))
         blockers += tuple(self._find_providers_in_use(host, providers))
-        document["nodes"] += map(_describe_node, host.nodes)
-        document["providers"] += map(_describe_provider, host_providers)
-        document["servers"] += map(_describe_server, details.servers)
+        document["nodes"] = [pick_fields(NodeDocument, node) for node in host.nodes]
+        for provider in host_providers:
+            document["providers"].append(pick_fields(HostProviderDocument, provider))
+        for server in details.servers:
+            document["servers"].append(pick_fields(HostServerDocument, server))
         for row in migrations:
             document["migrations"].append(describe_migration(row, details.migrations.at))
-        document["left_over"] += map(_describe_leftover, leftovers)
+        for finding in leftovers:
+            document["left_over"].append(pick_fields(HostLeftoverDocument, finding))
         document["blockers"] += map(convert_to_json, (*blockers, *part_blockers))
         return document
 
@@ -391,40 +391,3 @@ def _refresh_nodes(host: Host, snapshot: Snapshot) -> Host:
     """Return the host with its compute nodes as the snapshot has them: it knows their servers."""
     read_nodes = {node.uuid: node for node in snapshot.hypervisors.value or ()}
     return d.replace(host, nodes=tuple(read_nodes.get(node.uuid, node) for node in host.nodes))
-
-
-def _describe_node(node: Hypervisor) -> NodeDocument:
-    return {
-        "uuid": node.uuid,
-        "name": node.name,
-        "state": node.state,
-        "status": node.status,
-        "running_vms": node.running_vms,
-    }
-
-
-def _describe_provider(provider: Provider) -> HostProviderDocument:
-    return {
-        "uuid": provider.uuid,
-        "name": provider.name,
-        "root": provider.root,
-        "parent": provider.parent,
-    }
-
-
-def _describe_server(server: Server) -> HostServerDocument:
-    return {
-        "uuid": server.uuid,
-        "name": server.name,
-        "status": server.status,
-        "task_state": server.task_state,
-    }
-
-
-def _describe_leftover(finding: Finding) -> HostLeftoverDocument:
-    return {
-        "id": finding.id,
-        "kind": finding.kind,
-        "consumer": finding.consumer,
-        "reason": finding.reason,
-    }

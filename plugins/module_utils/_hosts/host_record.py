@@ -23,13 +23,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
         HostDocument,
-        HostProviderDocument,
         HostRecord,
-        NodeRecord,
         ProviderRecord,
         RecordedCloud,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 
 _SEEN_KEYS = {"id", "status", "state", "disabled_reason"}
 # Stands for that of a record of version 2.0.0.
@@ -125,15 +122,6 @@ def _is_same_service(one: ServiceDocument | None, other: ServiceDocument | None)
     return one["id"] == other["id"]
 
 
-def describe_cloud(cloud: Cloud) -> RecordedCloud:
-    """Return which cloud a host is in, as its record names it."""
-    return {
-        "region": cloud.region,
-        "placement_endpoint": cloud.placement_endpoint,
-        "compute_endpoint": cloud.compute_endpoint,
-    }
-
-
 def require_same_cloud(record: Mapping[str, t.Any] | None, cloud: RecordedCloud) -> None:
     """Raise InvalidInput for a record of another cloud; one of 2.0.0 does not name its cloud."""
     there = (record or {}).get("cloud") or cloud
@@ -158,35 +146,15 @@ def build_record(
 
     is_deleting: whether the host is to be deleted now, if nothing blocks it.
     """
-    nodes: list[NodeRecord] = []
-    for node in document["nodes"]:
-        nodes.append({"uuid": node["uuid"], "name": node["name"]})
     return {
         "taken_at": taken_at,
         "cloud": cloud,
         "begun": is_deleting and not document["blockers"] and not document["left_over"],
         "host": document["host"],
         "service": document["service"],
-        "nodes": nodes,
+        "nodes": [{"uuid": node["uuid"], "name": node["name"]} for node in document["nodes"]],
         "aggregates": document["aggregates"],
         "providers": providers,
-    }
-
-
-def record_provider(provider: HostProviderDocument, state: Mapping[str, t.Any]) -> ProviderRecord:
-    """Return the record of a provider.
-
-    state: as `ProviderState.as_dict` returns it.
-    """
-    return {
-        "uuid": provider["uuid"],
-        "name": provider["name"],
-        "root": provider["root"],
-        "parent": provider["parent"],
-        "generation": state["generation"],
-        "inventories": state["inventories"],
-        "traits": state["traits"],
-        "aggregates": state["aggregates"],
     }
 
 

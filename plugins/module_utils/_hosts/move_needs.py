@@ -35,9 +35,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
         DrainServer,
-        HostAggregate,
         ServerGroup,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocations,
         Resources,
@@ -53,7 +53,7 @@ _PROJECT_KEY = "filter_tenant_id"
 
 
 def build_need(
-    server: DrainServer, allocations: Allocations | None, aggregates: Iterable[HostAggregate]
+    server: DrainServer, allocations: Allocations | None, aggregates: Iterable[Aggregate]
 ) -> MoveNeed | None:
     """Return what a server needs; None where neither its flavor nor its allocation shows it.
 
@@ -105,7 +105,7 @@ def list_traits(server: DrainServer) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _list_memberships(
-    server: DrainServer, aggregates: tuple[HostAggregate, ...]
+    server: DrainServer, aggregates: tuple[Aggregate, ...]
 ) -> tuple[frozenset[str], ...]:
     memberships: list[frozenset[str]] = []
     if server.pinned_zone is not None:
@@ -121,7 +121,7 @@ def _list_memberships(
     return tuple(memberships)
 
 
-def list_projects(aggregate: HostAggregate) -> set[str]:
+def list_projects(aggregate: Aggregate) -> set[str]:
     """Return the projects for which an aggregate is kept; empty if it is for all of them."""
     projects: set[str] = set()
     for key, value in aggregate.metadata.items():
@@ -130,7 +130,7 @@ def list_projects(aggregate: HostAggregate) -> set[str]:
     return projects
 
 
-def find_isolated_hosts(server: DrainServer, aggregates: Iterable[HostAggregate]) -> dict[str, str]:
+def find_isolated_hosts(server: DrainServer, aggregates: Iterable[Aggregate]) -> dict[str, str]:
     """Return the hosts that are kept for other servers, each with the name of its aggregate.
 
     An aggregate is kept for some projects, or for the flavors and images that require its traits.
@@ -148,7 +148,7 @@ def find_isolated_hosts(server: DrainServer, aggregates: Iterable[HostAggregate]
     return isolated
 
 
-def _list_isolating_traits(aggregate: HostAggregate) -> set[str]:
+def _list_isolating_traits(aggregate: Aggregate) -> set[str]:
     traits = set()
     for key, value in aggregate.metadata.items():
         if key.startswith(_TRAIT_PREFIX) and value == "required":

@@ -10,11 +10,9 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
-    AggregateClient,
-)
 from ansible_collections.osops.placement.plugins.module_utils._clients.block_storage import (
     list_cinder_services,
 )
@@ -40,10 +38,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
         BoundPort,
-        NumberedAggregate,
         OtherService,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Aggregate,
+        Service,
+    )
 
 # The device that Neutron gives to the port of a DHCP server that it keeps for a later one.
 _RESERVED_DEVICE = "reserved_dhcp_port"
@@ -56,19 +56,16 @@ class PartReader:
 
     def __init__(self, session: Session) -> None:
         self._nova = NovaReader(session.compute)
-        self._aggregates = AggregateClient(session.compute)
         self._agents = make_agent_reader(session)
         self._block_storage = session.block_storage
-        self._listed_aggregates: tuple[NumberedAggregate, ...] | None = None
-        self._cinder: tuple[tuple[OtherService, ...], tuple[str, ...]] | None = None
 
     def read_parts(self, host: str, zone: str | None, services: Sequence[Service]) -> HostParts:
         """Return the parts of a host.
 
         zone: the availability zone that the host leaves. services: all services of Nova.
         """
-        aggregates = self._list_aggregates_of(host)
-        cinder_services, unread = self._list_cinder_services()
+        aggregates = tuple(entry for entry in self._listed_aggregates if host in entry.hosts)
+        cinder_services, unread = self._cinder_services
         network = read_network_parts(host, self._agents, self._nova)
         if network.unread:
             unread = (*unread, network.unread)
@@ -82,20 +79,19 @@ class PartReader:
             unread=unread,
         )
 
-    def _list_aggregates_of(self, host: str) -> tuple[NumberedAggregate, ...]:
-        if self._listed_aggregates is None:
-            self._listed_aggregates = self._aggregates.list_aggregates()
-        return tuple(entry for entry in self._listed_aggregates if host in entry.hosts)
+    @functools.cached_property
+    def _listed_aggregates(self) -> tuple[Aggregate, ...]:
+        return self._nova.list_aggregates()
 
-    def _list_cinder_services(self) -> tuple[tuple[OtherService, ...], tuple[str, ...]]:
+    @functools.cached_property
+    def _cinder_services(self) -> tuple[tuple[OtherService, ...], tuple[str, ...]]:
+        """All services of Cinder, and why they are not known."""
         if self._block_storage is None:
             return (), ()
-        if self._cinder is None:
-            try:
-                self._cinder = list_cinder_services(self._block_storage), ()
-            except CloudError as error:
-                self._cinder = (), (f"The services of Cinder were not looked at. {error}",)
-        return self._cinder
+        try:
+            return list_cinder_services(self._block_storage), ()
+        except CloudError as error:
+            return (), (f"The services of Cinder were not looked at. {error}",)
 
 
 def make_agent_reader(session: Session) -> AgentReader | None:

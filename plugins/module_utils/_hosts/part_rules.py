@@ -22,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     DELETE,
     Blocker,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    convert_to_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
     BLOCK_STORAGE_API,
     NETWORK,
@@ -34,19 +37,17 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        AgentDocument,
-        AgentResourceDocument,
-        AggregateDocument,
-        BoundPortDocument,
         OtherServiceDocument,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
         Agent,
         AgentResource,
         BoundPort,
-        NumberedAggregate,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Aggregate,
+        Service,
+    )
 
 _MAX_NAME = 80
 
@@ -200,8 +201,8 @@ def find_zone_hosts(
 
 
 def find_lonely_aggregates(
-    host: str, aggregates: Iterable[NumberedAggregate], services: Iterable[Service]
-) -> tuple[NumberedAggregate, ...]:
+    host: str, aggregates: Iterable[Aggregate], services: Iterable[Service]
+) -> tuple[Aggregate, ...]:
     """Return the aggregates in which only this host has a nova-compute."""
     hosts = {service.host for service in services if service.binary == COMPUTE}
     lonely = []
@@ -212,53 +213,9 @@ def find_lonely_aggregates(
     return tuple(lonely)
 
 
-def describe_aggregate(aggregate: NumberedAggregate) -> AggregateDocument:
-    """Return an aggregate as the modules return it."""
-    return {
-        "id": aggregate.id,
-        "uuid": aggregate.uuid,
-        "name": aggregate.name,
-        "zone": aggregate.zone,
-        "metadata": dict(aggregate.metadata),
-    }
-
-
-def describe_agent(agent: Agent) -> AgentDocument:
-    """Return an agent as `compute_host_info` returns it."""
-    resources: list[AgentResourceDocument] | None = None
-    if agent.resources is not None:
-        resources = []
-        for entry in agent.resources:
-            resources.append({"kind": entry.kind, "uuid": entry.uuid, "name": entry.name})
-    return {
-        "uuid": agent.uuid,
-        "binary": agent.binary,
-        "type": agent.type,
-        "host": agent.host,
-        "alive": agent.alive,
-        "admin_state_up": agent.admin_state_up,
-        "heartbeat_at": agent.heartbeat_at,
-        "description": agent.description,
-        "resources": resources,
-    }
-
-
-def describe_port(port: BoundPort) -> BoundPortDocument:
-    """Return a port as `compute_host_info` returns it."""
-    return {"uuid": port.uuid, "device_owner": port.device_owner, "device": port.device}
-
-
 def describe_other_service(service: OtherService) -> OtherServiceDocument:
     """Return a service as `compute_host_info` returns it, with the command that removes it."""
     command = f"openstack compute service delete {service.id}"
     if service.api == BLOCK_STORAGE_API:
         command = f"cinder-manage service remove {service.binary} {service.host}"
-    return {
-        "api": service.api,
-        "id": service.id,
-        "binary": service.binary,
-        "host": service.host,
-        "status": service.status,
-        "state": service.state,
-        "command": command,
-    }
+    return t.cast("OtherServiceDocument", {**convert_to_json(service), "command": command})

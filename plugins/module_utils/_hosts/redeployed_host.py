@@ -14,9 +14,6 @@ import dataclasses as d
 import typing as t
 import urllib.parse
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
-    AggregateClient,
-)
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
     PlacementReader,
@@ -43,10 +40,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ProviderState,
     )
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-        NumberedAggregate,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Aggregate,
         Hypervisor,
         Service,
     )
@@ -81,7 +76,7 @@ class RedeployedHost:
     provider: Provider | None
     state: ProviderState | None
     namesake: Provider | None
-    aggregates: tuple[NumberedAggregate, ...]
+    aggregates: tuple[Aggregate, ...]
     evacuations: UnfinishedEvacuations
 
     @property
@@ -105,7 +100,6 @@ class RedeployedHostReader:
     def __init__(self, session: Session) -> None:
         self._compute = session.compute
         self._nova = NovaReader(session.compute)
-        self._aggregates = AggregateClient(session.compute)
         self._placement = PlacementReader(session.placement)
         self._states = ProviderStateReader(session.placement)
 
@@ -133,7 +127,7 @@ class RedeployedHostReader:
             provider=provider,
             state=state,
             namesake=_find_namesake(node_name, provider, providers.values()),
-            aggregates=self._aggregates.list_aggregates(),
+            aggregates=self._nova.list_aggregates(),
             evacuations=UnfinishedEvacuations(name),
         )
 

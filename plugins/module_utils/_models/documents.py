@@ -21,6 +21,8 @@ import typing as t
 Unchecked = t.Mapping[str, t.Any]
 """A JSON object from a file, whose keys and values are not checked yet."""
 
+_Document = t.TypeVar("_Document")
+
 Amounts = dict[str, dict[str, int]]
 """Amounts by provider uuid and resource class."""
 
@@ -35,11 +37,19 @@ def convert_to_json(value: t.Any) -> t.Any:
     return value
 
 
+def pick_fields(document: type[_Document], model: t.Any) -> _Document:
+    """Return `model` as the TypedDict `document`, whose keys are names of its fields."""
+    fields = {name: getattr(model, name) for name in document.__annotations__}
+    return t.cast("_Document", fields)
+
+
 def _sort_sets(items: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
     fields = {}
     for key, value in items:
         if isinstance(value, frozenset):
             fields[key] = sorted(value)
+        elif isinstance(value, tuple):
+            fields[key] = list(value)
         else:
             fields[key] = value
     return fields

@@ -105,17 +105,6 @@ class ServerGroup:
 
 
 @d.dataclass(frozen=True)
-class HostAggregate:
-    """A host aggregate with its metadata (`GET /os-aggregates`)."""
-
-    uuid: str
-    name: str
-    zone: str | None
-    hosts: tuple[str, ...]
-    metadata: t.Mapping[str, str] = d.field(default_factory=dict)
-
-
-@d.dataclass(frozen=True)
 class MoveNeed:
     """What a server needs from its next host. One request asks for all servers with equal needs.
 

@@ -24,11 +24,17 @@ from ansible_collections.osops.placement.plugins.module_utils._models.documents 
 )
 
 
-class NodeDocument(t.TypedDict):
-    """A compute node of a host."""
+class NodeRecord(t.TypedDict):
+    """A compute node that a host had."""
 
+    # Also the uuid of its root provider.
     uuid: str
     name: str
+
+
+class NodeDocument(NodeRecord):
+    """A compute node of a host."""
+
     # `up` or `down`.
     state: str
     # `enabled` or `disabled`.
@@ -126,14 +132,9 @@ class InventoryRecord(t.TypedDict):
     allocation_ratio: float
 
 
-class ProviderRecord(t.TypedDict):
+class ProviderRecord(HostProviderDocument):
     """A provider of a host with all that a new provider of that name can be compared with."""
 
-    uuid: str
-    name: str
-    # uuids
-    root: str
-    parent: str | None
     generation: int | None
     # By resource class.
     inventories: dict[str, InventoryRecord]
@@ -141,14 +142,6 @@ class ProviderRecord(t.TypedDict):
     traits: list[str]
     # The uuids of its aggregates in Placement, sorted, mirrored by Nova or not.
     aggregates: list[str]
-
-
-class NodeRecord(t.TypedDict):
-    """A compute node that a host had."""
-
-    # Also the uuid of its root provider.
-    uuid: str
-    name: str
 
 
 class RecordedCloud(t.TypedDict):

@@ -16,23 +16,14 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
+
 # The service types in the catalogue.
 COMPUTE_API, BLOCK_STORAGE_API = "compute", "block-storage"
 
 # The kinds of resources that Neutron schedules to one agent.
 NETWORK, ROUTER = "network", "router"
-
-
-@d.dataclass(frozen=True)
-class NumberedAggregate:
-    """A host aggregate with the number that Nova's requests name it by (`GET /os-aggregates`)."""
-
-    id: int
-    uuid: str
-    name: str
-    zone: str | None
-    hosts: tuple[str, ...]
-    metadata: t.Mapping[str, str] = d.field(default_factory=dict)
 
 
 @d.dataclass(frozen=True)
@@ -114,8 +105,8 @@ class HostParts:
 
     network: NetworkParts = NetworkParts()
     services: tuple[OtherService, ...] = ()
-    aggregates: tuple[NumberedAggregate, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
     zone: str | None = None
     zone_hosts: tuple[str, ...] | None = None
-    lonely_aggregates: tuple[NumberedAggregate, ...] = ()
+    lonely_aggregates: tuple[Aggregate, ...] = ()
     unread: tuple[str, ...] = ()

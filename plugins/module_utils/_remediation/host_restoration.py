@@ -28,7 +28,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_ch
     RESTORED,
     Check,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
     find_lost_aggregates,
     find_lost_traits,
@@ -52,9 +51,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
         RedeployedHost,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-        NumberedAggregate,
-    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
 
 AGGREGATES, TRAITS, RATIOS = "aggregates", "traits", "ratios"
 RESTORABLE = (AGGREGATES, TRAITS, RATIOS)
@@ -69,7 +66,7 @@ class Losses:
     ratios: the former allocation ratios, by resource class.
     """
 
-    host_aggregates: tuple[NumberedAggregate, ...] = ()
+    host_aggregates: tuple[Aggregate, ...] = ()
     traits: tuple[str, ...] = ()
     aggregates: tuple[str, ...] = ()
     ratios: tuple[tuple[str, float], ...] = ()
@@ -88,11 +85,7 @@ def find_losses(host: RedeployedHost, record: FormerHost) -> Losses:
     if then is None or now is None:
         return Losses(tuple(host_aggregates))
     traits, _of_nova = find_lost_traits(then, now)
-    novas = {
-        aggregate.uuid: Aggregate(aggregate.uuid, aggregate.name, aggregate.zone, aggregate.hosts)
-        for aggregate in host.aggregates
-    }
-    lost_aggregates, _left = find_lost_aggregates(then, now, host.name, novas)
+    lost_aggregates, _left = find_lost_aggregates(then, now, host.name, by_uuid)
     # A host aggregate that was deleted meanwhile is not one of Placement alone.
     former_uuids = {former.uuid for former in record.aggregates}
     return Losses(

@@ -11,9 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-    NumberedAggregate,
-)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
 from ansible_collections.osops.placement.plugins.modules.aggregate_host import (
     _list_left_mirrors,
 )
@@ -25,8 +23,8 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service
 
 NODE = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"
-SSD = NumberedAggregate(7, "33333333-3333-4333-8333-333333333333", "ssd", None, ())
-HDD = NumberedAggregate(8, "44444444-4444-4444-8444-444444444444", "hdd", None, ())
+SSD = Aggregate("33333333-3333-4333-8333-333333333333", "ssd", None, (), id=7)
+HDD = Aggregate("44444444-4444-4444-8444-444444444444", "hdd", None, (), id=8)
 MIRRORS = {f"/resource_providers/{NODE}/aggregates": {"aggregates": [SSD.uuid]}}
 
 

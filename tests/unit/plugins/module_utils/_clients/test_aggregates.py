@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 import pytest
@@ -15,11 +16,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.aggregate
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Reply
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-    NumberedAggregate,
-)
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
 
-SSD = NumberedAggregate(7, "33333333-3333-4333-8333-333333333333", "ssd", "az1", ())
+SSD = Aggregate("33333333-3333-4333-8333-333333333333", "ssd", "az1", (), id=7)
 REFUSAL = {"conflictingRequest": {"message": "One or more hosts already in availability zone(s)."}}
 
 
@@ -31,6 +30,11 @@ class Nova:
         self.sent: list[t.Any] = []
         self._status = status
         self._accepted = accepted
+
+    newest = (2, 90)
+
+    def choose_microversion(self, major: int, minor: int) -> str:
+        return f"{major}.{minor}"
 
     def read(self, path: str, microversion: str, parse: t.Any) -> tuple[Reply, t.Any]:
         row = {"id": 7, "uuid": SSD.uuid, "name": "ssd", "availability_zone": "az1"}
@@ -58,7 +62,7 @@ def test_host_is_added_by_the_number_of_the_aggregate() -> None:
     _client(nova).add_host(SSD, "compute-1")
 
     assert nova.sent == [("POST", "/os-aggregates/7/action", {"add_host": {"host": "compute-1"}})]
-    assert _client(nova).list_aggregates()[0].hosts == ("compute-1",)
+    assert _client(nova).list_aggregates_of("compute-1") == (d.replace(SSD, hosts=("compute-1",)),)
 
 
 def test_host_that_somebody_else_has_added_is_no_failure() -> None:

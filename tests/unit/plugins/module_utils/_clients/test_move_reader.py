@@ -16,7 +16,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.move_read
     describe_failed_events,
     parse_drain_server,
     parse_group,
-    parse_host_aggregate,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import (
+    parse_aggregate,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.server_mover import (
     MoveReply,
@@ -71,7 +73,7 @@ def test_server_groups(fields: dict[str, t.Any], policy: str, limit: int) -> Non
 def test_an_aggregate_without_metadata() -> None:
     row = {"uuid": "a1", "name": "fast", "hosts": ["compute-1"], "metadata": None}
 
-    assert parse_host_aggregate(row).metadata == {}
+    assert parse_aggregate(row).metadata == {}
 
 
 @pytest.mark.parametrize(

@@ -19,22 +19,19 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.host_gr
     parse_cell_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-    NumberedAggregate,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate, Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import HostGroups
 
 RACK_7, RACK_8, EMPTY, NUMERIC = (
     f"0000000{number}-0000-4000-8000-000000000000" for number in range(4)
 )
 AGGREGATES = (
-    NumberedAggregate(7, RACK_7, "rack-7", None, ("c1", "c2")),
-    NumberedAggregate(8, RACK_8, "rack-8", "az1", ("c2", "c3", "dead")),
-    NumberedAggregate(9, EMPTY, "empty", None, ()),
+    Aggregate(RACK_7, "rack-7", None, ("c1", "c2"), id=7),
+    Aggregate(RACK_8, "rack-8", "az1", ("c2", "c3", "dead"), id=8),
+    Aggregate(EMPTY, "empty", None, (), id=9),
     # Named like the id of another one, and like a host.
-    NumberedAggregate(10, NUMERIC, "7", None, ("c4",)),
-    NumberedAggregate(11, RACK_7[:-1] + "b", "c1", None, ("c4",)),
+    Aggregate(NUMERIC, "7", None, ("c4",), id=10),
+    Aggregate(RACK_7[:-1] + "b", "c1", None, ("c4",), id=11),
 )
 
 

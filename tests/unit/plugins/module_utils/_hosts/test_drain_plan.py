@@ -27,12 +27,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     LIVE,
     STAYS,
     DrainSettings,
-    HostAggregate,
     MoveOption,
     ServerGroup,
     Way,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate, Flavor
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     SOURCE,
     TINY,
@@ -224,9 +223,9 @@ def test_a_soft_policy_that_is_violated_is_a_warning(policy: str, others: dict[s
     assert [text for text in prediction["warnings"] if f"group web ({policy})" in text]
 
 
-def aggregate(*hosts: str, zone: str | None = None, **metadata: str) -> HostAggregate:
+def aggregate(*hosts: str, zone: str | None = None, **metadata: str) -> Aggregate:
     named = {name.replace("__", ":"): value for name, value in metadata.items()}
-    return HostAggregate(f"uuid-of-{'-'.join(hosts)}", "special", zone, hosts, named)
+    return Aggregate(f"uuid-of-{'-'.join(hosts)}", "special", zone, hosts, named)
 
 
 @pytest.mark.parametrize(

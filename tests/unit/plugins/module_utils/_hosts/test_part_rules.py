@@ -13,7 +13,6 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
     PartPolicy,
-    describe_agent,
     describe_other_service,
     find_lonely_aggregates,
     find_part_blockers,
@@ -21,16 +20,18 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules 
     list_part_warnings,
     select_other_services,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    convert_to_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
     Agent,
     AgentResource,
     BoundPort,
     HostParts,
     NetworkParts,
-    NumberedAggregate,
     OtherService,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate, Service
 
 DEAD = Agent("a-1", "neutron-l3-agent", "L3 agent", "old", alive=False)
 ALIVE = d.replace(DEAD, uuid="a-2", alive=True)
@@ -122,8 +123,7 @@ def test_aggregates_without_another_host() -> None:
     services = [_service("old"), _service("new"), _service("control", binary="nova-scheduler")]
     members = {"lonely": ("old",), "stale": ("old", "gone", "control"), "shared": ("old", "new")}
     aggregates = [
-        NumberedAggregate(1, f"uuid-of-{name}", name, None, hosts)
-        for name, hosts in members.items()
+        Aggregate(f"uuid-of-{name}", name, None, hosts, id=1) for name, hosts in members.items()
     ]
     lonely = find_lonely_aggregates("old", aggregates, services)
 
@@ -157,7 +157,7 @@ def test_other_services_with_the_name_of_the_host() -> None:
 
 
 def test_resources_that_are_not_known_are_not_an_empty_list() -> None:
-    assert describe_agent(UNKNOWN)["resources"] is None
-    assert describe_agent(DEAD)["resources"] == []
-    described: t.Any = describe_agent(ROUTERS)["resources"]
+    assert convert_to_json(UNKNOWN)["resources"] is None
+    assert convert_to_json(DEAD)["resources"] == []
+    described: t.Any = convert_to_json(ROUTERS)["resources"]
     assert described == [{"kind": "router", "uuid": "r-1", "name": "edge"}]

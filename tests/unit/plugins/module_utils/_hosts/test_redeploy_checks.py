@@ -25,10 +25,8 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_ch
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
     RedeployedHost,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-    NumberedAggregate,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    Aggregate,
     Hypervisor,
     Migration,
     Service,
@@ -43,7 +41,7 @@ ROOT = Provider(NODE.uuid, HOST, 1, NODE.uuid, None)
 OTHER = Provider(
     "22222222-2222-4222-8222-222222222222", HOST, 1, "22222222-2222-4222-8222-222222222222", None
 )
-SSD = NumberedAggregate(1, "33333333-3333-4333-8333-333333333333", "ssd", "az1", (HOST,))
+SSD = Aggregate("33333333-3333-4333-8333-333333333333", "ssd", "az1", (HOST,), id=1)
 STATE = ProviderState(
     {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, frozenset({"COMPUTE_NODE"}), frozenset({SSD.uuid}), 1
 )

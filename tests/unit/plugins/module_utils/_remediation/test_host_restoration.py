@@ -36,9 +36,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
         Check,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-        NumberedAggregate,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 SHARED, GONE = "44444444-4444-4444-8444-444444444444", "55555555-5555-4555-8555-555555555555"
@@ -70,7 +67,7 @@ class Clients:
         self.calls: list[tuple[t.Any, ...]] = []
         self._refusal = refusal
 
-    def add_host(self, aggregate: NumberedAggregate, host: str) -> None:
+    def add_host(self, aggregate: Aggregate, host: str) -> None:
         self._record("aggregate", aggregate.name, host)
 
     def add_traits_and_aggregates(
