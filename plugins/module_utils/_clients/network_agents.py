@@ -203,15 +203,9 @@ def _parse_agent(row: Mapping[str, t.Any]) -> Agent:
         host=row["host"],
         alive=row.get("alive") is not False,
         admin_state_up=row.get("admin_state_up") is not False,
-        heartbeat_at=_parse_heartbeat(row.get("heartbeat_timestamp")),
+        heartbeat_at=row.get("heartbeat_timestamp") or None,
         description=row.get("description") or None,
     )
-
-
-def _parse_heartbeat(value: t.Any) -> str | None:
-    if not value:
-        return None
-    return str(value)
 
 
 def _parse_resource(kind: str, row: Mapping[str, t.Any]) -> AgentResource:

@@ -25,7 +25,6 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
     PlacementReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
     InvalidInput,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
@@ -38,7 +37,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations
     UnfinishedEvacuations,
     find_returning_hosts,
     read_unfinished_evacuations,
-    require_migrations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
     build_candidate_query,
@@ -66,6 +64,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
     COMPUTE,
     find_service,
     get_listed_services,
+    require_answer,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -137,13 +136,7 @@ class DrainReader:
 
         Raises CloudError when Nova does not list them, because the host would look empty.
         """
-        answer = self._moves.list_servers(host)
-        if answer.value is None:
-            raise CloudError(
-                f"Nova answered {answer.status} when asked for the servers on {host} "
-                f"({answer.request})."
-            )
-        return answer.value
+        return require_answer(self._moves.list_servers(host), f"the servers on {host}")
 
     def list_open_migrations(self, host: str) -> list[Migration]:
         """Return the migrations from or to a host that have not ended.
@@ -160,7 +153,7 @@ class DrainReader:
     def _list_migrations(self, host: str) -> tuple[tuple[Migration, ...], str]:
         """Return the migrations of a host, and when Nova listed them."""
         answer = self._nova.list_migrations_of_host(host)
-        return require_migrations(answer, f"migrations of {host}"), answer.at
+        return require_answer(answer, f"the migrations of {host}"), answer.at
 
     def list_other_migrations(self, migration: Migration) -> list[str]:
         """Return the UUIDs of the other migrations of the same server."""
@@ -229,7 +222,7 @@ class DrainReader:
         for node in self._nodes:
             if node.host in names:
                 names[node.host].add(node.name)
-        listed = require_migrations(self._nova.list_evacuations(), "evacuations")
+        listed = require_answer(self._nova.list_evacuations(), "its evacuations")
         returning = {}
         for server in servers:
             own = [entry for entry in listed if entry.server == server.uuid]

@@ -18,11 +18,13 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     make_printable,
     summarize_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    require_answer,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -91,7 +93,7 @@ def read_unfinished_evacuations(
         compute nodes have now.
     Raises CloudError when Nova does not list them.
     """
-    listed = require_migrations(nova.list_evacuations(), "evacuations")
+    listed = require_answer(nova.list_evacuations(), "its evacuations")
     unfinished = [entry for entry in listed if entry.is_unfinished_evacuation]
     found = [entry for entry in unfinished if entry.has_source(names)]
     if not found:
@@ -99,20 +101,11 @@ def read_unfinished_evacuations(
     found.sort(key=lambda entry: entry.uuid)
     servers = sorted({entry.server for entry in found})
     lookups = dict(zip(servers, map_parallel(nova.get_server, servers), strict=True))
-    moves = require_migrations(nova.list_migrations_of_host(host), f"migrations of {host}")
+    moves = require_answer(nova.list_migrations_of_host(host), f"the migrations of {host}")
     moves = tuple(move for move in moves if move not in found)
     present = {entry.server for entry in found if _may_be_there(entry, lookups, moves, names)}
     stuck = [entry for entry in found if not _is_completable(entry, host, nodes)]
     return UnfinishedEvacuations(host, tuple(found), tuple(sorted(present)), tuple(stuck))
-
-
-def require_migrations(answer: Answer[tuple[Migration, ...]], what: str) -> tuple[Migration, ...]:
-    """Return what Nova listed. Raises CloudError when it did not."""
-    if answer.value is None:
-        raise CloudError(
-            f"Nova answered {answer.status} when asked for the {what} ({answer.request})."
-        )
-    return answer.value
 
 
 def _may_be_there(

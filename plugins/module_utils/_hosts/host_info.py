@@ -22,7 +22,6 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.provider_
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
     InvalidInput,
     UnsoundReading,
 )
@@ -92,6 +91,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.index im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
     COMPUTE,
     get_listed_services,
+    require_answer,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -337,15 +337,10 @@ class HostReader:
 
         Raises CloudError when Nova does not list its servers.
         """
-        servers = self._nova.query_servers_on_host(host.name)
+        listed = self._nova.query_servers_on_host(host.name)
         # Without this listing, a host full of servers would look ready to decommission.
-        if servers.value is None:
-            raise CloudError(
-                f"Nova answered {servers.status} when asked for the servers of {host.name} "
-                f"({servers.request}): check nova-api and the credentials, and run again."
-            )
-        migrations = self._nova.list_migrations_of_host(host.name)
-        return HostDetails(servers.value, migrations)
+        servers = require_answer(listed, f"the servers of {host.name}")
+        return HostDetails(servers, self._nova.list_migrations_of_host(host.name))
 
 
 def read_blockers(session: Session, name: str) -> tuple[Blocker, ...]:

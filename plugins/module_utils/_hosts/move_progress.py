@@ -107,26 +107,28 @@ def judge_progress(attempt: Attempt, sighting: Sighting) -> Verdict:
     """Return how far a move is."""
     if sighting.server is None:
         return Verdict(AWAY, "it was deleted meanwhile")
-    server = sighting.server.server
     # Older migrations say nothing about this move.
     migration = find_new_migration(attempt, sighting.migrations)
+    return d.replace(_judge(attempt, sighting.server, migration), migration=migration)
+
+
+def _judge(attempt: Attempt, seen: DrainServer, migration: Migration | None) -> Verdict:
+    server = seen.server
     if not server.task_known or not server.host_known:
-        return Verdict(WAITING, "Nova to show its task and its host", migration=migration)
+        return Verdict(WAITING, "Nova to show its task and its host")
     if server.task_state is not None:
-        return Verdict(WAITING, f"its task {server.task_state} to end", migration=migration)
+        return Verdict(WAITING, f"its task {server.task_state} to end")
     if server.status == "UNKNOWN":
-        return Verdict(WAITING, "its cell to answer", migration=migration)
+        return Verdict(WAITING, "its cell to answer")
     if migration is not None and migration.type != MIGRATION_TYPES[attempt.how]:
-        return _judge_other_migration(attempt, sighting.server, migration)
+        return _judge_other_migration(attempt, seen, migration)
     if server.status == "VERIFY_RESIZE":
         return _judge_resize(attempt, migration)
     if migration is not None and not migration.ended:
-        return Verdict(
-            WAITING, f"its migration, which is {migration.status}, to end", migration=migration
-        )
+        return Verdict(WAITING, f"its migration, which is {migration.status}, to end")
     if server.status == "ERROR":
-        return Verdict(BROKEN, _describe_error(sighting.server), migration=migration)
-    return _judge_place(attempt, sighting.server, migration)
+        return Verdict(BROKEN, _describe_error(seen))
+    return _judge_place(attempt, seen, migration)
 
 
 def find_new_migration(attempt: Attempt, migrations: Sequence[Migration]) -> Migration | None:
@@ -141,29 +143,25 @@ def _judge_other_migration(attempt: Attempt, server: DrainServer, migration: Mig
     """Return how it stands with a server that somebody else has moved or resized meanwhile."""
     what = f"migration {migration.uuid} ({migration.type}) of somebody else"
     if not migration.ended or server.server.status == "VERIFY_RESIZE":
-        return Verdict(FOREIGN, f"{what} is {migration.status}", migration=migration)
+        return Verdict(FOREIGN, f"{what} is {migration.status}")
     if server.server.host != attempt.source:
         return Verdict(AWAY, f"{what} moved it to {server.server.host}", to=server.server.host)
-    return Verdict(ABORTED, f"{what} came in between", migration=migration)
+    return Verdict(ABORTED, f"{what} came in between")
 
 
 def _judge_resize(attempt: Attempt, migration: Migration | None) -> Verdict:
     if migration is None or attempt.how != COLD:
         return Verdict(FOREIGN, "it waits for a resize of somebody else to be confirmed")
     if migration.status == _FINISHED:
-        return Verdict(CONFIRMABLE, "it waits to be confirmed", migration=migration)
+        return Verdict(CONFIRMABLE, "it waits to be confirmed")
     # Nova ends the migration before it changes the status of the server.
     if migration.status in _ENDED_BY_CHOICE:
-        return Verdict(WAITING, f"its status to change ({migration.status})", migration=migration)
+        return Verdict(WAITING, f"its status to change ({migration.status})")
     if migration.ended:
         return Verdict(
-            BROKEN,
-            f"it is VERIFY_RESIZE, but Nova calls its migration {migration.status}",
-            migration=migration,
+            BROKEN, f"it is VERIFY_RESIZE, but Nova calls its migration {migration.status}"
         )
-    return Verdict(
-        WAITING, f"its migration, which is {migration.status}, to end", migration=migration
-    )
+    return Verdict(WAITING, f"its migration, which is {migration.status}, to end")
 
 
 def _judge_place(attempt: Attempt, server: DrainServer, migration: Migration | None) -> Verdict:
@@ -177,22 +175,19 @@ def _judge_place(attempt: Attempt, server: DrainServer, migration: Migration | N
         reason = ""
         if migration.status not in SUCCESSFUL_MIGRATION_STATUSES:
             reason = f"Nova calls its migration {migration.status}"
-        return Verdict(ARRIVED, reason, to=host, migration=migration)
+        return Verdict(ARRIVED, reason, to=host)
     if migration is None:
         return Verdict(NOT_BEGUN, "Nova has begun no migration of it")
     if is_uncertain(attempt, migration):
-        reason = "Nova does not know where its guest is"
-        return Verdict(UNCERTAIN, reason, migration=migration)
+        return Verdict(UNCERTAIN, "Nova does not know where its guest is")
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         return Verdict(
-            ABORTED,
-            f"its migration is {migration.status}, but it is still on {attempt.source}",
-            migration=migration,
+            ABORTED, f"its migration is {migration.status}, but it is still on {attempt.source}"
         )
     # Whoever reverts a move does not want it to be repeated at once.
     if migration.status == _REVERTED:
-        return Verdict(FOREIGN, "its migration was reverted by somebody else", migration=migration)
-    return Verdict(ABORTED, f"its migration is {migration.status}", migration=migration)
+        return Verdict(FOREIGN, "its migration was reverted by somebody else")
+    return Verdict(ABORTED, f"its migration is {migration.status}")
 
 
 def is_uncertain(attempt: Attempt, migration: Migration) -> bool:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
@@ -21,6 +22,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable
 
+    from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+        ProviderState,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
         RedeployedHost,
     )
@@ -55,89 +59,67 @@ def list_checks(host: RedeployedHost) -> list[Check]:
 
     A part that rests on a missing one is missing too, and says so.
     """
-    checks: list[Check] = []
-    for name, find_fault, describe in _CHECKS:
-        fault = find_fault(host)
-        if fault:
-            checks.append(Check(name, MISSING, fault))
-        else:
-            checks.append(Check(name, OK, describe(host)))
-    return checks
+    return [Check(name, *judge(host)) for name, judge in _CHECKS.items()]
 
 
-def _find_service_fault(host: RedeployedHost) -> str:
+def _check_service(host: RedeployedHost) -> tuple[str, str]:
+    service = host.service
     if not host.services:
-        return f"Nova lists no nova-compute on {host.name}: start it, it registers itself."
-    if host.service is None:
-        return (
+        return MISSING, f"Nova lists no nova-compute on {host.name}: start it, it registers itself."
+    if service is None:
+        return MISSING, (
             f"Nova lists {len(host.services)} services nova-compute with the host name "
             f"{host.name}, in different cells: only one may remain."
         )
-    if host.service.status == "UNKNOWN":
-        return "Its cell does not answer."
+    if service.status == "UNKNOWN":
+        return MISSING, "Its cell does not answer."
     # Nova shows such a service as down, whatever it reports.
-    if host.service.forced_down:
-        return "It is forced down: unset that once the host is back."
-    if host.service.state != "up":
-        return f"It is {host.service.state}, and last reported at {host.service.updated_at}."
-    return ""
-
-
-def _describe_service(host: RedeployedHost) -> str:
-    service = host.service
-    if service is None:
-        return ""
+    if service.forced_down:
+        return MISSING, "It is forced down: unset that once the host is back."
+    if service.state != "up":
+        return MISSING, f"It is {service.state}, and last reported at {service.updated_at}."
     if service.status == "disabled":
-        return f"up, disabled ({service.disabled_reason or 'without a reason'})"
-    return f"up, {service.status}"
+        return OK, f"up, disabled ({service.disabled_reason or 'without a reason'})"
+    return OK, f"up, {service.status}"
 
 
-def _find_mapping_fault(host: RedeployedHost) -> str:
+def _check_mapping(host: RedeployedHost) -> tuple[str, str]:
     if not host.services:
-        return "There is no service that could be assigned to a cell yet."
+        return MISSING, "There is no service that could be assigned to a cell yet."
     if host.mapped is None:
-        return "Nova did not say whether the host is assigned to a cell."
+        return MISSING, "Nova did not say whether the host is assigned to a cell."
     if not host.mapped:
-        return (
+        return MISSING, (
             "The host is not assigned to a cell, so Nova's API does not list its compute node and "
             f"nothing is scheduled there: run {DISCOVER_HOSTS}."
         )
-    return ""
+    return OK, "assigned to a cell"
 
 
-def _describe_mapping(host: RedeployedHost) -> str:
-    return "assigned to a cell"
-
-
-def _find_node_fault(host: RedeployedHost) -> str:
+def _check_node(host: RedeployedHost) -> tuple[str, str]:
     if host.nodes:
-        return ""
+        return OK, summarize_names(sorted(f"{node.name} ({node.uuid})" for node in host.nodes))
     # The compute node may well exist in the database of its cell.
     if host.mapped is False:
-        return "Nova does not list compute nodes of a host that is not assigned to a cell."
-    return (
+        return MISSING, "Nova does not list compute nodes of a host that is not assigned to a cell."
+    return MISSING, (
         "Nova lists no compute node of the host: nova-compute creates it, so look into its log "
         "for what stops it."
     )
 
 
-def _describe_node(host: RedeployedHost) -> str:
-    names = summarize_names(sorted(f"{node.name} ({node.uuid})" for node in host.nodes))
-    return names
-
-
-def _find_provider_fault(host: RedeployedHost) -> str:
+def _check_provider(host: RedeployedHost) -> tuple[str, str]:
     # With ironic each node has its own provider, and nodes change their service.
     if len(host.nodes) > 1:
-        return ""
+        return OK, "one for each of its compute nodes is not checked"
     if host.provider is None:
-        return _explain_missing_provider(host)
+        return MISSING, _explain_missing_provider(host)
     if host.node is not None and host.provider.name != host.node.name:
-        return (
+        return MISSING, (
             f"Provider {host.provider.uuid} has the name {host.provider.name}, and its compute "
             f"node the name {host.node.name}."
         )
-    return ""
+    return OK, f"{host.provider.name} ({host.provider.uuid}), as the compute node"
 
 
 def _explain_missing_provider(host: RedeployedHost) -> str:
@@ -155,19 +137,20 @@ def _explain_missing_provider(host: RedeployedHost) -> str:
     )
 
 
-def _describe_provider(host: RedeployedHost) -> str:
-    if host.provider is None:
-        return "one for each of its compute nodes is not checked"
-    return f"{host.provider.name} ({host.provider.uuid}), as the compute node"
-
-
-def _find_inventory_fault(host: RedeployedHost) -> str:
+def _check_state(
+    host: RedeployedHost, check: Callable[[RedeployedHost, ProviderState], tuple[str, str]]
+) -> tuple[str, str]:
+    """Return what a check of the state of the only provider says."""
     if len(host.nodes) > 1:
-        return ""
+        return OK, "not checked"
     if host.state is None:
-        return "There is no provider that could have one."
+        return MISSING, "The host has no provider."
+    return check(host, host.state)
+
+
+def _check_inventory(_host: RedeployedHost, state: ProviderState) -> tuple[str, str]:
     # All of a class may be reserved, which leaves nothing to schedule.
-    present = {cls for cls, stock in host.state.inventories.items() if stock.capacity > 0}
+    present = {cls for cls, stock in state.inventories.items() if stock.capacity > 0}
     lacking = []
     # A host can dedicate all of its CPUs. Its disk may be that of a sharing provider.
     if not present & {"VCPU", "PCPU"}:
@@ -175,79 +158,49 @@ def _find_inventory_fault(host: RedeployedHost) -> str:
     if "MEMORY_MB" not in present:
         lacking.append("MEMORY_MB")
     if lacking:
-        return (
+        return MISSING, (
             f"The provider has no {' and no '.join(lacking)}: nova-compute adds it at its next "
             "update."
         )
-    return ""
+    return OK, ", ".join(f"{stock.total} {cls}" for cls, stock in sorted(state.inventories.items()))
 
 
-def _describe_inventory(host: RedeployedHost) -> str:
-    if host.state is None:
-        return "not checked"
-    return ", ".join(
-        f"{stock.total} {cls}" for cls, stock in sorted(host.state.inventories.items())
-    )
+def _check_traits(_host: RedeployedHost, state: ProviderState) -> tuple[str, str]:
+    if not NOVA_TRAITS & state.traits:
+        return MISSING, (
+            "The provider has not COMPUTE_NODE: nova-compute adds it at its next update."
+        )
+    return OK, f"{len(state.traits)}, with COMPUTE_NODE"
 
 
-def _find_trait_fault(host: RedeployedHost) -> str:
-    if len(host.nodes) > 1:
-        return ""
-    if host.state is None:
-        return "There is no provider that could have any."
-    if not NOVA_TRAITS & host.state.traits:
-        return "The provider has not COMPUTE_NODE: nova-compute adds it at its next update."
-    return ""
-
-
-def _describe_traits(host: RedeployedHost) -> str:
-    if host.state is None:
-        return "not checked"
-    return f"{len(host.state.traits)}, with COMPUTE_NODE"
-
-
-def _find_aggregate_fault(host: RedeployedHost) -> str:
-    if len(host.nodes) > 1:
-        return ""
-    if host.state is None:
-        return "There is no provider that could be in any."
+def _check_aggregates(host: RedeployedHost, state: ProviderState) -> tuple[str, str]:
+    own = [aggregate for aggregate in host.aggregates if host.name in aggregate.hosts]
     # Nova mirrors an aggregate when a host is added, and only logs it if that fails.
-    unmirrored = []
-    for aggregate in host.aggregates:
-        if host.name in aggregate.hosts and aggregate.uuid not in host.state.aggregates:
-            unmirrored.append(aggregate.name)
+    unmirrored = [entry.name for entry in own if entry.uuid not in state.aggregates]
     if unmirrored:
-        return (
+        return MISSING, (
             f"The host is in {summarize_names(sorted(unmirrored))}, but its provider is not in the "
             f"aggregate of Placement: run {_SYNC_AGGREGATES}."
         )
-    return ""
+    if not own:
+        return OK, "in none"
+    return OK, f"in {summarize_names(sorted(entry.name for entry in own))}, and its provider too"
 
 
-def _describe_aggregates(host: RedeployedHost) -> str:
-    names = [aggregate.name for aggregate in host.aggregates if host.name in aggregate.hosts]
-    if not names:
-        return "in none"
-    return f"in {summarize_names(sorted(names))}, and its provider too"
+def _check_evacuations(host: RedeployedHost) -> tuple[str, str]:
+    reason = host.evacuations.explain()
+    if reason:
+        return MISSING, reason
+    return OK, "none from the host waits for a start of nova-compute"
 
 
-def _find_evacuation_fault(host: RedeployedHost) -> str:
-    return host.evacuations.explain()
-
-
-def _describe_evacuations(host: RedeployedHost) -> str:
-    return "none from the host waits for a start of nova-compute"
-
-
-_Describe = t.Callable[["RedeployedHost"], str]
-
-_CHECKS: tuple[tuple[str, Callable[[RedeployedHost], str], _Describe], ...] = (
-    ("service", _find_service_fault, _describe_service),
-    ("host mapping", _find_mapping_fault, _describe_mapping),
-    ("compute node", _find_node_fault, _describe_node),
-    ("provider", _find_provider_fault, _describe_provider),
-    ("inventory", _find_inventory_fault, _describe_inventory),
-    ("traits", _find_trait_fault, _describe_traits),
-    ("aggregates", _find_aggregate_fault, _describe_aggregates),
-    ("evacuations", _find_evacuation_fault, _describe_evacuations),
-)
+_CHECKS: dict[str, Callable[[RedeployedHost], tuple[str, str]]] = {
+    "service": _check_service,
+    "host mapping": _check_mapping,
+    "compute node": _check_node,
+    "provider": _check_provider,
+    "inventory": functools.partial(_check_state, check=_check_inventory),
+    "traits": functools.partial(_check_state, check=_check_traits),
+    "aggregates": functools.partial(_check_state, check=_check_aggregates),
+    "evacuations": _check_evacuations,
+}

@@ -34,7 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
         AggregateClient,
@@ -52,6 +52,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         RedeployedHost,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 AGGREGATES, TRAITS, RATIOS = "aggregates", "traits", "ratios"
 RESTORABLE = (AGGREGATES, TRAITS, RATIOS)
@@ -130,7 +131,6 @@ class HostRestoration:
         return [
             *self._restore_host_aggregates(host, record, losses),
             *self._restore_provider(host, losses),
-            *self._restore_ratios(host, losses),
             *_compare_service(host, record, losses, AGGREGATES in self._parts),
         ]
 
@@ -158,66 +158,48 @@ class HostRestoration:
             checks.append(Check("host aggregates", OK, f"still in {names}"))
         return checks
 
-    def _restore_provider(self, host: RedeployedHost, losses: Losses) -> list[Check]:
-        checks = []
+    def _restore_provider(self, host: RedeployedHost, losses: Losses) -> Iterator[Check]:
+        provider, state = host.provider, host.state
+        # What a host without a provider has lost is not known.
+        if provider is None or state is None:
+            return
         if losses.traits:
-            checks.append(
-                self._restore_part(
-                    "operator's traits",
-                    TRAITS,
-                    f"The provider had {summarize_names(losses.traits)}.",
-                    functools.partial(self._add_to_provider, host, losses.traits, ()),
-                )
+            yield self._restore_part(
+                "operator's traits",
+                TRAITS,
+                f"The provider had {summarize_names(losses.traits)}.",
+                functools.partial(self._add_to_provider, provider, losses.traits, ()),
             )
         if losses.aggregates:
-            checks.append(
-                self._restore_part(
-                    "Placement aggregates",
-                    AGGREGATES,
-                    f"The provider was in {summarize_names(losses.aggregates)}.",
-                    functools.partial(self._add_to_provider, host, (), losses.aggregates),
-                )
+            yield self._restore_part(
+                "Placement aggregates",
+                AGGREGATES,
+                f"The provider was in {summarize_names(losses.aggregates)}.",
+                functools.partial(self._add_to_provider, provider, (), losses.aggregates),
             )
-        return checks
+        for cls, ratio in losses.ratios:
+            yield self._restore_part(
+                f"allocation ratio of {cls}",
+                RATIOS,
+                f"It was {ratio} and is {state.inventories[cls].allocation_ratio}.",
+                functools.partial(self._providers.set_allocation_ratio, provider, cls, ratio),
+            )
 
     def _add_to_provider(
-        self, host: RedeployedHost, traits: Collection[str], aggregates: Collection[str]
+        self, provider: Provider, traits: Collection[str], aggregates: Collection[str]
     ) -> None:
-        if host.provider is None:
-            raise CloudError("The host has no provider.")
-        lacking, error = self._providers.add_traits_and_aggregates(
-            host.provider, traits, aggregates
-        )
+        lacking, error = self._providers.add_traits_and_aggregates(provider, traits, aggregates)
         if lacking:
             raise error or CloudError(
                 f"The provider still lacks {summarize_names(sorted(lacking))}."
             )
-
-    def _restore_ratios(self, host: RedeployedHost, losses: Losses) -> list[Check]:
-        checks = []
-        for cls, ratio in losses.ratios:
-            now = host.state.inventories[cls].allocation_ratio if host.state else None
-            checks.append(
-                self._restore_part(
-                    f"allocation ratio of {cls}",
-                    RATIOS,
-                    f"It was {ratio} and is {now}.",
-                    functools.partial(self._set_ratio, host, cls, ratio),
-                )
-            )
-        return checks
-
-    def _set_ratio(self, host: RedeployedHost, cls: str, ratio: float) -> None:
-        if host.provider is None:
-            raise CloudError("The host has no provider.")
-        self._providers.set_allocation_ratio(host.provider, cls, ratio)
 
     def _restore_part(
         self,
         name: str,
         part: str,
         detail: str,
-        write: Callable[[], None],
+        write: Callable[[], object],
         obstacle: str = "",
     ) -> Check:
         """Make one write, if its part is wanted, and return what became of it."""
@@ -246,19 +228,17 @@ def _describe_opt_out(part: str) -> str:
 
 def _compare_service(
     host: RedeployedHost, record: FormerHost, losses: Losses, restores_aggregates: bool
-) -> list[Check]:
-    """Return checks of what only the operator can decide: the zone and the state of the service."""
+) -> Iterator[Check]:
+    """Yield checks of what only the operator can decide: the zone and the state of the service."""
     if host.service is None:
-        return []
-    checks = []
+        return
     coming_zones = set()
     if restores_aggregates:
         coming_zones = {aggregate.zone for aggregate in losses.host_aggregates}
     # A zone that one of the aggregates brings back is not a difference.
     if record.zone and record.zone != host.service.zone and record.zone not in coming_zones:
         detail = f"It was {record.zone} and is {host.service.zone}: a host aggregate sets it."
-        checks.append(Check("availability zone", DIFFERS, detail))
+        yield Check("availability zone", DIFFERS, detail)
     if record.disabled_reason and host.service.status != "disabled":
         detail = f"The service was disabled before ({record.disabled_reason}), and is enabled now."
-        checks.append(Check("disabled reason", DIFFERS, detail))
-    return checks
+        yield Check("disabled reason", DIFFERS, detail)

@@ -52,6 +52,9 @@ _MOVE, _CONFIRM, _SERVICE = "move", "confirm", "service"
 # Why a server is moved.
 DRAIN, RETURN = "drain", "return"
 
+# What the record of a request has of its attempt, beside the migrations from before it.
+_REQUEST_KEYS = ("server", "name", "how", "source", "target", "requested_at")
+
 # After these a move is over; any other record leaves it open.
 _FINAL = frozenset({MOVED, GONE, LEFT, FAILED})
 
@@ -85,27 +88,14 @@ class MoveJournal(Journal):
             BEFORE,
             _MOVE,
             purpose=purpose,
-            server=attempt.server,
-            name=attempt.name,
-            how=attempt.how,
-            source=attempt.source,
-            target=attempt.target,
             known=sorted(attempt.known),
-            requested_at=attempt.requested_at,
+            **{name: getattr(attempt, name) for name in _REQUEST_KEYS},
         )
 
     def record_reply(self, attempt: Attempt, is_accepted: bool) -> None:
         """Record that Nova has accepted a request, or that its answer was lost."""
-        outcome = ""
-        if is_accepted:
-            outcome = _ACCEPTED
-        self._record(
-            AFTER,
-            _MOVE,
-            server=attempt.server,
-            outcome=outcome,
-            request_id=attempt.request_id,
-        )
+        facts = {"server": attempt.server, "request_id": attempt.request_id}
+        self._record(AFTER, _MOVE, outcome=_ACCEPTED if is_accepted else "", **facts)
 
     def record_confirmation(self, attempt: Attempt, migration: str) -> None:
         """Record that a resize is about to be confirmed, and wait until it is on disk."""
@@ -201,13 +191,8 @@ class MoveHistory:
 
 def _build_attempt(record: Mapping[str, t.Any]) -> Attempt:
     return Attempt(
-        server=record["server"],
-        name=record["name"],
-        how=record["how"],
-        source=record["source"],
-        target=record["target"],
+        **{name: record[name] for name in _REQUEST_KEYS},
         known=frozenset(record["known"]),
-        requested_at=record["requested_at"],
         request_id=record.get("request_id", ""),
         is_accepted=record.get("is_accepted", False),
     )
@@ -252,16 +237,7 @@ def _check_record(record: JournalRecord, path: str) -> None:
 def _list_needed_keys(record: JournalRecord) -> set[str]:
     kind = (str(record.get("action")), str(record["event"]))
     needed = {
-        (_MOVE, BEFORE): {
-            "purpose",
-            "server",
-            "name",
-            "how",
-            "source",
-            "target",
-            "known",
-            "requested_at",
-        },
+        (_MOVE, BEFORE): {"purpose", "known", *_REQUEST_KEYS},
         (_MOVE, AFTER): {"server", "outcome"},
         (_CONFIRM, BEFORE): {"server", "migration"},
         (_SERVICE, BEFORE): {"service", "body"},

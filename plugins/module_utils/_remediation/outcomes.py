@@ -14,6 +14,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    AllocationConflict,
     CloudError,
     InvalidInput,
     JournalError,
@@ -146,6 +147,14 @@ def complete_outcomes(
 def describe_unexpected(error: Exception) -> str:
     """Return an error that is not one of our own as a reason."""
     return f"An unexpected {type(error).__name__}: {error}"
+
+
+def choose_outcome(error: CloudError | None, done: str) -> str:
+    """Return the outcome of a write: `done`, unless it raised an error."""
+    if error is None:
+        return done
+    # The consumer moved on, which is not a fault of this run.
+    return SKIPPED if isinstance(error, AllocationConflict) else FAILED
 
 
 def count_outcomes(outcomes: Iterable[AnyOutcome], name: str) -> int:

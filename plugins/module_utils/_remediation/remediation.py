@@ -21,7 +21,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.clock impo
     read_monotonic_clock,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    AllocationConflict,
     CloudError,
     JournalError,
     UnsoundReading,
@@ -47,6 +46,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.group
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
     Outcome,
+    choose_outcome,
     complete_outcomes,
     count_outcomes,
     describe_unexpected,
@@ -407,9 +407,5 @@ def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Find
 
 
 def _make_outcome(step: Step, error: CloudError | None) -> Outcome:
-    if error is None:
-        return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
-    # The consumer moved on, which is not a fault of this run.
-    if isinstance(error, AllocationConflict):
-        return Outcome(step, SKIPPED, str(error))
-    return Outcome(step, FAILED, str(error))
+    done = OUTCOME_BY_ACTION[step.change.action]
+    return Outcome(step, choose_outcome(error, done), str(error or ""))

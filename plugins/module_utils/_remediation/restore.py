@@ -18,7 +18,6 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    AllocationConflict,
     CloudError,
     JournalError,
 )
@@ -37,7 +36,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     explain_abort,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
-from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import run_steps
+from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
+    choose_outcome,
+    run_steps,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.recorded_changes import (
     find_changes,
 )
@@ -234,7 +236,7 @@ def _restore_step(
         writer.replace(inverse)
     except CloudError as raised:
         error = raised
-    restoration = Restoration(step, _choose_outcome(error), str(error or ""), inverse)
+    restoration = Restoration(step, choose_outcome(error, RESTORED), str(error or ""), inverse)
     with contextlib.suppress(JournalError):
         # What was restored must be reported as restored: the module reports a broken journal.
         journal.record_after([restoration])
@@ -266,15 +268,6 @@ def _refuse_without_providers(
         return Restoration(step, SKIPPED, reason)
     reason = f"Provider {', '.join(missing)}, on which it had an allocation, no longer exists."
     return Restoration(step, FAILED, reason, hopeless=True)
-
-
-def _choose_outcome(error: CloudError | None) -> str:
-    if error is None:
-        return RESTORED
-    # The consumer moved on, which is not a fault of this run.
-    if isinstance(error, AllocationConflict):
-        return SKIPPED
-    return FAILED
 
 
 def _explain_missing_providers(

@@ -69,6 +69,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
     COMPUTE,
     filter_services,
     get_listed_services,
+    require_answer,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -318,10 +319,8 @@ class Mover:
         return None
 
     def _list_actions(self, server: str) -> Sequence[Action]:
-        actions = self._nova.list_instance_actions(server).value
-        if actions is None:
-            raise CloudError(f"Nova does not list all actions of server {server}.")
-        return actions
+        actions = self._nova.list_instance_actions(server)
+        return require_answer(actions, f"all actions of server {server}")
 
     def give_up(self, move: ActiveMove) -> MoveEnd | None:
         """Return the end for this run of a move that may never end, None if Nova goes on with it.
@@ -426,16 +425,13 @@ class Mover:
 
         Raises CloudError when Nova does not answer.
         """
-        migrations = self._nova.list_migrations_of_server(server)
-        if migrations.value is None:
-            raise CloudError(
-                f"Nova answered {migrations.status} when asked for the migrations of {server}."
-            )
+        listed = self._nova.list_migrations_of_server(server)
+        migrations = require_answer(listed, f"the migrations of {server}")
         found = self._reader.get_server(server)
         # Only this status says that no cell has it.
         if found.value is None and found.status != 404:
             raise CloudError(f"Nova answered {found.status} when asked for server {server}.")
-        return Sighting(found.at, found.value, migrations.value)
+        return Sighting(found.at, found.value, migrations)
 
 
 def _is_up(service: Service) -> bool:

@@ -27,16 +27,21 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 COMPUTE = "nova-compute"
 
+_Value = t.TypeVar("_Value")
+
 
 def get_listed_services(answer: Answer[tuple[Service, ...]]) -> tuple[Service, ...]:
     """Return the services that Nova listed.
 
     Raises CloudError when Nova did not list them.
     """
+    return require_answer(answer, "its services")
+
+
+def require_answer(answer: Answer[_Value], what: str) -> _Value:
+    """Return what Nova answered. Raises CloudError when it did not."""
     if answer.value is None:
-        raise CloudError(
-            f"Nova answered {answer.status} when asked for its services ({answer.request})."
-        )
+        raise CloudError(f"Nova answered {answer.status} when asked for {what} ({answer.request}).")
     return answer.value
 
 
