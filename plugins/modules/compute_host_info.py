@@ -832,7 +832,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
@@ -861,7 +861,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     hosts: Sequence[HostDocument] = reader.read_hosts(
         options["hosts"], options["providers"], options["allow_unknown"], earlier
     )
-    for sentence in _list_unread(hosts):
+    # Each sentence once.
+    for sentence in dict.fromkeys(text for host in hosts for text in host["unread"]):
         module.warn(sentence)
     if options["dest"]:
         is_deleting = options["begin"] and not module.check_mode
@@ -875,14 +876,6 @@ def _read_earlier(path: str | None) -> t.Any:
     if not path or not os.path.exists(path):
         return None
     return read_json(path)
-
-
-def _list_unread(hosts: Iterable[HostDocument]) -> list[str]:
-    """Return what could not be read of any host, each sentence once."""
-    sentences: dict[str, None] = {}
-    for host in hosts:
-        sentences.update(dict.fromkeys(host["unread"]))
-    return list(sentences)
 
 
 def main() -> None:

@@ -192,7 +192,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations
     UnfinishedEvacuations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host import (
-    FormerHost,
     parse_former_host,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
@@ -203,7 +202,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_ch
     list_checks,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
-    RedeployedHost,
     RedeployedHostReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import pick_fields
@@ -233,7 +231,11 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     session = connect()
     reader = RedeployedHostReader(session)
     host = reader.read(options["host"])
-    record = _parse_record(document, host, pick_fields(RecordedCloud, session.cloud))
+    record = None
+    if document is not None:
+        service = host.service.id if host.service else None
+        cloud = pick_fields(RecordedCloud, session.cloud)
+        record = parse_former_host(document, host.name, service, cloud)
     restored = []
     if record is not None:
         restoration = HostRestoration(
@@ -258,7 +260,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     return {
         "changed": changed,
         "host": host.name,
-        "checks": [check.as_dict() for check in checks],
+        "checks": list(map(d.asdict, checks)),
         "complete": not any(check.outcome in BAD_OUTCOMES for check in checks),
         "evacuations": [entry.server for entry in host.evacuations.evacuations],
         "restart_completes": restarts,
@@ -283,13 +285,6 @@ def _read_record(path: str | None) -> t.Any:
         return None
     except (OSError, ValueError) as error:
         raise InvalidInput(f"record: {path} cannot be read: {error}") from error
-
-
-def _parse_record(document: t.Any, host: RedeployedHost, cloud: RecordedCloud) -> FormerHost | None:
-    if document is None:
-        return None
-    service = host.service.id if host.service else None
-    return parse_former_host(document, host.name, service, cloud)
 
 
 def main() -> None:

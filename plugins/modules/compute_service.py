@@ -240,14 +240,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Provider,
-    )
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
@@ -327,17 +322,12 @@ def _delete_compute_service(
     with ProviderWriter(session.placement).create_placeholders(without_provider):
         ServiceWriter(session.compute).delete_service(service, own_nodes)
     # Nova only logs that it could not delete a provider.
-    left = _list_left_roots(placement, trees)
+    roots = {provider.root for provider in trees.values()}
+    listed = placement.list_providers_in_trees(roots).values()
+    left = sorted({provider.root for provider in listed})
     if left:
         module.warn(f"Nova left resource providers of {service.host} behind: {', '.join(left)}.")
     return {**result, "left_providers": left}
-
-
-def _list_left_roots(placement: PlacementReader, trees: Mapping[str, Provider]) -> list[str]:
-    """Return the roots of those trees that Placement still lists."""
-    roots = {provider.root for provider in trees.values()}
-    left = placement.list_providers_in_trees(roots)
-    return sorted({provider.root for provider in left.values()})
 
 
 def main() -> None:

@@ -558,8 +558,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     require_private_folder(params["output_dir"])
     session = connect()
     journal = MoveJournal(params["output_dir"], session.compute.endpoint, options.host)
+    runner: HostDrain | HostReturn = HostDrain(session, options)
+    if params["state"] == "returned":
+        runner = HostReturn(session, options, params["move_back"])
     if module.check_mode:
-        return {**_predict(session, options, params, journal), "journal": None}
+        history = _read_history(session, options, params)
+        return {**runner.predict(journal, history), "journal": None}
     # A drain can take hours, so it keeps no run waiting that changes allocations.
     subject = f"{session.compute.endpoint} (host {options.host})"
     with (
@@ -568,12 +572,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     ):
         # Read under the lock: another run may have begun moves meanwhile.
         history = _read_history(session, options, params)
-        if params["state"] == "returned":
-            result = HostReturn(session, options, params["move_back"]).run(
-                journal, history, stopped
-            )
-        else:
-            result = HostDrain(session, options).run(journal, history, stopped)
+        result = runner.run(journal, history, stopped)
     path = None
     if journal.written:
         path = os.path.abspath(journal.path)
@@ -615,15 +614,6 @@ def _list_exclusions(params: Mapping[str, t.Any], option: str) -> dict[str, str]
         if not exclusion.has_ended(now):
             excluded[exclusion.name] = exclusion.note
     return excluded
-
-
-def _predict(
-    session: Session, options: DrainOptions, params: Mapping[str, t.Any], journal: MoveJournal
-) -> dict[str, t.Any]:
-    history = _read_history(session, options, params)
-    if params["state"] == "returned":
-        return HostReturn(session, options, params["move_back"]).predict(journal, history)
-    return HostDrain(session, options).predict(history)
 
 
 def _read_history(

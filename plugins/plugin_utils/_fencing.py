@@ -58,12 +58,6 @@ def _read_names(value: t.Any) -> list[str]:
     return names
 
 
-def _is_ambiguous(name: str) -> bool:
-    """Return whether a name is a truth value or a list in a text, rather than a host."""
-    is_truth_value = name.lower() in _YES | _NO | _UNCLEAR
-    return is_truth_value or name[0] in "[{" or len(name.split()) != 1
-
-
 def _explain(value: t.Any) -> str:
     return (
         f"is {show_value(value)}, which is neither true nor false nor a list of hosts: write true "

@@ -113,8 +113,8 @@ def describe_host_result(
         return HostResult(_GONE, name, f"{_join(done)} {verified}" if done else verified)
     journal = ""
     # A provider that was deleted cannot have its allocations again.
-    if "delete" not in stages:
-        journal = _get_journal(tasks, stages)
+    if "delete" not in stages and "clean" in stages and tasks.now.get("left_over"):
+        journal = tasks.remediation.get("journal") or ""
     outcome = _OUTCOMES[chosen[0]] if chosen else _DONE
     return HostResult(outcome, name, _join(done), journal)
 
@@ -189,12 +189,6 @@ def _join_words(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _get_journal(tasks: HostTasks, stages: Collection[str]) -> str:
-    if "clean" not in stages or not tasks.now.get("left_over"):
-        return ""
-    return tasks.remediation.get("journal") or ""
-
-
 def _verify(before: Mapping[str, t.Any], tasks: HostTasks, removed_agents: str) -> HostRemoval:
     return describe_host_removal(
         before, tasks.after["hosts"][0], tasks.named["providers"], removed_agents
@@ -208,8 +202,7 @@ def _list_failures(
     if "verify" in stages:
         if "hosts" not in tasks.after or "providers" not in tasks.named:
             return ["it could not be read again, so that nothing is known of what remains."]
-        providers = tasks.named["providers"]
-        removal = describe_host_removal(before, tasks.after["hosts"][0], providers, removed_agents)
+        removal = _verify(before, tasks, removed_agents)
         return [] if removal.complete else [removal.message]
     failures: list[str] = []
     if "disable" in stages and (tasks.now.get("service") or {}).get("status") == "enabled":

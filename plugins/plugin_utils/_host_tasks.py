@@ -81,19 +81,17 @@ def describe_host_removal(
     remains += map(_format_agent, expected)
     notes = [f"{_format_agent(agent)}: stop it." for agent in returned]
     notes += _list_notes(after)
-    if remains:
-        return HostRemoval(
-            False, " ".join([f"{name} was not removed completely: {', '.join(remains)}.", *notes])
-        )
-    if not before["known"] and not before.get("agents"):
-        sentence = (
-            f"Neither Nova nor Placement knows {name}: it is already gone, or its name is misspelt."
-        )
-        return HostRemoval(True, " ".join([sentence, *notes]))
     gone = "no service, no compute node, no provider"
     if before.get("agents") and agents == ALL_AGENTS:
         gone += ", no network agent"
-    return HostRemoval(True, " ".join([f"{name} is gone: {gone}, and its name is free.", *notes]))
+    sentence = f"{name} is gone: {gone}, and its name is free."
+    if remains:
+        sentence = f"{name} was not removed completely: {', '.join(remains)}."
+    elif not before["known"] and not before.get("agents"):
+        sentence = (
+            f"Neither Nova nor Placement knows {name}: it is already gone, or its name is misspelt."
+        )
+    return HostRemoval(not remains, " ".join([sentence, *notes]))
 
 
 def _list_remains(host: Mapping[str, t.Any], providers: Iterable[Mapping[str, t.Any]]) -> list[str]:

@@ -66,7 +66,10 @@ def determine_redeploy_outcome(
         reason = "No record says what the host had before: only what it has now was checked."
         lines.append(_build_line("record", SKIPPED, reason))
     lines += _describe_discovery(discovered)
-    stranded = _list_stranded(found) + _list_protected(found, restored)
+    # The entries about servers with allocations on the former provider.
+    judged = [*(found.get("findings") or ()), *(found.get("undecided") or ())]
+    stranded = [entry for entry in judged if entry["kind"] == FORMER_PROVIDER]
+    stranded += _list_protected(found, restored)
     rewriting = rewrite and bool(stranded) and _explain_unmovable(stranded, found) == ""
     lines += _describe_allocations(found, stranded, rewriting)
     bad = [line for line in lines if line["outcome"] in (_MISSING, _FAILED)]
@@ -93,12 +96,6 @@ def _describe_discovery(discovered: Mapping[str, t.Any]) -> list[Line]:
         if text:
             return [_build_line("nova-manage", _FAILED, text[:_MAX_OUTPUT])]
     return [_build_line("nova-manage", _FAILED, "It did not say why.")]
-
-
-def _list_stranded(found: Mapping[str, t.Any]) -> list[Mapping[str, t.Any]]:
-    """Return the entries about servers with allocations on the former provider."""
-    entries = [*(found.get("findings") or ()), *(found.get("undecided") or ())]
-    return [entry for entry in entries if entry["kind"] == FORMER_PROVIDER]
 
 
 def _list_protected(

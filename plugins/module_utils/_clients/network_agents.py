@@ -219,7 +219,4 @@ def _parse_port(row: Mapping[str, t.Any]) -> tuple[str | None, BoundPort]:
 
 
 def _list_network_fields(reply: Reply) -> list[str]:
-    fields: list[str] = []
-    for network in reply.body["networks"]:
-        fields += network
-    return fields
+    return [field for network in reply.body["networks"] for field in network]

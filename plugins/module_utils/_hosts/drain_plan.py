@@ -64,7 +64,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         AllocationCandidates,
         Allocations,
-        Resources,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
         ServerPort,
@@ -113,10 +112,6 @@ class HostReading:
     returning: Mapping[str, Sequence[str]] = d.field(default_factory=dict)
 
     @property
-    def is_up(self) -> bool:
-        return self.service.state == "up" and not self.service.forced_down
-
-    @property
     def other_hosts(self) -> set[str]:
         """The hosts that Nova's scheduler may select, without the one to drain."""
         hosts = set()
@@ -144,9 +139,14 @@ class _Judged:
     warnings: list[str]
 
 
+def is_up(service: Service) -> bool:
+    """Return whether a service is surely up."""
+    return service.state == "up" and not service.forced_down
+
+
 def is_selectable(service: Service) -> bool:
     """Return whether Nova's scheduler may select the host of a compute service."""
-    return service.status == "enabled" and service.state == "up" and not service.forced_down
+    return service.status == "enabled" and is_up(service)
 
 
 def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlanDocument:
@@ -160,7 +160,10 @@ def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlan
         reading.places,
         reading.host,
     )
-    parcels = [_build_parcel(entry) for entry in movable]
+    parcels = []
+    for entry in movable:
+        amounts = dict(entry.need.resources) if entry.need else {}
+        parcels.append(Parcel(entry.server.uuid, amounts, entry.options))
     packing.place_all(parcels)
     for entry in movable:
         if entry.server.uuid not in packing.hosts:
@@ -183,7 +186,7 @@ def _judge_server(server: DrainServer, reading: HostReading, settings: DrainSett
     way = decide_way(
         server,
         reading.host,
-        reading.is_up,
+        is_up(reading.service),
         settings,
         reading.migrations.get(server.uuid, ()),
         reading.ports.get(server.uuid, ()),
@@ -267,13 +270,6 @@ def collect_free_amounts(answers: Iterable[AllocationCandidates]) -> dict[str, d
                 left = capacity - summary.used.get(cls, 0)
                 amounts[cls] = min(left, amounts.get(cls, left))
     return free
-
-
-def _build_parcel(entry: _Judged) -> Parcel:
-    amounts: Resources = {}
-    if entry.need is not None:
-        amounts = dict(entry.need.resources)
-    return Parcel(entry.server.uuid, amounts, tuple(entry.options))
 
 
 def _explain_no_host(

@@ -54,9 +54,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     ServerGroup,
     Way,
 )
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
-    describe_migration,
-)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
     list_special_specs,
 )
@@ -71,9 +68,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        HostMigrationDocument,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
         Migration,
@@ -138,22 +132,14 @@ class DrainReader:
         """
         return require_answer(self._moves.list_servers(host), f"the servers on {host}")
 
-    def list_open_migrations(self, host: str) -> list[Migration]:
-        """Return the migrations from or to a host that have not ended.
+    def list_open_migrations(self, host: str) -> tuple[list[Migration], str]:
+        """Return the migrations from or to a host that have not ended, and when Nova listed them.
 
         Raises CloudError when Nova does not list them.
         """
-        return [entry for entry in self._list_migrations(host)[0] if not entry.ended]
-
-    def describe_open_migrations(self, host: str) -> list[HostMigrationDocument]:
-        """Return the same migrations as the modules return them."""
-        migrations, at = self._list_migrations(host)
-        return [describe_migration(entry, at) for entry in migrations if not entry.ended]
-
-    def _list_migrations(self, host: str) -> tuple[tuple[Migration, ...], str]:
-        """Return the migrations of a host, and when Nova listed them."""
         answer = self._nova.list_migrations_of_host(host)
-        return require_answer(answer, f"the migrations of {host}"), answer.at
+        migrations = require_answer(answer, f"the migrations of {host}")
+        return [entry for entry in migrations if not entry.ended], answer.at
 
     def list_other_migrations(self, migration: Migration) -> list[str]:
         """Return the UUIDs of the other migrations of the same server."""
@@ -186,7 +172,7 @@ class DrainReader:
         service = require_service(host, services)
         servers = self.list_servers(host)
         migrations: dict[str, list[Migration]] = {}
-        for migration in self.list_open_migrations(host):
+        for migration in self.list_open_migrations(host)[0]:
             migrations.setdefault(migration.server, []).append(migration)
         groups = self._list_groups_of(servers)
         nodes = {node.uuid: node.host for node in self._nodes}

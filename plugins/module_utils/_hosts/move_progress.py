@@ -108,7 +108,8 @@ def judge_progress(attempt: Attempt, sighting: Sighting) -> Verdict:
     if sighting.server is None:
         return Verdict(AWAY, "it was deleted meanwhile")
     # Older migrations say nothing about this move.
-    migration = find_new_migration(attempt, sighting.migrations)
+    fresh = (entry for entry in sighting.migrations if entry.uuid not in attempt.known)
+    migration = next(fresh, None)
     return d.replace(_judge(attempt, sighting.server, migration), migration=migration)
 
 
@@ -127,16 +128,8 @@ def _judge(attempt: Attempt, seen: DrainServer, migration: Migration | None) -> 
     if migration is not None and not migration.ended:
         return Verdict(WAITING, f"its migration, which is {migration.status}, to end")
     if server.status == "ERROR":
-        return Verdict(BROKEN, _describe_error(seen))
+        return Verdict(BROKEN, f"it is in ERROR: {seen.fault or ''}".removesuffix(": "))
     return _judge_place(attempt, seen, migration)
-
-
-def find_new_migration(attempt: Attempt, migrations: Sequence[Migration]) -> Migration | None:
-    """Return the newest migration that did not exist before the request."""
-    for migration in migrations:
-        if migration.uuid not in attempt.known:
-            return migration
-    return None
 
 
 def _judge_other_migration(attempt: Attempt, server: DrainServer, migration: Migration) -> Verdict:
@@ -212,12 +205,6 @@ def may_have_left(migration: Migration) -> bool:
         and migration.dest_compute != migration.source_compute
         and migration.status not in _STATUSES_BEFORE_COPY
     )
-
-
-def _describe_error(server: DrainServer) -> str:
-    if server.fault:
-        return f"it is in ERROR: {server.fault}"
-    return "it is in ERROR"
 
 
 def is_own_move(attempt: Attempt, migration: Migration, actions: Sequence[Action]) -> bool:

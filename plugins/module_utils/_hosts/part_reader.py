@@ -117,13 +117,10 @@ def read_network_parts(host: str, reader: AgentReader | None, nova: NovaReader) 
 
 def find_used_ports(host: str, reader: AgentReader, nova: NovaReader) -> tuple[BoundPort, ...]:
     """Return the ports that are bound to a host and whose device is there, or may be."""
-    ports = [port for port in reader.list_bound_ports(host) if _has_device(port)]
+    bound = reader.list_bound_ports(host)
+    ports = [port for port in bound if port.device not in ("", _RESERVED_DEVICE)]
     flags = map_parallel(lambda port: _may_be_used(port, nova), ports)
     return tuple(port for port, is_used in zip(ports, flags, strict=True) if is_used)
-
-
-def _has_device(port: BoundPort) -> bool:
-    return bool(port.device) and port.device != _RESERVED_DEVICE
 
 
 def _may_be_used(port: BoundPort, nova: NovaReader) -> bool:

@@ -120,16 +120,12 @@ def _describe_resources(agent: Agent) -> str:
     resources = agent.resources or ()
     first = resources[0]
     counted = format_count(len(resources), first.kind, f"{first.kind}s")
-    names = summarize_names(map(_label_resource, resources))
+    labels = [f"{make_printable(entry.name, _MAX_NAME)} ({entry.uuid})" for entry in resources]
+    names = summarize_names(labels)
     return (
         f"The {agent.type} of {agent.host} serves {counted}, which it would leave without an "
         f"agent: {names}. Move each to another agent: {_build_move_command(agent, first)}"
     )
-
-
-def _label_resource(resource: AgentResource) -> str:
-    name = make_printable(resource.name, _MAX_NAME)
-    return f"{name} ({resource.uuid})"
 
 
 def _build_move_command(agent: Agent, resource: AgentResource) -> str:

@@ -52,7 +52,7 @@ def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, .
     """
     provider = providers.get(normalize_uuid(name) or "")
     if provider is None:
-        provider = _find_by_name(name, providers.values())
+        provider = next((entry for entry in providers.values() if entry.name == name), None)
     if provider is None:
         return ()
     if provider.uuid != provider.root:
@@ -64,13 +64,6 @@ def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, .
             "deleted: name the root."
         )
     return sort_children_first(provider.uuid, providers.values())
-
-
-def _find_by_name(name: str, providers: Iterable[Provider]) -> Provider | None:
-    for provider in providers:
-        if provider.name == name:
-            return provider
-    return None
 
 
 def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str:

@@ -50,9 +50,6 @@ class Check:
     outcome: str
     detail: str
 
-    def as_dict(self) -> dict[str, str]:
-        return d.asdict(self)
-
 
 def list_checks(host: RedeployedHost) -> list[Check]:
     """Return the checks of a host, in the order in which its parts come back.

@@ -119,6 +119,7 @@ class RedeployedHostReader:
         state = None
         if provider is not None:
             state = self._states.read(provider.uuid)
+        namesakes = [entry for entry in providers.values() if entry.name == node_name]
         return RedeployedHost(
             name=name,
             services=tuple(services),
@@ -126,7 +127,7 @@ class RedeployedHostReader:
             mapped=self._read_mapping(name),
             provider=provider,
             state=state,
-            namesake=_find_namesake(node_name, provider, providers.values()),
+            namesake=next((entry for entry in namesakes if entry != provider), None),
             aggregates=self._nova.list_aggregates(),
             evacuations=UnfinishedEvacuations(name),
         )
@@ -153,12 +154,3 @@ class RedeployedHostReader:
         if reply.status == 404:
             return _UNMAPPED not in reply.detail
         return None
-
-
-def _find_namesake(
-    name: str, own: Provider | None, providers: Iterable[Provider]
-) -> Provider | None:
-    for provider in providers:
-        if provider.name == name and provider != own:
-            return provider
-    return None

@@ -121,23 +121,12 @@ class OtherServiceDocument(t.TypedDict):
     command: str
 
 
-class InventoryRecord(t.TypedDict):
-    """The inventory of one resource class, as Placement has it."""
-
-    total: int
-    reserved: int
-    min_unit: int
-    max_unit: int
-    step_size: int
-    allocation_ratio: float
-
-
 class ProviderRecord(HostProviderDocument):
     """A provider of a host with all that a new provider of that name can be compared with."""
 
     generation: int | None
-    # By resource class.
-    inventories: dict[str, InventoryRecord]
+    # By resource class, with the fields of `_models.placement.Inventory`.
+    inventories: dict[str, dict[str, float]]
     # All of them, sorted: those of nova-compute, and those that somebody added.
     traits: list[str]
     # The uuids of its aggregates in Placement, sorted, mirrored by Nova or not.

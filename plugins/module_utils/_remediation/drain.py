@@ -67,7 +67,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     DrainPlanDocument,
     DrainSettings,
     MoveOutcomeDocument,
-    PredictionDocument,
     Way,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
@@ -84,6 +83,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.serve
     MoveEnd,
     Mover,
     MoveTask,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
+    describe_migration,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
     apply_update,
@@ -106,6 +108,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # How often the host is listed again for servers that came to it since the last listing. Nova sends
 # no server to a disabled host, so only those come that were on their way.
 _MAX_ROUNDS = 5
+
+# The types of the migrations that take a server from its host without a confirmation.
+_LEAVING = (MIGRATION_TYPES[LIVE], MIGRATION_TYPES[EVACUATION])
 
 # In seconds: the pause between two listings of the services, while they are watched, and for how
 # long. With report_interval = 600, two reports of the others take 20 minutes.
@@ -190,7 +195,7 @@ class HostDrain:
         self._reader = DrainReader(session)
         self._sleep = sleep
 
-    def predict(self, history: MoveHistory) -> dict[str, t.Any]:
+    def predict(self, _journal: MoveJournal, history: MoveHistory) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
         require_not_excluded(self._reader, self._options)
         self._require_clear_state()
@@ -339,8 +344,9 @@ class HostDrain:
         """
         begun = history.list_attempts(DRAIN)
         known = {attempt.server for attempt in begun}
-        for migration in self._reader.list_open_migrations(self._options.host):
-            if migration.server in known or not _leaves_by_itself(migration, self._options.host):
+        for migration in self._reader.list_open_migrations(self._options.host)[0]:
+            leaves = migration.type in _LEAVING and migration.source_compute == self._options.host
+            if migration.server in known or not leaves:
                 continue
             adopted = self._adopt(migration)
             if adopted is not None:
@@ -378,7 +384,8 @@ class HostDrain:
         host = self._options.host
         migrations: list[HostMigrationDocument] = []
         try:
-            migrations = self._reader.describe_open_migrations(host)
+            listed, at = self._reader.list_open_migrations(host)
+            migrations = [describe_migration(entry, at) for entry in listed]
             blockers = read_blockers(self._session, host)
         except PlacementToolsError as error:
             blockers = (Blocker("unsound_reading", host, "", str(error)),)
@@ -402,12 +409,6 @@ def _describe_begun(attempt: Attempt) -> Way:
     )
 
 
-def _leaves_by_itself(migration: Migration, host: str) -> bool:
-    """Return whether a migration takes its server from the host without a confirmation."""
-    types = (MIGRATION_TYPES[LIVE], MIGRATION_TYPES[EVACUATION])
-    return migration.type in types and migration.source_compute == host
-
-
 def _split_tasks(plan: DrainPlanDocument) -> tuple[list[MoveTask], list[MoveOutcomeDocument]]:
     """Return the servers to move, and the outcomes of those that stay."""
     tasks = []
@@ -415,17 +416,11 @@ def _split_tasks(plan: DrainPlanDocument) -> tuple[list[MoveTask], list[MoveOutc
     for entry in plan["servers"]:
         task = MoveTask(entry["uuid"], entry["name"], plan["host"])
         if entry["how"] == STAYS:
-            left.append(build_outcome(task, MoveEnd(LEFT, explain_stay(entry)), 0, 0))
+            reason = f"{entry['reason']}: {entry['advice']}".removesuffix(": ")
+            left.append(build_outcome(task, MoveEnd(LEFT, reason), 0, 0))
         else:
             tasks.append(task)
     return tasks, left
-
-
-def explain_stay(entry: PredictionDocument) -> str:
-    """Return why a server stays, and what to do about it."""
-    if not entry["advice"]:
-        return entry["reason"]
-    return f"{entry['reason']}: {entry['advice']}"
 
 
 def count_outcomes(outcomes: Iterable[MoveOutcomeDocument]) -> dict[str, int]:

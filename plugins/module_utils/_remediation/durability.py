@@ -99,7 +99,8 @@ def explain_loss(path: str, surroundings: Surroundings) -> str:
     """
     mount = _find_mount(path, surroundings.mountinfo)
     if mount is None:
-        return _explain_unknown_mount(surroundings)
+        # In a container a folder is lost unless something proves that it is kept.
+        return "the mounts of this container cannot be read" if surroundings.is_container else ""
     if _EMPTY_DIR in mount.root:
         return "it is on an emptyDir volume, which Kubernetes deletes with the pod"
     if _is_private(path, mount, surroundings):
@@ -108,13 +109,6 @@ def explain_loss(path: str, surroundings: Surroundings) -> str:
         return f"it is in memory ({mount.fstype})"
     if surroundings.is_container:
         return _explain_loss_in_container(mount)
-    return ""
-
-
-def _explain_unknown_mount(surroundings: Surroundings) -> str:
-    # In a container a folder is lost unless something proves that it is kept.
-    if surroundings.is_container:
-        return "the mounts of this container cannot be read"
     return ""
 
 

@@ -125,12 +125,7 @@ class MoveRun:
         self._total = 0
         self._failures = 0
         # Why no other move is begun; empty while there is no reason.
-        self._halted = ""
-
-    @property
-    def halted(self) -> str:
-        """Why no other move is begun; empty while there is no reason."""
-        return self._halted
+        self.halted = ""
 
     def run(
         self, tasks: Iterable[MoveTask], begun: Iterable[Attempt] = ()
@@ -158,8 +153,8 @@ class MoveRun:
             if why:
                 self._abandon(why)
                 return
-            if self._halted:
-                self._skip_queue(self._halted)
+            if self.halted:
+                self._skip_queue(self.halted)
             before = self._get_state()
             self._begin_next()
             for active in list(self._active):
@@ -180,7 +175,7 @@ class MoveRun:
             self._sleep(min(_PIECE, seconds))
 
     def _begin_next(self) -> None:
-        while self._queue and len(self._active) < self._limits.parallel and not self._halted:
+        while self._queue and len(self._active) < self._limits.parallel and not self.halted:
             if self._stopped():
                 return
             self._begin(self._queue.popleft())
@@ -195,7 +190,7 @@ class MoveRun:
         except CloudError as error:
             begun = MoveEnd(FAILED, str(error), may_retry=True)
         except JournalError as error:
-            self._halted = str(error)
+            self.halted = str(error)
             begun = MoveEnd(FAILED, str(error))
         if isinstance(begun, MoveEnd):
             self._end(task, begun, attempts, first_began)
@@ -214,7 +209,7 @@ class MoveRun:
             active.trouble = str(error)
             end = None
         except JournalError as error:
-            self._halted = str(error)
+            self.halted = str(error)
             end = MoveEnd(FAILED, str(error), how=active.move.attempt.how)
         if end is None and elapsed > self._limits.timeout:
             end = self._end_late(active)
@@ -245,7 +240,7 @@ class MoveRun:
 
     def _end(self, task: MoveTask, end: MoveEnd, attempts: int, first_began: float) -> None:
         """Record an outcome, or put the server back into the queue for another attempt."""
-        may_retry = end.may_retry and attempts <= self._limits.retries and not self._halted
+        may_retry = end.may_retry and attempts <= self._limits.retries and not self.halted
         if end.outcome == FAILED and may_retry:
             # At the end of the queue: what was in the way may be gone by then.
             self._queue.append(_Waiting(task, attempts, first_began))
@@ -256,8 +251,8 @@ class MoveRun:
         PROGRESS.add_line(describe_end(outcome, len(self._outcomes), self._total))
         if end.outcome in (FAILED, UNDER_WAY):
             self._failures += 1
-        if self._failures >= self._limits.max_failures and not self._halted:
-            self._halted = (
+        if self._failures >= self._limits.max_failures and not self.halted:
+            self.halted = (
                 f"{self._failures} servers could not be moved before it, and max_failures is "
                 f"{self._limits.max_failures}"
             )

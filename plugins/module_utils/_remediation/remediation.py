@@ -195,7 +195,8 @@ class Remediation:
                 left = batch[len(outcomes) - begun :]
                 if len(left) > 1:
                     # One step must not keep the others of its batch from being made.
-                    batches.extendleft(reversed(_split_further(left)))
+                    size = _PART_SIZE if len(left) > _PART_SIZE else 1
+                    batches.extendleft(reversed(_split(left, size)))
                 else:
                     outcomes.append(Outcome(left[0], FAILED, str(error)))
             except Exception as error:
@@ -339,13 +340,6 @@ def _is_too_old(began: float) -> bool:
 
 def _split(steps: Sequence[Step], size: int) -> list[Sequence[Step]]:
     return [steps[start : start + size] for start in range(0, len(steps), size)]
-
-
-def _split_further(batch: Sequence[Step]) -> list[Sequence[Step]]:
-    """Return the steps of a batch in smaller ones, in the end one by one."""
-    if len(batch) > _PART_SIZE:
-        return _split(batch, _PART_SIZE)
-    return _split(batch, 1)
 
 
 def _expect_proof(prove: Callable[..., dict[str, str]], *arguments: t.Any) -> dict[str, str]:

@@ -25,7 +25,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.server_mo
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import is_selectable
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
+    is_selectable,
+    is_up,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import (
     DrainReader,
     require_service,
@@ -222,12 +225,12 @@ class Mover:
         services = get_listed_services(self._nova.list_services())
         service = require_service(task.source, services)
         # A return never evacuates, so that fencing is no way out of it.
-        if task.target is not None and not _is_up(service):
+        if task.target is not None and not is_up(service):
             reason = f"nova-compute on {task.source} is down: start it, and run again"
             return MoveEnd(LEFT, reason, task.source)
         open_migrations = [entry for entry in sighting.migrations if not entry.ended]
         way = decide_way(
-            sighting.server, task.source, _is_up(service), self._settings, open_migrations
+            sighting.server, task.source, is_up(service), self._settings, open_migrations
         )
         if way.how != STAYS:
             # Also before another attempt: the one before may have left it wrong.
@@ -341,7 +344,7 @@ class Mover:
         services = get_listed_services(self._nova.list_services())
         for binary, advice in _NEEDED_SERVICES.items():
             listed = filter_services(services, None, [binary])
-            if listed and not any(map(_is_up, listed)):
+            if listed and not any(map(is_up, listed)):
                 return f"every {binary} is down: {advice}"
         needed = []
         if move.migration is not None and move.migration.dest_compute:
@@ -349,7 +352,7 @@ class Mover:
         if move.attempt.how != EVACUATION:
             needed.append(move.attempt.source)
         for service in filter_services(services, needed, [COMPUTE]):
-            if not _is_up(service):
+            if not is_up(service):
                 return f"nova-compute on {service.host} is down: start it, and run again"
         return ""
 
@@ -432,10 +435,6 @@ class Mover:
         if found.value is None and found.status != 404:
             raise CloudError(f"Nova answered {found.status} when asked for server {server}.")
         return Sighting(found.at, found.value, migrations)
-
-
-def _is_up(service: Service) -> bool:
-    return service.state == "up" and not service.forced_down
 
 
 def _end_of_others(attempt: Attempt, verdict: Verdict, migration: Migration) -> MoveEnd:

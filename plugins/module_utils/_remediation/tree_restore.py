@@ -18,6 +18,7 @@ written, and no provider is created.
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
@@ -53,7 +54,6 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
-    from collections.abc import Set as AbstractSet
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
@@ -93,8 +93,6 @@ class TreeRestorer:
         self._writer = ProviderWriter(placement)
         self._nova = NovaReader(compute)
         self._journal = journal
-        self._nodes: dict[str, Hypervisor] | None = None
-        self._aggregates: dict[str, Aggregate] | None = None
 
     def restore_tree(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> TreeOutcome:
         """Add what the providers of `tree` lack, if nova-compute has created it again.
@@ -149,7 +147,7 @@ class TreeRestorer:
                 "and is left as it is."
             )
         # Somebody else may have created a provider of that name.
-        if self._find_node(now.uuid) is None:
+        if now.uuid not in self._nodes:
             return None, (
                 f"Provider {now.name} ({now.uuid}) exists, but Nova lists no compute node "
                 "with that UUID: nova-compute did not create it, "
@@ -196,7 +194,7 @@ class TreeRestorer:
         self, now: Provider, then: ProviderState, state: ProviderState, root: Provider
     ) -> tuple[ProviderAddition, list[str]]:
         notes = []
-        host = t.cast("Hypervisor", self._find_node(root.uuid)).host
+        host = self._nodes[root.uuid].host
         traits, reported = find_lost_traits(then, state)
         # The driver of a bare metal node replaces all its traits by those of Ironic.
         if now is root and not HOST_RESOURCE_CLASSES & set(state.inventories):
@@ -206,7 +204,7 @@ class TreeRestorer:
             notes.append(f"{now.name}: left to the service that reports these traits: {names}.")
         nova_aggregates: Mapping[str, Aggregate] = {}
         if then.aggregates - state.aggregates:
-            nova_aggregates = self._read_aggregates()
+            nova_aggregates = self._aggregates
         aggregates, left = find_lost_aggregates(then, state, host, nova_aggregates)
         for uuid in sorted(left):
             notes.append(
@@ -230,7 +228,8 @@ class TreeRestorer:
             partly = partly or written
             if reason:
                 reasons.append(reason)
-        return TreeOutcome(_combine_outcomes(outcomes), " ".join([*reasons, *notes]), write, partly)
+        combined = next((name for name in (FAILED, RESTORED) if name in outcomes), SKIPPED)
+        return TreeOutcome(combined, " ".join([*reasons, *notes]), write, partly)
 
     def _add_to_provider(self, addition: ProviderAddition) -> tuple[str, str, bool]:
         """Add to one provider what it lacks.
@@ -255,28 +254,17 @@ class TreeRestorer:
             return SKIPPED, reason, False
         return FAILED, reason, not unchanged
 
-    def _find_node(self, uuid: str) -> Hypervisor | None:
-        if self._nodes is None:
-            try:
-                nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
-            except UnsoundReading as error:
-                raise CloudError(f"{error} Run again when it answers.") from error
-            self._nodes = {node.uuid: node for node in nodes}
-        return self._nodes.get(uuid)
+    @functools.cached_property
+    def _nodes(self) -> dict[str, Hypervisor]:
+        try:
+            nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+        except UnsoundReading as error:
+            raise CloudError(f"{error} Run again when it answers.") from error
+        return {node.uuid: node for node in nodes}
 
-    def _read_aggregates(self) -> Mapping[str, Aggregate]:
-        if self._aggregates is None:
-            listed = self._nova.list_aggregates()
-            self._aggregates = {aggregate.uuid: aggregate for aggregate in listed}
-        return self._aggregates
-
-
-def _combine_outcomes(outcomes: AbstractSet[str]) -> str:
-    """Return the outcome of a tree by those of its providers."""
-    for outcome in (FAILED, RESTORED):
-        if outcome in outcomes:
-            return outcome
-    return SKIPPED
+    @functools.cached_property
+    def _aggregates(self) -> dict[str, Aggregate]:
+        return {aggregate.uuid: aggregate for aggregate in self._nova.list_aggregates()}
 
 
 def _is_recreated(old: Provider, now: Provider, state: ProviderState) -> bool:
