@@ -573,10 +573,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         # Read under the lock: another run may have begun moves meanwhile.
         history = _read_history(session, options, params)
         result = runner.run(journal, history, stopped)
-    path = None
-    if journal.written:
-        path = os.path.abspath(journal.path)
-    return {**result, "journal": path}
+    return {**result, "journal": os.path.abspath(journal.path) if journal.written else None}
 
 
 def parse_options(params: Mapping[str, t.Any]) -> DrainOptions:

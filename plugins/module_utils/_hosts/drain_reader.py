@@ -40,7 +40,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
     build_candidate_query,
-    list_distinct_needs,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import (
     judge_allocation,
@@ -260,7 +259,8 @@ class DrainReader:
 
     def _add_candidates(self, reading: HostReading) -> HostReading:
         """Return the reading with what Placement offers, from one request for each need."""
-        needs = list_distinct_needs([reading.get_need(server) for server in reading.servers])
+        found = map(reading.get_need, reading.servers)
+        needs = list(dict.fromkeys(need for need in found if need is not None))
         answers = map_parallel(self._ask_for, needs, stage="room on other hosts", unit="needs")
         candidates = dict(zip(needs, answers, strict=True))
         reading = d.replace(reading, candidates=candidates)

@@ -113,7 +113,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
-        Snapshot,
     )
 
 
@@ -285,8 +284,15 @@ class HostReader:
 
     def _read_contents(self, host: Host) -> tuple[Host, HostDetails, SnapshotIndex]:
         """Return a host as the snapshot has it, and everything on it."""
-        snapshot = self._read_snapshot(host)
-        host = _refresh_nodes(host, snapshot)
+        if host.roots:
+            scope = Scope(hosts=tuple(root.uuid for root in host.roots))
+            snapshot = self._reading.collect(scope)
+        else:
+            # A host without a provider has no allocations: the listings are enough.
+            snapshot = self._reading.collect_cloud()
+        # The compute nodes in the snapshot know their servers.
+        read_nodes = {node.uuid: node for node in snapshot.hypervisors.value or ()}
+        host = d.replace(host, nodes=tuple(read_nodes.get(node.uuid, node) for node in host.nodes))
         return host, self._read_details(host), SnapshotIndex(snapshot)
 
     def _find_hidden_usages(self, providers: Sequence[Provider]) -> list[Blocker]:
@@ -325,12 +331,6 @@ class HostReader:
                 )
             except UnsoundReading as error:
                 yield Blocker("provider_in_use", root.uuid, root.name, str(error), DELETE)
-
-    def _read_snapshot(self, host: Host) -> Snapshot:
-        if host.roots:
-            return self._reading.collect(Scope(hosts=tuple(root.uuid for root in host.roots)))
-        # A host without a provider has no allocations: the listings are enough.
-        return self._reading.collect_cloud()
 
     def _read_details(self, host: Host) -> HostDetails:
         """Return the servers and migrations of a host.
@@ -380,9 +380,3 @@ def _list_host_labels(
     labels.update(node.name for node in nodes)
     labels.update(provider.name for provider in providers.values() if provider.is_host)
     return labels
-
-
-def _refresh_nodes(host: Host, snapshot: Snapshot) -> Host:
-    """Return the host with its compute nodes as the snapshot has them: it knows their servers."""
-    read_nodes = {node.uuid: node for node in snapshot.hypervisors.value or ()}
-    return d.replace(host, nodes=tuple(read_nodes.get(node.uuid, node) for node in host.nodes))

@@ -31,7 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
         DrainServer,
@@ -189,8 +189,3 @@ def build_candidate_query(need: MoveNeed) -> dict[str, t.Any]:
         # The parameter is repeated: the host must be in one aggregate of each set.
         query["member_of"] = [f"in:{','.join(sorted(uuids))}" for uuids in need.member_of]
     return query
-
-
-def list_distinct_needs(needs: Collection[MoveNeed | None]) -> list[MoveNeed]:
-    """Return each need once, in the order of the servers."""
-    return list(dict.fromkeys(need for need in needs if need is not None))

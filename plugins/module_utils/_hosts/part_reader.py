@@ -124,7 +124,6 @@ def find_used_ports(host: str, reader: AgentReader, nova: NovaReader) -> tuple[B
 
 
 def _may_be_used(port: BoundPort, nova: NovaReader) -> bool:
-    if not port.device_owner.startswith(_SERVER_OWNERS):
-        return True
+    is_of_server = port.device_owner.startswith(_SERVER_OWNERS)
     # Only the direct answer that there is no such server proves that nothing uses the port.
-    return nova.get_server(port.device).status != 404
+    return not is_of_server or nova.get_server(port.device).status != 404

@@ -6,7 +6,7 @@
 # It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a compute host has beside its servers and providers: network agents, ports, aggregates.
+"""What a compute host has beside its servers and providers: network agents, ports, services.
 
 The words are those of Nova, Neutron and Cinder. The classes are frozen.
 """
