@@ -53,8 +53,11 @@ def _read_names(value: t.Any) -> list[str]:
         names = read_host_names(value, "host_decommission_fenced")
     except InvalidInput as error:
         raise InvalidInput(_explain(value)) from error
-    if any(map(_is_ambiguous, names)):
-        raise InvalidInput(_explain(value))
+    for name in names:
+        is_truth_value = name.lower() in _YES | _NO | _UNCLEAR
+        # A list in a text is no host either.
+        if is_truth_value or name[0] in "[{" or len(name.split()) != 1:
+            raise InvalidInput(_explain(value))
     return names
 
 
