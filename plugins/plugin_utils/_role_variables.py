@@ -25,7 +25,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits i
     Limits,
     find_narrowed_plan,
     find_unsearched_kinds,
-    list_ignored,
+    is_ignored,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import (
     ROLES,
@@ -121,8 +121,7 @@ def find_faults(
     if run.is_play:
         options = {name: option for name, option in options.items() if name in judged}
     names = extra if run.is_play else defined
-    ignored = list_ignored(values)
-    suspects = [name for name in names if name not in ignored]
+    suspects = [name for name in names if not is_ignored(name, values)]
     unknown = find_unknown_variables(suspects, extra, ROLES, read_names)
     known = {
         name: value

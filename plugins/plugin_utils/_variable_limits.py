@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses as d
 import difflib
+import fnmatch
 import re
 import typing as t
 from collections.abc import Mapping
@@ -89,7 +90,7 @@ _PLAN = "orphan_cleanup_plan"
 _OF_ANSIBLE = {"ansible_check_mode", *constants.INTERNAL_STATIC_VARS}
 # AWX gives them to each of its jobs.
 _OF_AWX = re.compile(
-    r"(awx|tower)_(job|workflow_job|parent_job|schedule|user|team|project|inventory|webhook)_\w+"
+    r"(awx|tower)_(job|workflow_job|parent_job|schedule|user|team|project|inventory|execution|webhook)_\w+"
 )
 
 # In this variable Ansible keeps what it does not understand after -e.
@@ -153,9 +154,9 @@ def find_lost_texts(texts: Iterable[str], names: Collection[str]) -> list[str]:
     return sentences
 
 
-def list_ignored(values: Mapping[str, t.Any]) -> list[str]:
-    """Return the names of the extra variables that the user has for other tools."""
-    return _as_list(values.get(IGNORED))
+def is_ignored(name: str, values: Mapping[str, t.Any]) -> bool:
+    """Return whether the user has an extra variable for something else, by name or pattern."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in _as_list(values.get(IGNORED)))
 
 
 @d.dataclass(frozen=True)
@@ -188,7 +189,7 @@ class Limits:
                 # An empty value is the answer to a question of a survey. It is read only now,
                 # because a value may be in a vault whose password is missing.
                 sentences.append("" if sentence and _is_empty(extra[name]) else sentence)
-            elif name in list_ignored(self.values) or _OF_AWX.fullmatch(name):
+            elif is_ignored(name, self.values) or _OF_AWX.fullmatch(name):
                 continue
             elif name in _OF_ANSIBLE:
                 sentences.append(self._refuse(name))

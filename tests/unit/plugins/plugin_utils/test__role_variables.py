@@ -156,6 +156,8 @@ def test_the_defaults_are_accepted(role: str) -> None:
         {"orphan_cleanup_notify_url": "https://hooks.example/x", "orphan_cleanup_plan": ""},
         {"orphan_cleanup_run": {}, "hypervisor_cleanup_remove": ["nvram"]},
         {"_orphan_cleanup_one_of_many": True, "awx_job_id": 1, "tower_job_id": 1},
+        {"awx_execution_node": "node", "tower_execution_node": "node"},
+        {"orphan_cleanup_ignore_variables": ["kolla_*"], "kolla_internal_vip": "x"},
         {"awx_inventory_id": 1, "awx_webhook_event_type": "push", "ansible_user": "x"},
         {"ansible_eda": {"event": {}}, "host_decommission_stages": ["check"]},
         # Of the user, and not of a role.
