@@ -156,7 +156,9 @@ def find_lost_texts(texts: Iterable[str], names: Collection[str]) -> list[str]:
 
 def is_ignored(name: str, values: Mapping[str, t.Any]) -> bool:
     """Return whether the user has an extra variable for something else, by name or pattern."""
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in _as_list(values.get(IGNORED)))
+    patterns = map(str, _as_list(values.get(IGNORED)))
+    # A name of another type than text is possible in a file.
+    return any(fnmatch.fnmatchcase(str(name), pattern) for pattern in patterns)
 
 
 @d.dataclass(frozen=True)
