@@ -324,12 +324,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.validati
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        FindingsDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        RemediationDocument,
-    )
+_FILES = ("findings", "remediation")
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
@@ -350,33 +345,25 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
 
 def _read_run(run: Mapping[str, t.Any]) -> RunResult:
     """Return one run with its files; a file that is not valid counts as an error of the run."""
-    paths = {part: run[part] for part in ("findings", "remediation") if run[part]}
-    findings: FindingsDocument | None = None
-    remediation: RemediationDocument | None = None
+    paths: dict[t.Any, str] = {name: run[name] for name in _FILES if run[name]}
+    documents = {}
     errors = []
     if run["error"]:
         errors.append(run["error"])
     # One by one: a file that is not valid must not hide the other.
-    try:
-        if "findings" in paths:
-            path = paths["findings"]
-            findings = validate_document("findings", read_json(path), path)
-    except InvalidInput as error:
-        errors.append(str(error))
-    try:
-        if "remediation" in paths:
-            path = paths["remediation"]
-            remediation = validate_document("remediation", read_json(path), path)
-    except InvalidInput as error:
-        errors.append(str(error))
+    for name, path in paths.items():
+        try:
+            documents[name] = validate_document(name, read_json(path), path)
+        except InvalidInput as error:
+            errors.append(str(error))
     return RunResult(
         run["name"],
         # An empty text is what a template gives for a variable that is not set.
         run["region"] or None,
         run["shard"] or None,
         " ".join(errors),
-        findings,
-        remediation,
+        documents.get("findings"),
+        documents.get("remediation"),
         paths,
     )
 

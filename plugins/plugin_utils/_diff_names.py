@@ -59,9 +59,10 @@ def find_findings_in(action: ActionBase, folder: t.Any) -> FindingsDocument | No
         return None
     path = find_path(action, os.path.join(folder, "findings.json"))
     try:
-        return validate_document("findings", read_json(path), path)
+        findings: FindingsDocument = validate_document("findings", read_json(path), path)
     except InvalidInput:
         return None
+    return findings
 
 
 def name_diff(diff: Mapping[str, t.Any], findings: FindingsDocument) -> dict[str, t.Any]:

@@ -14,7 +14,6 @@ API reference: https://docs.openstack.org/api-ref/accelerator/
 from __future__ import annotations
 
 import dataclasses as d
-import threading
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.optional import OptionalApi
@@ -23,6 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.resource_r
     AcceleratorRequest,
     DeviceProfile,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -42,9 +42,12 @@ class CyborgReader:
 
         Nova refuses a profile of which there are several (nova/accelerator/cyborg.py).
         """
-        return self._api.ask(
-            "/v2/device_profiles", lambda reply: _parse_profile(reply, name), name=name
-        )
+        path = "/v2/device_profiles"
+        answer = self._api.ask(path, lambda reply: _parse_profile(reply, name), name=name)
+        if answer == NOT_ASKED:
+            return answer
+        # The name says which of several profiles could not be read.
+        return d.replace(answer, request=make_printable(f"GET {path}?name={name}"))
 
     def list_accelerator_requests(self, server: str) -> Answer[tuple[AcceleratorRequest, ...]]:
         """Return the accelerator requests of a server."""
@@ -53,27 +56,6 @@ class CyborgReader:
             lambda reply: _parse_requests(reply, server),
             instance=server,
         )
-
-
-class DeviceProfiles:
-    """The device profiles of one reading, each asked for once for all servers that name it."""
-
-    def __init__(self, cyborg: CyborgReader) -> None:
-        self._cyborg = cyborg
-        self._lock = threading.Lock()
-        self._answers: dict[str, Answer[DeviceProfile]] = {}
-
-    def get(self, name: str) -> Answer[DeviceProfile]:
-        """Return the answer about one profile."""
-        with self._lock:
-            if name not in self._answers:
-                answer = self._cyborg.get_device_profile(name)
-                if answer.request:
-                    # The name says which of several profiles could not be read.
-                    request = make_printable(f"GET /v2/device_profiles?name={name}")
-                    answer = d.replace(answer, request=request)
-                self._answers[name] = answer
-            return self._answers[name]
 
 
 def _parse_profile(reply: Reply, name: str) -> DeviceProfile | None:

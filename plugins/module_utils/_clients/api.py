@@ -357,10 +357,7 @@ class Api:
         try:
             return read(reply)
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
-            raise MalformedResponse(
-                f"{self.name} at {self.endpoint} answered GET {self._shorten(path)} with something "
-                "unexpected: is a proxy in the way?"
-            ) from error
+            raise self._reject("GET", path, "something unexpected") from error
 
     def build_answer(
         self,
@@ -399,11 +396,14 @@ class Api:
         """Whether any answer so far had a time by which an age is known."""
         return self._ahead is not None
 
-    def _shorten(self, path: str) -> str:
+    def _reject(self, method: str, path: str, what: str) -> MalformedResponse:
+        """Return the error for an answer that is not that of the service itself."""
         """Return a path as a sentence has it, which names the endpoint already."""
-        if path == self.endpoint:
-            return "/"
-        return path
+        asked = "/" if path == self.endpoint else path
+        return MalformedResponse(
+            f"{self.name} at {self.endpoint} answered {method} {asked} with {what}: is a proxy in "
+            "the way?"
+        )
 
     def expect(self, reply: Reply, what: str, *statuses: int) -> Reply:
         """Return `reply` if it has one of `statuses`, by default 200.
@@ -500,18 +500,12 @@ class Api:
         # An answer may be nested more deeply than Python allows.
         except (ValueError, RecursionError):
             if status < 400 or is_proof:
-                raise MalformedResponse(
-                    f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "
-                    "something that is not JSON: is a proxy in the way?"
-                ) from None
+                raise self._reject(method, path, "something that is not JSON") from None
         if status < 400 and self.name in _TYPED_SERVICES:
             self._check_types(method, path, body)
         reply = Reply(status, response.headers, body, self._error_keys)
         if is_proof and not reply.is_service_error:
-            raise MalformedResponse(
-                f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with a "
-                f"{reply.status} that is not its own: is a proxy in the way?"
-            )
+            raise self._reject(method, path, f"a {reply.status} that is not its own")
         return reply
 
     def _require_same_subject(self, reply: Reply, path: str, params: t.Mapping[str, t.Any]) -> None:
@@ -522,18 +516,12 @@ class Api:
         named = set(_UUID.findall(reply.detail.lower()))
         asked = set(_UUID.findall(f"{path} {params}".lower()))
         if named and asked and named.isdisjoint(asked):
-            raise MalformedResponse(
-                f"{self.name} at {self.endpoint} answered GET {self._shorten(path)} with a "
-                f"{reply.status} about something else: is a proxy in the way?"
-            )
+            raise self._reject("GET", path, f"a {reply.status} about something else")
 
     def _check_types(self, method: str, path: str, body: t.Any) -> None:
         wrong = find_wrong_type(body)
         if wrong is not None:
-            raise MalformedResponse(
-                f"{self.name} at {self.endpoint} answered {method} {self._shorten(path)} with "
-                f"something unexpected as {wrong}: is a proxy in the way?"
-            )
+            raise self._reject(method, path, f"something unexpected as {wrong}")
 
 
 class ServiceClock:

@@ -13,7 +13,6 @@ API reference: https://docs.openstack.org/api-ref/compute/
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 import urllib.parse
 
@@ -61,12 +60,14 @@ from ansible_collections.osops.placement.plugins.module_utils._models.surroundin
 
 if t.TYPE_CHECKING:  # pragma: no cover
     import threading
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
         Attachment,
     )
+
+T = t.TypeVar("T")
 
 
 class NovaReader:
@@ -180,17 +181,14 @@ class NovaReader:
     def list_hypervisor_servers(self, node: str) -> tuple[str, ...] | None:
         """Return the UUIDs of the servers on the host of a compute node, or None without a node."""
         path = f"/os-hypervisors/{node}"
-        reply = self._api.expect(
-            self._api.get(path, self._hypervisor_listing, with_servers="true"),
-            f"for the servers of {node}",
-            200,
-            404,
+        reply, servers = self._api.read(
+            path,
+            self._hypervisor_listing,
+            lambda reply: parse_hypervisor(reply.body["hypervisor"], True).servers,
+            with_servers="true",
         )
-        if reply.status == 404:
-            return None
-        return self._api.parse(
-            lambda reply: parse_hypervisor(reply.body["hypervisor"], True).servers, reply, path
-        )
+        self._api.expect(reply, f"for the servers of {node}", 200, 404)
+        return servers
 
     def get_hypervisor(self, uuid: str) -> Answer[Hypervisor]:
         """Return one compute node, without the servers of its host.
@@ -239,21 +237,28 @@ class NovaReader:
 
     def _list_servers(self, filters: Mapping[str, str]) -> Answer[tuple[Server, ...]]:
         """Return the servers of all projects that match `filters`, with their flavors."""
-        return self._listings.read(
-            Listing(
-                "/servers/detail",
-                # With the properties of the images of servers, where Nova offers them.
-                self._shape,
-                "servers",
-                "id",
-                parse_server,
-                {"all_tenants": "1", **filters},
-            )
-        )
+        # With the properties of the images of servers, where Nova offers them.
+        return self._list_rows(parse_server, filters, microversion=self._shape)
+
+    def _list_rows(
+        self,
+        parse: Callable[[Mapping[str, t.Any]], T],
+        filters: Mapping[str, str],
+        path: str = "/servers/detail",
+        microversion: str = "",
+        **options: t.Any,
+    ) -> Answer[tuple[T, ...]]:
+        """Return what `parse` makes of the servers of all projects that match `filters`."""
+        query = {"all_tenants": "1", **filters}
+        version = microversion or self._listing
+        return self._listings.read(Listing(path, version, "servers", "id", parse, query, **options))
+
+    def _list_uuids(self, filters: Mapping[str, str], **options: t.Any) -> Answer[tuple[str, ...]]:
+        return self._list_rows(lambda row: str(row["id"]), filters, path="/servers", **options)
 
     def list_server_uuids_on_host(self, host: str) -> Answer[tuple[str, ...]]:
         """Return the uuids of the servers of one host."""
-        return self._listings.read(self._make_uuid_listing(host=host))
+        return self._list_uuids({"host": host})
 
     def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> Answer[tuple[str, ...]]:
         """Return the uuids of the servers of all projects in a status.
@@ -261,19 +266,8 @@ class NovaReader:
         Those of a cell that does not answer are left out, because the listing is filtered. See
         `list_migrations_of_host` for `attempt`.
         """
-        listing = self._make_uuid_listing(status=status)
-        return self._listings.read(
-            d.replace(listing, page_size=MAX_PAGE - attempt, own_connection=True)
-        )
-
-    def _make_uuid_listing(self, **filters: str) -> Listing[str]:
-        return Listing(
-            "/servers",
-            self._listing,
-            "servers",
-            "id",
-            lambda row: str(row["id"]),
-            {"all_tenants": "1", **filters},
+        return self._list_uuids(
+            {"status": status}, page_size=MAX_PAGE - attempt, own_connection=True
         )
 
     def list_newest_servers_on_host(self, host: str, count: int) -> Answer[tuple[Server, ...]]:
@@ -281,46 +275,20 @@ class NovaReader:
 
         There are none if these credentials may not see the hosts of servers.
         """
-        return self._listings.require_access(
-            self._api.ask(
-                "/servers/detail",
-                self._listing,
-                parse_servers,
-                all_tenants="1",
-                host=host,
-                limit=str(count),
-            )
-        )
+        return self._list_newest(host=host, limit=str(count))
 
     def list_server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""
-        listing: Listing[str] = Listing(
-            "/servers",
-            self._listing,
-            "servers",
-            "id",
-            lambda row: row["id"],
-            {"all_tenants": "1"},
-            stage="servers",
-        )
-        return frozenset(self._listings.read(listing).value or ())
+        return frozenset(self._list_uuids({}, stage="servers").value or ())
 
     def list_server_projects(self) -> Answer[tuple[tuple[str, str], ...]]:
         """Return the uuid and the project of each server that is not deleted.
 
         No brief listing has the projects: this takes Nova about 5 s for 1 000 servers.
         """
-        return self._listings.read(
-            Listing(
-                "/servers/detail",
-                self._listing,
-                "servers",
-                "id",
-                # A server of a cell that does not answer has only what Nova's API database knows.
-                lambda row: (str(row["id"]), str(row.get("tenant_id") or "")),
-                {"all_tenants": "1"},
-                stage="servers",
-            )
+        # A server of a cell that does not answer has only what Nova's API database knows.
+        return self._list_rows(
+            lambda row: (str(row["id"]), str(row.get("tenant_id") or "")), {}, stage="servers"
         )
 
     def list_servers_in_state(self, field: str, state: str) -> Answer[tuple[DeletedServer, ...]]:
@@ -330,16 +298,7 @@ class NovaReader:
 
         field: `task_state`, `vm_state` or `status`, by which Nova filters in its databases.
         """
-        return self._listings.read(
-            Listing(
-                "/servers/detail",
-                self._listing,
-                "servers",
-                "id",
-                parse_deleted_server,
-                {"all_tenants": "1", field: state},
-            )
-        )
+        return self._list_rows(parse_deleted_server, {field: state})
 
     def get_deleted_server(self, uuid: str) -> Answer[DeletedServer]:
         """Look up directly a server that should be deleted."""
@@ -535,8 +494,11 @@ class NovaReader:
 
     def list_newest_servers(self, count: int) -> Answer[tuple[Server, ...]]:
         """Return the newest servers of all projects, at most `count`."""
+        return self._list_newest(limit=str(count))
+
+    def _list_newest(self, **filters: t.Any) -> Answer[tuple[Server, ...]]:
         return self._listings.require_access(
             self._api.ask(
-                "/servers/detail", self._listing, parse_servers, all_tenants="1", limit=str(count)
+                "/servers/detail", self._listing, parse_servers, all_tenants="1", **filters
             )
         )

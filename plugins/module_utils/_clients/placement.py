@@ -133,9 +133,7 @@ class PlacementReader:
 
     def inventories(self, provider: str) -> dict[str, Inventory] | None:
         """Return the inventories of `provider` by class, or None if it no longer exists."""
-        return self._get_from_provider(
-            provider, "inventories", lambda body: parse_inventories(body["inventories"])
-        )
+        return self._get_from_provider(provider, "inventories", parse_inventories)
 
     def query_host_tree(self, root: str) -> Answer[HostTree]:
         """Return the tree of a host as evidence, with the providers that share with it.
@@ -230,17 +228,15 @@ class PlacementReader:
 
     def usages(self, provider: str) -> dict[str, int] | None:
         """Return the usages of `provider` by resource class, or None if it no longer exists."""
-        return self._get_from_provider(provider, "usages", lambda body: dict(body["usages"]))
+        return self._get_from_provider(provider, "usages", dict)
 
     def traits(self, provider: str) -> frozenset[str] | None:
         """Return the traits of `provider`, or None if it no longer exists."""
-        return self._get_from_provider(provider, "traits", lambda body: frozenset(body["traits"]))
+        return self._get_from_provider(provider, "traits", frozenset)
 
     def aggregates(self, provider: str) -> frozenset[str] | None:
         """Return the UUIDs of the aggregates of `provider`, or None if it no longer exists."""
-        return self._get_from_provider(
-            provider, "aggregates", lambda body: frozenset(body["aggregates"])
-        )
+        return self._get_from_provider(provider, "aggregates", frozenset)
 
     def list_sharing_providers(self, aggregates: Iterable[str]) -> dict[str, Provider]:
         """Return the providers that share their inventory with all trees in one of `aggregates`."""
@@ -347,13 +343,9 @@ class PlacementReader:
         return any(usages.values())
 
     def _list_allocations_on_provider(self, provider: str) -> dict[str, Resources]:
-        allocations = self._get_from_provider(
-            provider,
-            "allocations",
-            lambda body: parse_resources(body["allocations"]),
-            self._listing,
+        return (
+            self._get_from_provider(provider, "allocations", parse_resources, self._listing) or {}
         )
-        return allocations or {}
 
     def _read_part(self, request: tuple[str, str]) -> t.Any:
         provider, part = request
@@ -362,17 +354,15 @@ class PlacementReader:
     def _get_from_provider(
         self,
         provider: str,
-        what: str,
+        part: str,
         read: Callable[[t.Any], T],
         microversion: str = _PROVIDER_MICROVERSION,
     ) -> T | None:
         """Return what `read` makes of a part of `provider`, or None when the provider is gone."""
-        path = f"/resource_providers/{provider}/{what}"
-        reply = self._api.get(path, microversion)
-        self._api.expect(reply, f"for the {what} of provider {provider}", 200, 404)
-        if reply.status == 404:
-            return None
-        return self._api.parse(lambda reply: read(reply.body), reply, path)
+        path = f"/resource_providers/{provider}/{part}"
+        reply, value = self._api.read(path, microversion, lambda reply: read(reply.body[part]))
+        self._api.expect(reply, f"for the {part} of provider {provider}", 200, 404)
+        return value
 
     def _list_sharing_uuids(self) -> set[str]:
         return {entry["uuid"] for entry in self._list_provider_entries(required=_SHARING_TRAIT)}

@@ -154,21 +154,25 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         "Placement", connection, login, "placement", MINIMUM_PLACEMENT_MICROVERSION
     )
     compute = _open_api("Nova", connection, login, "compute", MINIMUM_COMPUTE_MICROVERSION)
-    network = _open_network(connection)
     region = connection.config.get_region_name()
     return Session(
         placement=placement,
         compute=compute,
-        network=network,
+        network=_open_optional(connection, "Neutron", "network", "/v2[.]0"),
         region=region,
-        identity=_open_identity(connection),
+        identity=_open_optional(
+            connection, "Keystone", "identity", "/v(2[.]0|3)", "/v3", KEYSTONE_ERROR_KEYS
+        ),
         project=login.project,
         allocators=_find_allocators(login.catalog),
         other_novas=find_other_novas(login.catalog, compute.endpoint, placement.endpoint, region),
-        block_storage=_open_block_storage(connection),
+        # The endpoint in a catalogue has the version, and often the project too.
+        block_storage=_open_if_usable(connection, "Cinder", "block-storage", ""),
         roles=_read_roles(connection.session),
-        accelerator=_open_accelerator(connection),
-        bare_metal=_open_bare_metal(connection),
+        accelerator=_open_if_usable(connection, "Cyborg", "accelerator", "/v2"),
+        bare_metal=_open_if_usable(
+            connection, "Ironic", "baremetal", "/v1", "/v1", IRONIC_ERROR_KEYS
+        ),
     )
 
 
@@ -240,16 +244,29 @@ def _build_answer_error(name: str, endpoint: str | None) -> CloudError:
     )
 
 
-def _open_network(connection: t.Any) -> Api | None:
-    """Return Neutron if the catalogue has one; without it nothing is known of ports."""
-    with translate_sdk_errors("Neutron"):
-        endpoint = connection.endpoint_for("network")
+def _open_optional(
+    connection: t.Any, name: str, service: str, version: str, path: str = "", *error_keys: t.Any
+) -> Api | None:
+    """Return a service; None where the catalogue does not have it.
+
+    version: how its endpoint may end; only one version exists, and catalogues may or may not
+        contain it.
+    path: what is put there instead.
+    """
+    with translate_sdk_errors(name):
+        endpoint = connection.endpoint_for(service)
         if endpoint is None:
             return None
-        # Only version 2 exists, and catalogues may or may not contain it.
-        adapter = connection.config.get_session_client("network")
-        adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2.0")
-        return Api("Neutron", adapter, None)
+        adapter = connection.config.get_session_client(service)
+        adapter.endpoint_override = f"{re.sub(f'{version}$', '', endpoint.rstrip('/'))}{path}"
+        return Api(name, adapter, None, *error_keys)
+
+
+def _open_if_usable(connection: t.Any, *service: t.Any) -> Api | None:
+    """Return a service that only says more, so that nothing fails for want of it."""
+    with contextlib.suppress(CloudError):
+        return _open_optional(connection, *service)
+    return None
 
 
 def _read_roles(session: t.Any) -> frozenset[str]:
@@ -259,55 +276,6 @@ def _read_roles(session: t.Any) -> frozenset[str]:
             return frozenset(session.auth.get_access(session).role_names)
     except (*_MALFORMED, CloudError):
         return frozenset()
-
-
-def _open_block_storage(connection: t.Any) -> Api | None:
-    """Return Cinder; None where the catalogue does not have it."""
-    # It only says more about hosts and servers, so that nothing fails for want of it.
-    with contextlib.suppress(CloudError), translate_sdk_errors("Cinder"):
-        endpoint = connection.endpoint_for("block-storage")
-        if endpoint is not None:
-            # The endpoint in a catalogue has the version, and often the project too.
-            adapter = connection.config.get_session_client("block-storage")
-            adapter.endpoint_override = endpoint
-            return Api("Cinder", adapter, None)
-    return None
-
-
-def _open_accelerator(connection: t.Any) -> Api | None:
-    """Return Cyborg; None where the catalogue does not have it."""
-    with contextlib.suppress(CloudError), translate_sdk_errors("Cyborg"):
-        endpoint = connection.endpoint_for("accelerator")
-        if endpoint is not None:
-            # Only version 2 exists, and catalogues may or may not contain it.
-            adapter = connection.config.get_session_client("accelerator")
-            adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2")
-            return Api("Cyborg", adapter, None)
-    return None
-
-
-def _open_bare_metal(connection: t.Any) -> Api | None:
-    """Return Ironic, to compare its nodes; None where the catalogue does not have it."""
-    # Nothing else rests on it, so that nothing else fails for want of it.
-    with contextlib.suppress(CloudError), translate_sdk_errors("Ironic"):
-        endpoint = connection.endpoint_for("baremetal")
-        if endpoint is not None:
-            # The endpoint in a catalogue may have the version.
-            adapter = connection.config.get_session_client("baremetal")
-            adapter.endpoint_override = f"{endpoint.rstrip('/').removesuffix('/v1')}/v1"
-            return Api("Ironic", adapter, None, IRONIC_ERROR_KEYS)
-    return None
-
-
-def _open_identity(connection: t.Any) -> Api | None:
-    """Return Keystone, to look up projects; None where the catalogue does not have it."""
-    with translate_sdk_errors("Keystone"):
-        endpoint = connection.endpoint_for("identity")
-        if endpoint is None:
-            return None
-        adapter = connection.config.get_session_client("identity")
-        adapter.endpoint_override = f"{re.sub(r'/v(2[.]0|3)/?$', '', endpoint.rstrip('/'))}/v3"
-        return Api("Keystone", adapter, None, KEYSTONE_ERROR_KEYS)
 
 
 def find_other_novas(

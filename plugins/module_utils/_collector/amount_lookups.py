@@ -62,7 +62,7 @@ class AmountLookups:
             return evidence
         uuid = evidence.uuid
         # Placement is read before Nova, so that a server that was just resized is seen resized.
-        context.host_trees.read(view.own_tree)
+        context.host_trees.get(view.own_tree)
         shape = self._nova.get_server_with_image_properties(uuid)
         evidence = d.replace(
             evidence,

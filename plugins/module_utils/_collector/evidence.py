@@ -11,23 +11,21 @@
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.compute_nodes import (
     add_servers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
-    FormerTrees,
+    read_former_tree,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_lookups import (
     HostLookups,
     find_roots_without_node,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_servers import (
-    HostAllocationsReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
-    HostTrees,
+    read_host_allocations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.hosts_to_ask import (
     choose_nodes_for_absence_proof,
@@ -54,6 +52,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.unliste
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
+    ReadOnce,
     map_parallel,
     run_parallel,
 )
@@ -137,8 +136,10 @@ class EvidenceReader:
     ) -> None:
         self._pci_aliases = pci_aliases
         self._with_amounts = with_amounts
-        self._host_trees = HostTrees(placement)
-        self._host_allocations = HostAllocationsReader(placement, nova)
+        self._host_trees = ReadOnce(placement.query_host_tree)
+        self._host_allocations = ReadOnce(
+            functools.partial(read_host_allocations, placement, nova, index)
+        )
         self._unlisted_moves = UnlistedMovesReader(nova)
         self._placement = placement
         self._nova = nova
@@ -195,8 +196,8 @@ class EvidenceReader:
             candidates=candidates,
             evidence=evidence,
             details=details,
-            host_trees=self._host_trees.answers,
-            host_allocations=self._host_allocations.answers,
+            host_trees=dict(sorted(self._host_trees.answers.items())),
+            host_allocations=dict(sorted(self._host_allocations.answers.items())),
             unlisted_moves=self._unlisted_moves.answer,
             listed_amounts=listed_amounts,
             left_out=left_out,
@@ -289,7 +290,9 @@ class EvidenceReader:
             allocations=allocations,
             migrations_of=self._choose_migration_source(len(allocations)),
             at_hosts=MigrationsAtHosts(self._nova),
-            former_trees=FormerTrees(self._placement, self._nova),
+            former_trees=ReadOnce(
+                functools.partial(read_former_tree, self._placement, self._nova, self._index)
+            ),
             host_trees=self._host_trees,
             host_allocations=self._host_allocations,
             unlisted_moves=self._unlisted_moves,

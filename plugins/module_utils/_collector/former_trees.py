@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import dataclasses as d
-import threading
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -37,28 +36,19 @@ class FormerTree:
     servers: Answer[tuple[str, ...]]
 
 
-class FormerTrees:
-    """What is read about a former provider and the host it was of, once for all its consumers."""
+def read_former_tree(
+    placement: PlacementReader, nova: NovaReader, index: ListingsIndex, key: tuple[str, str, str]
+) -> FormerTree:
+    """Return the answers about a former provider and the host that it was of.
 
-    def __init__(self, placement: PlacementReader, nova: NovaReader) -> None:
-        self._placement = placement
-        self._nova = nova
-        self._lock = threading.Lock()
-        self._answers: dict[tuple[str, str], FormerTree] = {}
+    Placement is read before Nova, so that a server that has just moved is seen on its new host.
 
-    def read(self, root: str, own: str, host: str, index: ListingsIndex) -> FormerTree:
-        """Return the answers about the tree `root` and the host with the tree `own`.
-
-        Placement is read before Nova, so that a server that has just moved is seen on its new host.
-        """
-        with self._lock:
-            if (root, own) not in self._answers:
-                tree = [
-                    provider.uuid for provider in index.providers.values() if provider.root == root
-                ]
-                self._answers[root, own] = FormerTree(
-                    tree=self._placement.query_tree_allocations(root, tree),
-                    usages=self._placement.query_usages(own),
-                    servers=self._nova.list_server_uuids_on_host(host),
-                )
-            return self._answers[root, own]
+    key: the root of the former tree, that of the tree which the host has now, and the host.
+    """
+    root, own, host = key
+    tree = [provider.uuid for provider in index.providers.values() if provider.root == root]
+    return FormerTree(
+        tree=placement.query_tree_allocations(root, tree),
+        usages=placement.query_usages(own),
+        servers=nova.list_server_uuids_on_host(host),
+    )

@@ -17,15 +17,13 @@ import dataclasses as d
 import threading
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
-    DeviceProfiles,
-)
 from ansible_collections.osops.placement.plugins.module_utils._collector.action_lookups import (
     ActionLookups,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.amount_lookups import (
     AmountLookups,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NOT_ASKED,
     Evidence,
@@ -59,13 +57,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         PlacementReader,
     )
     from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
-        FormerTrees,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._collector.host_servers import (
-        HostAllocationsReader,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
-        HostTrees,
+        FormerTree,
     )
     from ansible_collections.osops.placement.plugins.module_utils._collector.unlisted_moves import (
         UnlistedMovesReader,
@@ -78,10 +70,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Allocations,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+        DeviceProfile,
+        HostTree,
         PciAlias,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
+        HostAllocations,
         Scope,
     )
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
@@ -135,11 +130,11 @@ class LookupContext:
     allocations: Mapping[str, Answer[Allocation]]
     migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
     at_hosts: MigrationsAtHosts
-    former_trees: FormerTrees
-    host_trees: HostTrees
-    host_allocations: HostAllocationsReader
+    former_trees: ReadOnce[tuple[str, str, str], FormerTree]
+    host_trees: ReadOnce[str, Answer[HostTree]]
+    host_allocations: ReadOnce[str, HostAllocations]
     unlisted_moves: UnlistedMovesReader
-    device_profiles: DeviceProfiles
+    device_profiles: ReadOnce[str, Answer[DeviceProfile]]
     nova_roots: frozenset[str]
     fresh: bool
     listed_amounts: ListedAmounts = d.field(default_factory=ListedAmounts)
@@ -164,9 +159,9 @@ class Lookups:
         self._actions = ActionLookups(nova)
         self._amounts = AmountLookups(nova, neutron, volumes, cyborg)
 
-    def start_device_profiles(self) -> DeviceProfiles:
+    def start_device_profiles(self) -> ReadOnce[str, Answer[DeviceProfile]]:
         """Return the device profiles of a new reading."""
-        return DeviceProfiles(self._cyborg)
+        return ReadOnce(self._cyborg.get_device_profile)
 
     def collect_evidence(self, consumer: str, context: LookupContext) -> list[Evidence]:
         """Look up one consumer, and the server whose migration it is or its migrations.
@@ -248,7 +243,7 @@ class Lookups:
             context.unlisted_moves.read(context.index, context.allocations)
             for root in group_by_tree(resources, context.index):
                 if root in context.index.nodes:
-                    context.host_allocations.read(root, context.index)
+                    context.host_allocations.get(root)
         rows: tuple[Answer[tuple[str, ...]], ...] = ()
         # 400: the uuid is not a migration's either, so that Nova may have no record of it at all.
         if marker.status == 400:
@@ -334,7 +329,7 @@ class Lookups:
         if root is None or root == view.own_tree or root in context.index.nodes:
             return evidence
         host = view.server.host or ""
-        former = context.former_trees.read(root, view.own_tree, host, context.index)
+        former = context.former_trees.get((root, view.own_tree, host))
         return d.replace(
             evidence,
             former_tree=former.tree,

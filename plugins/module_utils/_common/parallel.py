@@ -65,6 +65,31 @@ def _map_in_threads(call: Callable[[A], B], items: Sequence[A], workers: int) ->
             raise
 
 
+class ReadOnce(t.Generic[A, B]):
+    """What a function reads for each key: once, however many threads ask for it."""
+
+    def __init__(self, read: Callable[[A], B]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        # Each key with a lock of its own, so that nobody waits for the answers about others.
+        self._locks: dict[A, threading.Lock] = {}
+        self._answers: dict[A, B] = {}
+
+    @property
+    def answers(self) -> dict[A, B]:
+        """All that was read so far, by its key."""
+        return dict(self._answers)
+
+    def get(self, key: A) -> B:
+        """Return what belongs to one key."""
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._answers:
+                self._answers[key] = self._read(key)
+            return self._answers[key]
+
+
 class Pace:
     """How many requests at once a service answers fastest.
 

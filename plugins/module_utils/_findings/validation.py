@@ -20,21 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        FindingsDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
-        SummaryDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        PlanDocument,
-        RemediationDocument,
-        Unchecked,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        GuestsDocument,
-        HostsDocument,
-    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
 
 DocumentName = t.Literal["findings", "plan", "remediation", "hosts", "guests", "summary"]
 
@@ -92,36 +78,6 @@ _ENTRY_KEYS: dict[str, tuple[type, ...]] = {
     "first_seen": (str,),
     "new": (bool,),
 }
-
-
-@t.overload
-def validate_document(
-    what: t.Literal["findings"], document: t.Any, path: str
-) -> FindingsDocument: ...
-
-
-@t.overload
-def validate_document(
-    what: t.Literal["summary"], document: t.Any, path: str
-) -> SummaryDocument: ...
-
-
-@t.overload
-def validate_document(what: t.Literal["plan"], document: t.Any, path: str) -> PlanDocument: ...
-
-
-@t.overload
-def validate_document(
-    what: t.Literal["remediation"], document: t.Any, path: str
-) -> RemediationDocument: ...
-
-
-@t.overload
-def validate_document(what: t.Literal["hosts"], document: t.Any, path: str) -> HostsDocument: ...
-
-
-@t.overload
-def validate_document(what: t.Literal["guests"], document: t.Any, path: str) -> GuestsDocument: ...
 
 
 def validate_document(what: DocumentName, document: t.Any, path: str) -> t.Any:

@@ -309,25 +309,15 @@ class _StepReference(t.TypedDict):
     kind: str
 
 
-class StepDocument(ChangeDocument):
+class StepDocument(ChangeDocument, _StepReference):
     """One change of allocations in a plan."""
 
-    # The id of the finding that the step resolves: `kind/subject`.
-    finding: str
-    kind: str
 
-
-class TreeStepDocument(RemovalDocument):
+class TreeStepDocument(RemovalDocument, _StepReference):
     """One deletion of a provider tree in a plan."""
 
-    # The id of the finding that the step resolves: `kind/subject`.
-    finding: str
-    kind: str
 
-
-class PlanDocument(t.TypedDict):
-    """The contents of `plan.json`."""
-
+class _PlanFields(t.TypedDict):
     # The version of this structure.
     format: int
     placement_endpoint: str
@@ -336,21 +326,24 @@ class PlanDocument(t.TypedDict):
     detected_at: str
     # How many consumers were read; None after a reading of named hosts or consumers.
     consumers: int | None
-    # The part of the cloud that was read; None for all of it. Files of version 1.0 do not have it.
-    shard: t.NotRequired[ShardDocument | None]
     # Missing if no group of hosts was named.
     groups: t.NotRequired[PlanGroupsDocument]
+
+
+class PlanDocument(_PlanFields):
+    """The contents of `plan.json`."""
+
+    # The part of the cloud that was read; None for all of it. Files of version 1.0 do not have it.
+    shard: t.NotRequired[ShardDocument | None]
     # In their order: what frees capacity comes first, the deletions of trees come last.
     changes: list[StepDocument | TreeStepDocument]
     # The SHA-256 of all other keys. Files of version 2.0 do not have it.
     digest: t.NotRequired[str]
 
 
-class CompactChangeDocument(t.TypedDict):
+class CompactChangeDocument(_StepReference):
     """A change of a compact plan."""
 
-    finding: str
-    kind: str
     # None for the deletion of a tree of providers.
     consumer: str | None
     generation: int | None
@@ -358,22 +351,15 @@ class CompactChangeDocument(t.TypedDict):
     digest: str
 
 
-class CompactPlanDocument(t.TypedDict):
+class CompactPlanDocument(_PlanFields):
     """A plan without its documents, as one job passes it to the next."""
 
-    format: int
     # Always true.
     compact: bool
-    placement_endpoint: str
-    region: str | None
-    detected_at: str
-    consumers: int | None
     # How many changes there are.
     count: int
     # None when there are too many to be passed on.
     changes: list[CompactChangeDocument] | None
-    # Missing if no group of hosts was named.
-    groups: t.NotRequired[PlanGroupsDocument]
     # The SHA-256 of all other keys, in hexadecimal.
     digest: str
 
@@ -388,22 +374,12 @@ class _OutcomeFields(t.TypedDict):
     reason: str
 
 
-class StepOutcomeDocument(StepDocument):
+class StepOutcomeDocument(StepDocument, _OutcomeFields):
     """The outcome of a change of allocations."""
 
-    # One of the names that the tally has.
-    outcome: str
-    # Why the step was not made; empty when it was made without remarks.
-    reason: str
 
-
-class TreeOutcomeDocument(TreeStepDocument):
+class TreeOutcomeDocument(TreeStepDocument, _OutcomeFields):
     """The outcome of the deletion of a provider tree."""
-
-    # One of the names that the tally has.
-    outcome: str
-    # Why the step was not made; empty when it was made without remarks.
-    reason: str
 
 
 OutcomeDocument: t.TypeAlias = "StepOutcomeDocument | TreeOutcomeDocument"

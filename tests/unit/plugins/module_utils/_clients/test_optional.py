@@ -13,7 +13,6 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
     CyborgReader,
-    DeviceProfiles,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.block_storage import (
     VolumeReader,
@@ -21,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.block_sto
 from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import (
     NeutronReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     AcceleratorRequest,
     DeviceProfile,
@@ -115,7 +115,7 @@ def test_device_profile_is_asked_for_once_and_must_be_the_only_one() -> None:
     groups = [{"resources:FPGA": "1", "trait:CUSTOM_X": "required"}]
     rows = [{"name": "fpga", "groups": groups}, {"name": "other", "groups": []}]
     service = Service({"/v2/device_profiles": {"device_profiles": [*rows, rows[1]]}})
-    profiles = DeviceProfiles(CyborgReader(service.open("Cyborg")))
+    profiles = ReadOnce(CyborgReader(service.open("Cyborg")).get_device_profile)
 
     assert profiles.get("fpga").value == DeviceProfile("fpga", tuple(groups))
     assert profiles.get("fpga").request == "GET /v2/device_profiles?name=fpga"

@@ -14,17 +14,14 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
     CyborgReader,
-    DeviceProfiles,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.amount_lookups import (
     AmountLookups,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
-    HostTrees,
-)
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
     LookupContext,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     ServerPort,
 )
@@ -57,7 +54,7 @@ class Site(World):
         super().__init__()
         self.here, self.there = self.host("compute-1"), self.host("compute-2")
         self.asked: list[str] = []
-        self.trees = HostTrees(t.cast("t.Any", self))
+        self.trees = ReadOnce(self.query_host_tree)
 
     def query_host_tree(self, root: str) -> t.Any:
         return self._record("tree", answer("GET", 200, self.host_tree(root)))
@@ -101,7 +98,7 @@ class Site(World):
             host_trees=self.trees,
             host_allocations=t.cast("t.Any", None),
             unlisted_moves=t.cast("t.Any", None),
-            device_profiles=DeviceProfiles(service),
+            device_profiles=ReadOnce(service.get_device_profile),
             nova_roots=frozenset(),
             fresh=fresh,
             **context,
@@ -203,4 +200,4 @@ def test_unsettled_server_and_one_on_two_hosts_are_not_asked_for(site: Site) -> 
 
 
 def test_cyborg_that_the_catalogue_lacks_is_no_error() -> None:
-    assert DeviceProfiles(CyborgReader(None)).get("x") == NOT_ASKED
+    assert CyborgReader(None).get_device_profile("x") == NOT_ASKED

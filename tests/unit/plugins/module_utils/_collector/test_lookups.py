@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 import typing as t
 
@@ -13,16 +14,12 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.accelerators import (
     CyborgReader,
-    DeviceProfiles,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
-    FormerTrees,
+    read_former_tree,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.host_servers import (
-    HostAllocationsReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.host_trees import (
-    HostTrees,
+    read_host_allocations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
     LookupContext,
@@ -32,6 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.lookups
 from ansible_collections.osops.placement.plugins.module_utils._collector.unlisted_moves import (
     UnlistedMovesReader,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
 from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
     PortGroup,
     ServerPort,
@@ -126,17 +124,18 @@ class Site(World):
             ),
             nova,
         ]
+        index = ListingsIndex(snapshot)
         look = LookupContext(
-            index=ListingsIndex(snapshot),
+            index=index,
             scope=snapshot.scope,
             allocations=allocations,
             migrations_of=lambda uuid: known[uuid].migrations,
             at_hosts=MigrationsAtHosts(t.cast("t.Any", nova)),
-            former_trees=FormerTrees(t.cast("t.Any", services[0]), t.cast("t.Any", nova)),
-            host_trees=HostTrees(t.cast("t.Any", services[0])),
-            host_allocations=HostAllocationsReader(services[0], t.cast("t.Any", nova)),
+            former_trees=ReadOnce(functools.partial(read_former_tree, *services, index)),
+            host_trees=ReadOnce(services[0].query_host_tree),
+            host_allocations=ReadOnce(functools.partial(read_host_allocations, *services, index)),
             unlisted_moves=UnlistedMovesReader(t.cast("t.Any", nova)),
-            device_profiles=DeviceProfiles(CyborgReader(None)),
+            device_profiles=ReadOnce(CyborgReader(None).get_device_profile),
             nova_roots=frozenset(),
             fresh=False,
         )
