@@ -1303,7 +1303,6 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.sighting
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    KINDS,
     get_finding_subject,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
@@ -1532,12 +1531,7 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         **guests_option(),
         **scope_options(),
         **sighting_policy_options(),
-        "also_kinds": {
-            "type": "list",
-            "elements": "str",
-            "default": [],
-            "choices": [kind.name for kind in KINDS],
-        },
+        "also_kinds": scope_options()["kinds"],
         "allow_unknown_consumers": {"type": "bool", "default": False},
         "select": {"type": "str"},
         "dest": {"type": "path"},

@@ -287,6 +287,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.uuids impo
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     Change,
     build_body,
+    build_diff,
 )
 from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
     check_generation,
@@ -296,7 +297,7 @@ from ansible_collections.osops.placement.plugins.module_utils._resources.allocat
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
@@ -328,24 +329,24 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         current = t.cast("Allocation", placement.get_allocation(consumer).value)
         target = TARGETS[entry["state"]](current, entry, providers)
         # A consumer that has its target already is right, whatever its generation.
-        if _build_change(current, target) is not None:
+        change = Change(consumer, current.generation, build_body(current), build_body(target))
+        if change.before != change.after:
             check_generation(current, entry["consumer_generation"])
-        steps.append((current, target))
+        steps.append((target, change))
 
     result: dict[str, t.Any] = {"changed": False, "allocations": []}
-    for current, target in steps:
-        change = _build_change(current, target)
-        if change is not None and not module.check_mode:
+    for target, change in steps:
+        changed = change.before != change.after
+        if changed and not module.check_mode:
             try:
                 writer.replace(change)
             except CloudError as error:
                 # The consumers before this one are written, and must be reported.
                 return {**result, "failed": True, "msg": str(error)}
-        changed = change is not None
         result["changed"] |= changed
         result["allocations"].append({**describe_allocation(target, providers), "changed": changed})
     if module._diff:
-        result["diff"] = _build_diff(steps)
+        result["diff"] = build_diff(change for _target, change in steps)
     return result
 
 
@@ -356,22 +357,6 @@ def _check_distinct(consumers: Sequence[str]) -> None:
             f"allocations has consumer {', '.join(sorted(repeated))} more than once: combine its "
             "entries into one."
         )
-
-
-def _build_change(current: Allocation, target: Allocation) -> Change | None:
-    # Compared as they would be sent: what makes no difference there is not a change.
-    before, after = build_body(current), build_body(target)
-    if before == after:
-        return None
-    return Change(current.consumer, current.generation, before, after)
-
-
-def _build_diff(steps: Iterable[tuple[Allocation, Allocation]]) -> dict[str, dict[str, t.Any]]:
-    before, after = {}, {}
-    for current, target in steps:
-        before[current.consumer] = build_body(current)
-        after[target.consumer] = build_body(target)
-    return {"before": before, "after": after}
 
 
 def main() -> None:

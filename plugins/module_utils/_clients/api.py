@@ -200,14 +200,14 @@ class Api:
         if self.newest < (major, minor):
             raise CloudError(
                 f"{self.name} at {self.endpoint} offers microversions up to "
-                f"{_format_microversion(self.newest)}, but "
-                f"{_format_microversion((major, minor))} or newer is required."
+                f"{format_microversion(self.newest)}, but "
+                f"{format_microversion((major, minor))} or newer is required."
             )
-        return _format_microversion((major, minor))
+        return format_microversion((major, minor))
 
     def choose_microversion(self, major: int, minor: int) -> str:
         """Return the newest microversion that the service offers, but none beyond `major.minor`."""
-        return _format_microversion(min(self.newest, (major, minor)))
+        return format_microversion(min(self.newest, (major, minor)))
 
     @property
     def retried(self) -> int:
@@ -584,5 +584,6 @@ def find_next_marker(body: t.Any, key: str) -> str:
     return urllib.parse.parse_qs(urllib.parse.urlsplit(href).query)["marker"][0]
 
 
-def _format_microversion(version: tuple[int, int]) -> str:
+def format_microversion(version: tuple[int, int]) -> str:
+    """Return a microversion as the header of a request has it."""
     return f"{version[0]}.{version[1]}"

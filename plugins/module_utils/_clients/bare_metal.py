@@ -16,6 +16,9 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import (
+    format_microversion,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
     BareMetalNode,
 )
@@ -61,7 +64,7 @@ class BareMetalReader:
         Raises CloudError when Ironic does not say which microversions it has.
         """
         newest = self._read_newest_microversion()
-        microversion = _format(min(newest, _NEWEST))
+        microversion = format_microversion(min(newest, _NEWEST))
         fields = [name for name, version in _FIELDS.items() if version <= newest]
         query = {"fields": ",".join(fields), "limit": str(_PAGE)}
         nodes: dict[str, BareMetalNode] = {}
@@ -82,7 +85,7 @@ class BareMetalReader:
         A 404 means that Ironic does not have it, or does not show it to these credentials.
         """
         return self._api.ask(
-            f"/nodes/{uuid}", _format(_OLDEST), lambda reply: _parse_node(reply.body)
+            f"/nodes/{uuid}", format_microversion(_OLDEST), lambda reply: _parse_node(reply.body)
         )
 
     def _read_newest_microversion(self) -> tuple[int, int]:
@@ -122,7 +125,3 @@ def _strip_zone(moment: str | None) -> str | None:
     if moment is None:
         return None
     return moment.removesuffix("+00:00")
-
-
-def _format(version: tuple[int, int]) -> str:
-    return f"{version[0]}.{version[1]}"

@@ -79,10 +79,7 @@ def explain_connection_error(error: BaseException) -> str:
 
 
 def _find(causes: t.Iterable[BaseException], *kinds: type[BaseException]) -> t.Any:
-    for cause in causes:
-        if isinstance(cause, kinds):
-            return cause
-    return None
+    return next((cause for cause in causes if isinstance(cause, kinds)), None)
 
 
 def _explain_address(causes: t.Sequence[BaseException]) -> str:

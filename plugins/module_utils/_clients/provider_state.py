@@ -50,12 +50,9 @@ class ProviderState:
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the state as a journal keeps it; `parse_provider_state` reads it."""
-        inventories = {}
-        for resource_class, inventory in sorted(self.inventories.items()):
-            inventories[resource_class] = d.asdict(inventory)
         return {
             "generation": self.generation,
-            "inventories": inventories,
+            "inventories": {cls: d.asdict(one) for cls, one in sorted(self.inventories.items())},
             "traits": sorted(self.traits),
             "aggregates": sorted(self.aggregates),
         }

@@ -121,18 +121,16 @@ def has_cause(error: BaseException, *kinds: type[BaseException]) -> bool:
 
 def _list_error_meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
     """Return the exceptions with their meaning and advice; subclasses come before their bases."""
-    timeout = (ksa.ConnectTimeout,)
-    unreachable = (ksa.ConnectFailure, ksa.DiscoveryFailure)
     not_in_catalog = (ksa.CatalogException, ServiceDisabledException)
     bad_options = (ksa.MissingRequiredOptions, ksa.NoMatchingPlugin, ConfigException)
     return (
         (
-            timeout,
+            (ksa.ConnectTimeout,),
             "does not answer in time",
             "Check that the service runs, or increase api_timeout.",
         ),
         (
-            unreachable,
+            (ksa.ConnectFailure, ksa.DiscoveryFailure),
             "cannot be reached",
             "Check that the service runs and that this machine can reach it.",
         ),

@@ -178,11 +178,8 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
 
 def _find_allocators(catalogue: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[str, ...]:
     """Return what other services in the catalogue allocate from Placement."""
-    allocators = set()
-    for service in catalogue:
-        if service["type"] in ALLOCATORS:
-            allocators.add(ALLOCATORS[service["type"]])
-    return tuple(sorted(allocators))
+    offered = {service["type"] for service in catalogue}
+    return tuple(sorted({ALLOCATORS[name] for name in offered & ALLOCATORS.keys()}))
 
 
 def _limit_time_to_connect(connection: t.Any) -> None:

@@ -192,10 +192,7 @@ class ActionLookups:
 
 def _find_placing_action(actions: Iterable[Action]) -> Action | None:
     """Return the first of the actions that can give a host to a server."""
-    for action in actions:
-        if action.action in PLACING_ACTIONS:
-            return action
-    return None
+    return next((action for action in actions if action.action in PLACING_ACTIONS), None)
 
 
 def _list_cold_migrations_with_host(

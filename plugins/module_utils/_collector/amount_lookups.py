@@ -40,20 +40,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.server import ServerView
 
 
+@d.dataclass(frozen=True)
 class AmountLookups:
     """Asks Nova, Neutron, Cinder and Cyborg what a server requests."""
 
-    def __init__(
-        self,
-        nova: NovaReader,
-        neutron: NeutronReader,
-        volumes: VolumeReader,
-        cyborg: CyborgReader,
-    ) -> None:
-        self._nova = nova
-        self._neutron = neutron
-        self._volumes = volumes
-        self._cyborg = cyborg
+    nova: NovaReader
+    neutron: NeutronReader
+    volumes: VolumeReader
+    cyborg: CyborgReader
 
     def add_evidence(self, view: ServerView, context: LookupContext) -> Evidence:
         """Return the evidence about a server, with the answers about its amounts if needed."""
@@ -63,12 +57,12 @@ class AmountLookups:
         uuid = evidence.uuid
         # Placement is read before Nova, so that a server that was just resized is seen resized.
         context.host_trees.get(view.own_tree)
-        shape = self._nova.get_server_with_image_properties(uuid)
+        shape = self.nova.get_server_with_image_properties(uuid)
         evidence = d.replace(
             evidence,
             shape=shape,
-            interfaces=self._nova.list_attached_port_uuids(uuid),
-            server_ports=self._neutron.list_ports(uuid),
+            interfaces=self.nova.list_attached_port_uuids(uuid),
+            server_ports=self.neutron.list_ports(uuid),
         )
         if shape.value is not None and (shape.value.volumes or not shape.value.image):
             evidence = self._add_volume_evidence(evidence, shape.value)
@@ -77,16 +71,16 @@ class AmountLookups:
     def _add_volume_evidence(self, evidence: Evidence, server: Server) -> Evidence:
         """Look up from which volume a server boots, if from any."""
         uuid = evidence.uuid
-        evidence = d.replace(evidence, attachments=self._nova.list_attachments(uuid))
+        evidence = d.replace(evidence, attachments=self.nova.list_attachments(uuid))
         # Of a server with an image Nova itself shows the properties.
         if server.image:
             return evidence
         if evidence.actions == NOT_ASKED:
-            evidence = d.replace(evidence, actions=self._nova.list_instance_actions(uuid))
+            evidence = d.replace(evidence, actions=self.nova.list_instance_actions(uuid))
         volume = find_root_volume(server, evidence.attachments.value)
         if volume is None:
             return evidence
-        return d.replace(evidence, root_volume=self._volumes.get_root_volume(volume))
+        return d.replace(evidence, root_volume=self.volumes.get_root_volume(volume))
 
     def _add_device_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
         """Look up the device profiles that the flavor and the ports of a server name."""
@@ -100,7 +94,7 @@ class AmountLookups:
         return d.replace(
             evidence,
             device_profiles=tuple(map(context.device_profiles.get, names)),
-            accelerators=self._cyborg.list_accelerator_requests(evidence.uuid),
+            accelerators=self.cyborg.list_accelerator_requests(evidence.uuid),
         )
 
 

@@ -111,6 +111,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _ROWS_PER_REQUEST = 40
 
 
+@d.dataclass
 class EvidenceReader:
     """Reads one snapshot to its end, from the index of its listings.
 
@@ -120,41 +121,29 @@ class EvidenceReader:
     with_amounts: whether the amounts of every server are compared.
     """
 
-    def __init__(
-        self,
-        placement: PlacementReader,
-        nova: NovaReader,
-        lookups: Lookups,
-        mirror: MirrorReader,
-        index: ListingsIndex,
-        *,
-        started_at: str,
-        scope: Scope,
-        fresh: bool,
-        pci_aliases: Mapping[str, PciAlias],
-        with_amounts: bool,
-    ) -> None:
-        self._pci_aliases = pci_aliases
-        self._with_amounts = with_amounts
-        self._host_trees = ReadOnce(placement.query_host_tree)
+    placement: PlacementReader
+    nova: NovaReader
+    lookups: Lookups
+    mirror: MirrorReader
+    index: ListingsIndex
+    started_at: str
+    scope: Scope
+    fresh: bool
+    pci_aliases: Mapping[str, PciAlias]
+    with_amounts: bool
+
+    def __post_init__(self) -> None:
+        self._host_trees = ReadOnce(self.placement.query_host_tree)
         self._host_allocations = ReadOnce(
-            functools.partial(read_host_allocations, placement, nova, index)
+            functools.partial(read_host_allocations, self.placement, self.nova, self.index)
         )
-        self._unlisted_moves = UnlistedMovesReader(nova)
-        self._placement = placement
-        self._nova = nova
-        self._lookups = lookups
-        self._mirror = mirror
-        self._index = index
-        self._started_at = started_at
-        self._scope = scope
-        self._fresh = fresh
-        self._hosts = HostLookups(nova, index)
+        self._unlisted_moves = UnlistedMovesReader(self.nova)
+        self._hosts = HostLookups(self.nova, self.index)
         self._details: dict[str, ProviderDetails] = {}
 
     def read_providers(self) -> None:
         """Read what a rule has to know of the providers in scope."""
-        index = self._index
+        index = self.index
         if index.listings.hypervisors.value is None:
             return
         without_node = list_covered_roots_without_node(index)
@@ -162,7 +151,7 @@ class EvidenceReader:
             # All of them, in scope or not: if the listings leave out a cell, the lookup of any host
             # there shows it, also for a provider that has another name than its host.
             self._hosts.look_up_roots({root.uuid for root in index.roots} - set(index.nodes))
-        self._details = read_details(self._placement, index, without_node)
+        self._details = read_details(self.placement, index, without_node)
 
     def finish(
         self,
@@ -181,11 +170,11 @@ class EvidenceReader:
         listed_amounts = listed_amounts or ListedAmounts()
         answers = self._read_allocations_of(consumers)
         named = consumers
-        if self._scope.shard:
+        if self.scope.shard:
             consumers = self._select_in_shard(consumers, answers, server_details or {})
         allocations = [answer.value.resources for answer in answers.values() if answer.value]
         self._read_traits(allocations)
-        self._hosts.look_up_roots(find_roots_without_node(self._index, allocations))
+        self._hosts.look_up_roots(find_roots_without_node(self.index, allocations))
         # In parallel, because no proof that an allocation is orphaned rests on the inventories.
         (candidates, evidence), details = run_parallel(
             lambda: self._look_up_consumers(consumers, answers, listed_amounts),
@@ -201,25 +190,23 @@ class EvidenceReader:
             unlisted_moves=self._unlisted_moves.answer,
             listed_amounts=listed_amounts,
             left_out=left_out,
-            retried=self._placement.retried + self._nova.retried,
+            retried=self.placement.retried + self.nova.retried,
             finished_at=get_utc_now(),
-            mirror_again=self._mirror.read_again(self._index),
+            mirror_again=self.mirror.read_again(self.index),
         )
 
     def _read_traits(self, allocations: Sequence[Allocations]) -> None:
         """Add the traits of the roots in `allocations` that are not a compute node's."""
         # Without a listing of compute nodes, every root would seem to be without one.
-        if self._index.listings.hypervisors.value is None:
+        if self.index.listings.hypervisors.value is None:
             return
-        self._details = read_missing_traits(
-            self._placement, self._index, allocations, self._details
-        )
+        self._details = read_missing_traits(self.placement, self.index, allocations, self._details)
 
     def _read_inventories(self, consumers: Sequence[str]) -> dict[str, ProviderDetails]:
         """Return the details, with the inventories of the providers that consumers name."""
-        if self._fresh or self._index.listings.hypervisors.value is None:
+        if self.fresh or self.index.listings.hypervisors.value is None:
             return self._details
-        return add_inventories(self._placement, self._index, consumers, self._details)
+        return add_inventories(self.placement, self.index, consumers, self._details)
 
     def _read_last_listings(self, evidence: Mapping[str, Evidence]) -> Listings:
         """Return the listings as they are at the end of the reading.
@@ -227,18 +214,18 @@ class EvidenceReader:
         The evidence says which hosts have to be asked for their servers and looked up. The services
         are listed last, because a cell may have gone down during the lookups.
         """
-        listings = self._index.listings
-        nodes = choose_nodes_for_absence_proof(self._index, evidence)
-        hypervisors = add_servers(self._nova, listings.hypervisors, nodes)
+        listings = self.index.listings
+        nodes = choose_nodes_for_absence_proof(self.index, evidence)
+        hypervisors = add_servers(self.nova, listings.hypervisors, nodes)
         self._hosts.look_up(list_hosts_to_look_up(listings, evidence.values()))
         services_after = listings.services_after
         # An answer that differs from the first stays: nothing that follows makes it good.
         if is_same_listing(listings.services, services_after):
-            services_after = list_services(self._nova)
+            services_after = list_services(self.nova)
         return d.replace(
             listings,
-            started_at=self._started_at,
-            scope=self._scope,
+            started_at=self.started_at,
+            scope=self.scope,
             hypervisors=hypervisors,
             host_lookups=self._hosts.answers,
             services_after=services_after,
@@ -248,13 +235,13 @@ class EvidenceReader:
         """Return the allocations of the consumers, and of the servers of those that migrate."""
         servers = set()
         for uuid in consumers:
-            if uuid in self._index.migrations:
-                servers.add(self._index.migrations[uuid].server)
+            if uuid in self.index.migrations:
+                servers.add(self.index.migrations[uuid].server)
         uuids = [*consumers, *sorted(servers - set(consumers))]
         answers = map_parallel(
-            self._placement.get_allocation,
+            self.placement.get_allocation,
             uuids,
-            self._placement.workers,
+            self.placement.workers,
             stage="allocations",
             unit="candidates",
         )
@@ -272,8 +259,8 @@ class EvidenceReader:
             allocation = answers[uuid].value
             if allocation is None:
                 continue
-            root = find_owning_root(uuid, allocation.resources, self._index, server_details)
-            if root is not None and self._index.covers(root):
+            root = find_owning_root(uuid, allocation.resources, self.index, server_details)
+            if root is not None and self.index.covers(root):
                 selected.append(uuid)
         return selected
 
@@ -285,30 +272,30 @@ class EvidenceReader:
     ) -> tuple[tuple[str, ...], dict[str, Evidence]]:
         """Look up each of the consumers; those with evidence are the candidates."""
         context = LookupContext(
-            index=self._index,
-            scope=self._scope,
+            index=self.index,
+            scope=self.scope,
             allocations=allocations,
             migrations_of=self._choose_migration_source(len(allocations)),
-            at_hosts=MigrationsAtHosts(self._nova),
+            at_hosts=MigrationsAtHosts(self.nova),
             former_trees=ReadOnce(
-                functools.partial(read_former_tree, self._placement, self._nova, self._index)
+                functools.partial(read_former_tree, self.placement, self.nova, self.index)
             ),
             host_trees=self._host_trees,
             host_allocations=self._host_allocations,
             unlisted_moves=self._unlisted_moves,
-            device_profiles=self._lookups.start_device_profiles(),
+            device_profiles=self.lookups.start_device_profiles(),
             nova_roots=find_nova_roots(self._details),
-            fresh=self._fresh,
+            fresh=self.fresh,
             listed_amounts=listed_amounts,
-            with_amounts=self._with_amounts,
-            pci_aliases=self._pci_aliases,
+            with_amounts=self.with_amounts,
+            pci_aliases=self.pci_aliases,
         )
         candidates = []
         evidence_by_uuid: dict[str, Evidence] = {}
         for collected in map_parallel(
-            lambda consumer: self._lookups.collect_evidence(consumer, context),
+            lambda consumer: self.lookups.collect_evidence(consumer, context),
             consumers,
-            self._nova.workers,
+            self.nova.workers,
             stage="lookups",
             unit="candidates",
         ):
@@ -329,6 +316,6 @@ class EvidenceReader:
         """
         # One listing of all migrations may cost less than a request for each consumer. It is a new
         # one, because the first was read before the allocations of the consumers.
-        if not self._fresh and len(self._index.migrations) <= _ROWS_PER_REQUEST * lookups:
-            return MigrationListing(self._nova.list_migrations()).get_part
-        return self._nova.list_migrations_of_server
+        if not self.fresh and len(self.index.migrations) <= _ROWS_PER_REQUEST * lookups:
+            return MigrationListing(self.nova.list_migrations()).get_part
+        return self.nova.list_migrations_of_server

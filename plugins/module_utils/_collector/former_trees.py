@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -17,29 +16,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
-        Resources,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
         ListingsIndex,
     )
 
 
-@d.dataclass(frozen=True)
-class FormerTree:
-    """What is read about a former provider and its host, as in the fields of `Evidence`."""
-
-    tree: Answer[dict[str, Allocations]]
-    usages: Answer[Resources]
-    servers: Answer[tuple[str, ...]]
-
-
 def read_former_tree(
     placement: PlacementReader, nova: NovaReader, index: ListingsIndex, key: tuple[str, str, str]
-) -> FormerTree:
-    """Return the answers about a former provider and the host that it was of.
+) -> dict[str, t.Any]:
+    """Return the fields of `Evidence` about a former provider and the host that it was of.
 
     Placement is read before Nova, so that a server that has just moved is seen on its new host.
 
@@ -47,8 +32,8 @@ def read_former_tree(
     """
     root, own, host = key
     tree = [provider.uuid for provider in index.providers.values() if provider.root == root]
-    return FormerTree(
-        tree=placement.query_tree_allocations(root, tree),
-        usages=placement.query_usages(own),
-        servers=nova.list_server_uuids_on_host(host),
-    )
+    return {
+        "former_tree": placement.query_tree_allocations(root, tree),
+        "own_usages": placement.query_usages(own),
+        "host_servers": nova.list_server_uuids_on_host(host),
+    }

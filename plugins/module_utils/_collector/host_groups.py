@@ -166,10 +166,8 @@ def find_hosts_of_groups(
 
 def _find_aggregates(names: Iterable[str], aggregates: Sequence[Aggregate]) -> list[Aggregate]:
     """Return the aggregates that are named, each once, in the order of their names."""
-    by_uuid = {}
-    for name in names:
-        aggregate = _find_aggregate(name, aggregates)
-        by_uuid[aggregate.uuid] = aggregate
+    found = [_find_aggregate(name, aggregates) for name in names]
+    by_uuid = {aggregate.uuid: aggregate for aggregate in found}
     return sorted(by_uuid.values(), key=lambda aggregate: (aggregate.name, aggregate.uuid))
 
 

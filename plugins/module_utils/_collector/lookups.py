@@ -56,9 +56,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
         PlacementReader,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._collector.former_trees import (
-        FormerTree,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._collector.unlisted_moves import (
         UnlistedMovesReader,
     )
@@ -130,7 +127,7 @@ class LookupContext:
     allocations: Mapping[str, Answer[Allocation]]
     migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
     at_hosts: MigrationsAtHosts
-    former_trees: ReadOnce[tuple[str, str, str], FormerTree]
+    former_trees: ReadOnce[tuple[str, str, str], dict[str, t.Any]]
     host_trees: ReadOnce[str, Answer[HostTree]]
     host_allocations: ReadOnce[str, HostAllocations]
     unlisted_moves: UnlistedMovesReader
@@ -329,13 +326,7 @@ class Lookups:
         if root is None or root == view.own_tree or root in context.index.nodes:
             return evidence
         host = view.server.host or ""
-        former = context.former_trees.get((root, view.own_tree, host))
-        return d.replace(
-            evidence,
-            former_tree=former.tree,
-            own_usages=former.usages,
-            host_servers=former.servers,
-        )
+        return d.replace(evidence, **context.former_trees.get((root, view.own_tree, host)))
 
     def _collect_migration_allocations(
         self, evidence: Evidence, context: LookupContext

@@ -42,15 +42,20 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 
+# The options of minimum ages, with their defaults.
+_AGES = {
+    "min_age": "1h",
+    "unknown_min_age": "24h",
+    "unconfirmed_min_age": "7d",
+    "stuck_min_age": "24h",
+    "stale_min_age": "7d",
+}
+
 
 def policy_options() -> dict[str, dict[str, t.Any]]:
     """Return the options of the policy, as an argument spec."""
     return {
-        "min_age": {"type": "str", "default": "1h"},
-        "unknown_min_age": {"type": "str", "default": "24h"},
-        "unconfirmed_min_age": {"type": "str", "default": "7d"},
-        "stuck_min_age": {"type": "str", "default": "24h"},
-        "stale_min_age": {"type": "str", "default": "7d"},
+        **{name: {"type": "str", "default": age} for name, age in _AGES.items()},
         "exclude_consumers": {"type": "list", "elements": "raw", "default": []},
         "exclude_providers": {"type": "list", "elements": "raw", "default": []},
         "ignore_allocators": {"type": "list", "elements": "str", "default": []},
@@ -75,12 +80,9 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
     for entry in parse_exclusions(options["exclude_providers"], "exclude_providers"):
         # A provider may be named by its UUID or by its name.
         providers.append(d.replace(entry, name=normalize_uuid(entry.name) or entry.name))
+    ages: dict[str, t.Any] = {name: parse_duration(options[name], name) for name in _AGES}
     return Policy(
-        min_age=parse_duration(options["min_age"], "min_age"),
-        unknown_min_age=parse_duration(options["unknown_min_age"], "unknown_min_age"),
-        unconfirmed_min_age=parse_duration(options["unconfirmed_min_age"], "unconfirmed_min_age"),
-        stuck_min_age=parse_duration(options["stuck_min_age"], "stuck_min_age"),
-        stale_min_age=parse_duration(options["stale_min_age"], "stale_min_age"),
+        **ages,
         exclude_consumers=_list_active_names(consumers, at),
         exclude_providers=_list_active_names(providers, at),
         ignore_allocators=_parse_allocators(options["ignore_allocators"]),

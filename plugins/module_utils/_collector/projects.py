@@ -44,10 +44,7 @@ def resolve_projects(session: Session, scope: Scope, warn: Callable[[str], None]
     Raises InvalidInput for a project that does not exist, and for a name of several projects.
     """
     resolver = _Resolver(session, warn)
-    names_by_uuid: dict[str, str] = {}
-    for entry in scope.projects:
-        uuid, name = resolver.resolve(entry)
-        names_by_uuid[uuid] = name
+    names_by_uuid = dict(map(resolver.resolve, scope.projects))
     uuids = sorted(names_by_uuid)
     return d.replace(
         scope, projects=tuple(uuids), project_names=tuple(names_by_uuid[uuid] for uuid in uuids)

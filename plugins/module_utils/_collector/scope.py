@@ -31,17 +31,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
 MAX_SHARDS = 256
 
 GROUP_OPTIONS = ("aggregates", "availability_zones", "cells")
+_NAMES = ("hosts", "consumers", "projects", *GROUP_OPTIONS)
 
 
 def scope_options() -> dict[str, dict[str, t.Any]]:
     """Return the options of the scope, as an argument spec."""
     return {
-        "hosts": {"type": "list", "elements": "str", "default": []},
-        "consumers": {"type": "list", "elements": "str", "default": []},
-        "projects": {"type": "list", "elements": "str", "default": []},
-        "aggregates": {"type": "list", "elements": "str", "default": []},
-        "availability_zones": {"type": "list", "elements": "str", "default": []},
-        "cells": {"type": "list", "elements": "str", "default": []},
+        **{name: {"type": "list", "elements": "str", "default": []} for name in _NAMES},
         "cell_hosts": {"type": "dict", "default": {}},
         "kinds": {
             "type": "list",
@@ -83,9 +79,7 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
         mode=mode,
         shard=shard,
         groups=HostGroups(
-            aggregates=_parse_group_names(options, "aggregates"),
-            availability_zones=_parse_group_names(options, "availability_zones"),
-            cells=_parse_group_names(options, "cells"),
+            **{option: _parse_group_names(options, option) for option in GROUP_OPTIONS}
         ),
     )
     _reject_contradictions(chosen)

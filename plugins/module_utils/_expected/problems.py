@@ -16,6 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._expected.search i
     Problem,
     Unit,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterable, Mapping
@@ -115,11 +116,7 @@ def list_unplaceable_classes(problem: Problem) -> list[str]:
 
 def sum_request(request: ResourceRequest) -> dict[str, int]:
     """Return the sum of the requested amounts of each class."""
-    sums: dict[str, int] = {}
-    for group in request.groups.values():
-        for cls, amount in group.resources.items():
-            sums[cls] = sums.get(cls, 0) + amount
-    return sums
+    return sum_amounts(group.resources for group in request.groups.values())
 
 
 def _list_parts(request: ResourceRequest) -> Iterable[_Part]:

@@ -102,12 +102,7 @@ def describe_amounts(coverage: Coverage) -> str:
     if amounts["by_host"]:
         text += f" ({amounts['by_host']} only by the sums of their host)"
     reasons = []
-    for name, count in sorted(amounts["unchecked"].items(), key=_get_rank):
+    for name, count in sorted(amounts["unchecked"].items(), key=lambda item: (-item[1], item[0])):
         one, many = _UNCHECKED.get(name, (f"lacks {name}", f"lack {name}"))
         reasons.append(format_count(count, one, many))
     return "; ".join([text, *reasons]) + "."
-
-
-def _get_rank(item: tuple[str, int]) -> tuple[int, str]:
-    name, count = item
-    return -count, name

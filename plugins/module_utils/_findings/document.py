@@ -143,12 +143,9 @@ def build_document(
 
 def _group_by_verdict(findings: Iterable[Finding], scope: Scope) -> dict[str, list[Finding]]:
     """Return the findings of the kinds that were asked for, by verdict."""
-    by_verdict: dict[str, list[Finding]] = {
-        ORPHANED: [],
-        DRIFTED: [],
-        PROTECTED: [],
-        UNDECIDED: [],
-    }
+    by_verdict: dict[str, list[Finding]] = {}
+    for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED):
+        by_verdict[verdict] = []
     for finding in findings:
         # The kind of what is protected or undecided is the reason for it, and not one to ask for.
         unlimited = finding.verdict in (PROTECTED, UNDECIDED)
@@ -197,13 +194,9 @@ def _add_sighting(entry: Entry, sighting: Sighting, policy: SightingPolicy | Non
 
 
 def _mark_selected(entries: list[Entry], selection: Selection | None) -> None:
-    if selection is None:
-        for entry in entries:
-            entry["selected"] = True
-        return
-    selected_ids = selection.select_ids(entries)
+    selected_ids = None if selection is None else selection.select_ids(entries)
     for entry in entries:
-        entry["selected"] = entry["id"] in selected_ids
+        entry["selected"] = selected_ids is None or entry["id"] in selected_ids
 
 
 def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:

@@ -66,13 +66,12 @@ def parse_first_seen(contents: t.Any, path: str) -> dict[str, str]:
     Raises InvalidInput when they are something else.
     """
     try:
-        first_seen = _read_first_seen(contents)
+        return _read_first_seen(contents)
     except (AttributeError, KeyError, TypeError) as error:
-        raise _reject_first_seen(path) from error
-    for identity, seen_at in first_seen.items():
-        if not isinstance(identity, str) or not isinstance(seen_at, str):
-            raise _reject_first_seen(path)
-    return first_seen
+        raise InvalidInput(
+            f"{path} does not say when findings were first seen: it was edited, or it is another "
+            "file."
+        ) from error
 
 
 def _read_first_seen(contents: t.Any) -> dict[str, str]:
@@ -83,13 +82,10 @@ def _read_first_seen(contents: t.Any) -> dict[str, str]:
     for key in ENTRY_LISTS:
         for entry in contents.get(key, ()):
             first_seen[rename_finding(entry["id"])] = entry["first_seen"]
+    for identity, seen_at in first_seen.items():
+        if not isinstance(identity, str) or not isinstance(seen_at, str):
+            raise TypeError(identity)
     return first_seen
-
-
-def _reject_first_seen(path: str) -> InvalidInput:
-    return InvalidInput(
-        f"{path} does not say when findings were first seen: it was edited, or it is another file."
-    )
 
 
 def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:

@@ -63,22 +63,15 @@ class Sighting:
             document["last"],
             tuple(document["generations"]),
         )
-        if not _is_integer(sighting.count):
-            raise ValueError("it is not a sighting")
-        for generation in sighting.generations:
-            if generation is not None and not _is_integer(generation):
-                raise ValueError("it is not a sighting")
-        if not isinstance(sighting.since, str) or not isinstance(sighting.last, str):
+        known = [number for number in sighting.generations if number is not None]
+        has_numbers = all(map(_is_integer, (sighting.count, *known)))
+        has_times = isinstance(sighting.since, str) and isinstance(sighting.last, str)
+        if not has_numbers or not has_times:
             raise ValueError("it is not a sighting")
         return sighting
 
     def as_dict(self) -> SightingDocument:
-        return {
-            "count": self.count,
-            "since": self.since,
-            "last": self.last,
-            "generations": list(self.generations),
-        }
+        return t.cast("SightingDocument", {**vars(self), "generations": list(self.generations)})
 
 
 @d.dataclass(frozen=True)

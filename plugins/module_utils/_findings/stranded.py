@@ -118,10 +118,7 @@ def _compute_fractions(
     stranded: Mapping[str, int], allocated: Mapping[str, int]
 ) -> dict[str, float]:
     """Return by resource class which fraction of the allocated amounts is stranded."""
-    fractions = {}
-    for cls, amount in allocated.items():
-        fractions[cls] = round(stranded[cls] / amount, 4)
-    return fractions
+    return {cls: round(stranded[cls] / amount, 4) for cls, amount in allocated.items()}
 
 
 def _sum_and_sort(amounts: Iterable[tuple[str, Resources]]) -> dict[str, dict[str, int]]:

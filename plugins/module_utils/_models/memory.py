@@ -122,19 +122,16 @@ def decode_memory(contents: t.Any) -> Memory:
 
 
 def _decode(contents: t.Any) -> Memory:
-    for key in ("source", "full_at", "read_at", "changes_since"):
-        if not isinstance(contents[key], str):
-            raise TypeError(key)
+    texts = {key: contents[key] for key in ("source", "full_at", "read_at", "changes_since")}
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise TypeError("the source or a time is not a text")
     providers, amounts = contents["providers"], contents["amounts"]
     allocations: dict[str, Allocations] = {}
     for consumer, row in zip(contents["consumers"], contents["allocations"], strict=True):
         pairs = zip(row[::2], row[1::2], strict=True)
         allocations[consumer] = {providers[provider]: amounts[used] for provider, used in pairs}
     return Memory(
-        source=contents["source"],
-        full_at=contents["full_at"],
-        read_at=contents["read_at"],
-        changes_since=contents["changes_since"],
+        **texts,
         generations=dict(zip(providers, contents["generations"], strict=True)),
         allocations=allocations,
         hosts=frozenset(contents["hosts"]),

@@ -15,7 +15,6 @@ second job itself, and are written only if their digest is the one that was appr
 from __future__ import annotations
 
 import dataclasses as d
-import json
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
@@ -51,7 +50,6 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
     Plan,
     check_cloud,
     digest,
-    digest_others,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
@@ -63,7 +61,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         FindingsDocument,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        CompactChangeDocument,
         CompactPlanDocument,
         Unchecked,
     )
@@ -97,15 +94,6 @@ class ApprovedChange:
             change = step.change
             return cls(step.finding, step.kind, change.consumer, change.generation, checksum)
         return cls(step.finding, step.kind, None, None, checksum)
-
-    def as_dict(self) -> CompactChangeDocument:
-        return {
-            "finding": self.finding,
-            "kind": self.kind,
-            "consumer": self.consumer,
-            "generation": self.generation,
-            "digest": self.digest,
-        }
 
 
 @d.dataclass(frozen=True)
@@ -163,16 +151,13 @@ class Approval:
             )
         try:
             check_types(document, PLAN_TYPES)
+            fields = {name: document[name] for name in PLAN_TYPES if name != "digest"}
             approval = cls(
-                placement_endpoint=document["placement_endpoint"],
-                region=document["region"],
-                detected_at=document["detected_at"],
-                consumers=document["consumers"],
-                count=document["count"],
+                **fields,
                 changes=tuple(map(_parse_change, document["changes"])),
                 groups=parse_plan_groups(document.get("groups")),
             )
-            unedited = _dump_canonical(approval.as_dict()) == _dump_canonical(document)
+            unedited = digest(approval.as_dict()) == digest(document)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
                 "The compact plan does not have the form that orphan_plan returns "
@@ -194,24 +179,14 @@ class Approval:
             raise InvalidInput("The compact plan does not list each of its changes exactly once.")
 
     def as_dict(self) -> CompactPlanDocument:
-        changes = None
+        document = {"format": FORMAT, "compact": True, **d.asdict(self)}
         if self.changes is not None:
-            changes = [change.as_dict() for change in self.changes]
-        document: CompactPlanDocument = {
-            "format": FORMAT,
-            "compact": True,
-            "placement_endpoint": self.placement_endpoint,
-            "region": self.region,
-            "detected_at": self.detected_at,
-            "consumers": self.consumers,
-            "count": self.count,
-            "changes": changes,
-            "digest": "",
-        }
+            document["changes"] = list(document["changes"])
+        del document["groups"]
         if not self.groups.is_empty:
             document["groups"] = build_plan_groups(self.groups)
-        document["digest"] = digest_others(document)
-        return document
+        document["digest"] = digest(document)
+        return t.cast("CompactPlanDocument", document)
 
     @property
     def scope(self) -> dict[str, list[str]]:
@@ -219,11 +194,9 @@ class Approval:
 
         Without consumers and kinds that is everything.
         """
-        consumers: list[str | None] = []
-        kinds: set[str] = set()
-        for change in self.changes or ():
-            consumers.append(change.consumer)
-            kinds.add(change.kind)
+        changes = self.changes or ()
+        consumers = [change.consumer for change in changes]
+        kinds = {change.kind for change in changes}
         # A tree of providers has no consumer to name: then whole kinds are detected.
         if None in consumers:
             return {"consumers": [], "kinds": sorted(kinds)}
@@ -288,11 +261,6 @@ class Approval:
                 "again, and have the new plan approved."
             )
         return gone
-
-
-def _dump_canonical(document: t.Any) -> str:
-    # Compared as text, because to Python 1.0 and True are 1.
-    return json.dumps(document, sort_keys=True)
 
 
 def _join_reasons(reasons: list[str]) -> str:

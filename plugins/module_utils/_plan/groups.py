@@ -27,6 +27,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Unchecked,
     )
 
+# What a plan says of its groups.
+_NAMES = ("aggregates", "aggregate_names", "availability_zones", "cells")
+
 
 def get_groups(scope: ScopeDocument) -> HostGroups:
     """Return the groups of hosts in a scope, without the hosts."""
@@ -34,23 +37,15 @@ def get_groups(scope: ScopeDocument) -> HostGroups:
     # Files of version 1.0 have none.
     if not groups:
         return NO_GROUPS
-    return HostGroups(
-        aggregates=tuple(groups["aggregates"]),
-        aggregate_names=tuple(groups["aggregate_names"]),
-        aggregate_numbers=tuple(groups["aggregate_numbers"]),
-        availability_zones=tuple(groups["availability_zones"]),
-        cells=tuple(groups["cells"]),
-    )
+    named: Unchecked = groups
+    fields = (*_NAMES, "aggregate_numbers")
+    return HostGroups(**{field: tuple(named[field]) for field in fields})
 
 
 def build_plan_groups(groups: HostGroups) -> PlanGroupsDocument:
     """Return the groups as a plan keeps them: their names, and not their hosts."""
-    return {
-        "aggregates": list(groups.aggregates),
-        "aggregate_names": list(groups.aggregate_names),
-        "availability_zones": list(groups.availability_zones),
-        "cells": list(groups.cells),
-    }
+    named = {field: list(getattr(groups, field)) for field in _NAMES}
+    return t.cast("PlanGroupsDocument", named)
 
 
 def describe_plan_groups(groups: HostGroups) -> str:
@@ -65,12 +60,8 @@ def parse_plan_groups(document: Unchecked | PlanGroupsDocument | None) -> HostGr
     """
     if document is None:
         return NO_GROUPS
-    groups = HostGroups(
-        aggregates=_parse_names(document["aggregates"]),
-        aggregate_names=_parse_names(document["aggregate_names"]),
-        availability_zones=_parse_names(document["availability_zones"]),
-        cells=_parse_names(document["cells"]),
-    )
+    named: Unchecked = document
+    groups = HostGroups(**{field: _parse_names(named[field]) for field in _NAMES})
     # A plan that has lost the names of its groups must not pass for one of the whole cloud.
     if groups.is_empty or len(groups.aggregates) != len(groups.aggregate_names):
         raise ValueError("its groups name nothing")

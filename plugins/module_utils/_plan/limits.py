@@ -17,6 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     BreakerTripped,
     InvalidInput,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -69,11 +70,9 @@ class Limits:
             needed = max(count - 1, 0) * shard.count + shard.number
             scope = f", of which shard {shard} may make {allowed}"
         if count > allowed:
-            planned = f"{count} changes are planned and max_changes is"
-            if count == 1:
-                planned = "1 change is planned and max_changes is"
             raise BreakerTripped(
-                f"{planned} {self.max_changes}{scope}: "
+                f"{format_count(count, 'change is', 'changes are')} planned and max_changes is "
+                f"{self.max_changes}{scope}: "
                 "nothing was changed. Review the findings, and if they are right, set max_changes "
                 "(orphan_cleanup_max_changes, or host_decommission_max_changes for a host that is "
                 f"being decommissioned) to {needed} or more.",
@@ -150,7 +149,7 @@ def explain_abort(failed: int, max_failures: int) -> str:
     """
     if failed < max_failures:
         return ""
-    changes = "1 change" if failed == 1 else f"{failed} changes"
+    changes = format_count(failed, "change", "changes")
     return (
         f"{NOT_TRIED}: {changes} failed before it, and max_failures (orphan_cleanup_max_failures) "
         f"is {max_failures}."

@@ -27,6 +27,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+    convert_to_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     NO_GROUPS,
     HostGroups,
@@ -56,8 +59,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         PlanDocument,
         ScopeDocument,
         ShardDocument,
-        StepDocument,
-        TreeStepDocument,
         Unchecked,
     )
     from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits
@@ -175,20 +176,15 @@ class Plan:
         return plan
 
     def as_dict(self) -> PlanDocument:
-        shard: ShardDocument | None = None
-        if self.shard:
-            shard = {"number": self.shard.number, "count": self.shard.count}
-        changes: list[StepDocument | TreeStepDocument] = []
-        changes += [step.as_dict() for step in self.steps]
-        changes += [step.as_dict() for step in self.removals]
+        steps: tuple[Step | TreeStep, ...] = (*self.steps, *self.removals)
         document: PlanDocument = {
             "format": FORMAT,
             "placement_endpoint": self.placement_endpoint,
             "region": self.region,
             "detected_at": self.detected_at,
             "consumers": self.consumers,
-            "shard": shard,
-            "changes": changes,
+            "shard": convert_to_json(self.shard),
+            "changes": [step.as_dict() for step in steps],
             "digest": "",
         }
         if not self.groups.is_empty:

@@ -115,10 +115,7 @@ def parse_tree_step(finding: str, kind: str, document: Unchecked) -> TreeStep:
 
 def _check_finding(step: AnyStep, of_consumers: bool) -> AnyStep:
     """Return the step. Raises InvalidInput when its change cannot resolve its finding."""
-    kinds = set()
-    for kind in CHANGEABLE_KINDS:
-        if (kind in CONSUMER_KINDS) == of_consumers:
-            kinds.add(kind.name)
+    kinds = {kind.name for kind in CHANGEABLE_KINDS if (kind in CONSUMER_KINDS) == of_consumers}
     if step.kind not in kinds or step.finding != f"{step.kind}/{step.subject}":
         raise InvalidInput(
             f"The change of {step.subject} is for the finding {step.finding!r} of kind "

@@ -140,21 +140,13 @@ def _list_kept_classes(
     # At least one class must stay: without it, nothing would tie the request to the tree.
     if len(shared_classes) < len(request.resources):
         return [None]
-    kept_classes: list[str | None] = []
-    for cls in shared_classes:
-        if _collect_traits(cls, own) is not None:
-            kept_classes.append(cls)
-    return kept_classes
+    return [cls for cls in shared_classes if _collect_traits(cls, own) is not None]
 
 
 def _build_groups(
     shared_classes: Mapping[str, frozenset[str]], kept_class: str | None, required: frozenset[str]
 ) -> RequestGroups:
-    groups: dict[str, frozenset[str]] = {}
-    for cls, traits in shared_classes.items():
-        if cls != kept_class:
-            groups[cls] = required & traits
-    return groups
+    return {cls: required & traits for cls, traits in shared_classes.items() if cls != kept_class}
 
 
 def _collect_traits(cls: str, details: Collection[ProviderDetails]) -> frozenset[str] | None:

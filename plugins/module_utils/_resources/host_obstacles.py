@@ -111,11 +111,7 @@ def _collect_obstacles(request: ResourceRequest, host: HostTree) -> _Obstacles:
 
 
 def _list_able_providers(inventories: list[dict[str, t.Any]]) -> list[str]:
-    able = []
-    for entry in inventories:
-        if not entry["violates"]:
-            able.append(entry["uuid"])
-    return able
+    return [entry["uuid"] for entry in inventories if not entry["violates"]]
 
 
 def _list_providers_with(cls: str, host: HostTree) -> list[str]:

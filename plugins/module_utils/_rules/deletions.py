@@ -237,11 +237,8 @@ def find_deleted_server(subject: Evidence) -> Server | None:
     """Return the server that Nova lists as deleted, if a direct lookup of it is a 404."""
     if subject.server.status != 404 or subject.migrations.value is None:
         return None
-    listed = None
-    for server in subject.deleted_listing.value or ():
-        if server.uuid == subject.uuid:
-            listed = server
-            break
+    rows = subject.deleted_listing.value or ()
+    listed = next((server for server in rows if server.uuid == subject.uuid), None)
     # The listing of deleted servers also has soft-deleted ones, which can be restored.
     if listed is None or listed.status == "SOFT_DELETED":
         return None

@@ -170,9 +170,7 @@ def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> str:
     if shape is None or shape.image:
         return ""
     present = sum_amounts(view.allocation.resources.values())
-    expected: dict[str, int] = {}
-    for rule in expectation.rules:
-        expected[rule.resource_class] = expected.get(rule.resource_class, 0) + rule.amount
+    expected = sum_amounts({rule.resource_class: rule.amount} for rule in expectation.rules)
     differing = {cls for cls in _IMAGE_CLASSES if (cls in expected) != (cls in present)}
     # A mask or a policy of the image also decides how many of the CPUs are dedicated.
     for cls in _IMAGE_CLASSES & _list_image_classes(view):

@@ -135,12 +135,8 @@ def judge(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
 
 def judge_consumers(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
     """Return a finding for each candidate that is not healthy, in the order of their uuids."""
-    findings = []
-    for view in build_views(index):
-        finding = _build_finding(view, policy)
-        if finding:
-            findings.append(finding)
-    return tuple(findings)
+    findings = [_build_finding(view, policy) for view in build_views(index)]
+    return tuple(filter(None, findings))
 
 
 def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:

@@ -21,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     GUEST_LEAVING_MIGRATION_TYPES,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     drifted,
@@ -39,10 +40,6 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
-        Resources,
-    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
@@ -245,7 +242,7 @@ def _find_shortage(view: ConsumerView, former: str) -> str:
         if not fits or amount % inventory.step_size:
             return f"the provider of the compute node does not accept {amount} {cls} at once"
     # Placement would refuse only the last servers, and the host would be left with two providers.
-    for cls, amount in sorted(_sum_amounts(tree, former).items()):
+    for cls, amount in sorted(sum_amounts(held.get(former, {}) for held in tree.values()).items()):
         capacity = stock[cls].capacity if cls in stock else 0
         if used.get(cls, 0) + amount > capacity:
             return (
@@ -253,14 +250,6 @@ def _find_shortage(view: ConsumerView, former: str) -> str:
                 f"compute node has room for {max(capacity - used.get(cls, 0), 0)}"
             )
     return ""
-
-
-def _sum_amounts(tree: t.Mapping[str, Allocations], former: str) -> Resources:
-    sums: dict[str, int] = {}
-    for held in tree.values():
-        for cls, amount in held.get(former, {}).items():
-            sums[cls] = sums.get(cls, 0) + amount
-    return sums
 
 
 def _list_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:

@@ -124,10 +124,7 @@ def _find_age_doubt(view: ConsumerView) -> str:
 
 def _describe_ports(view: ConsumerView) -> str:
     """Return a sentence about the ports that request something."""
-    names = []
-    for port in view.subject.server_ports.value or ():
-        if port.groups:
-            names.append(port.uuid)
+    names = [port.uuid for port in view.subject.server_ports.value or () if port.groups]
     if not names:
         return "It has no port that requests any."
     return f"What its ports {', '.join(sorted(names))} request stays."

@@ -138,7 +138,7 @@ def _explain_next_step(row: DeletedServer, index: SnapshotIndex) -> str:
             "volumes and ports of it afterwards."
         )
     host = make_printable(server.host, _MAX_MESSAGE)
-    service = _find_service(index, server.host)
+    service = next(iter(index.list_compute_services(server.host)[0]), None)
     if service is None:
         return (
             f"Nova has no {COMPUTE} of {host}. Make sure that the machine is off, because a guest "
@@ -179,10 +179,3 @@ def _explain_down_host(row: DeletedServer, host: str, service: Service, delete: 
         f"to its volumes, and then: {delete}. While the service is down, Nova deletes the server "
         "from its databases alone."
     )
-
-
-def _find_service(index: SnapshotIndex, host: str) -> Service | None:
-    for service in index.snapshot.services.value or ():
-        if service.binary == COMPUTE and service.host == host:
-            return service
-    return None

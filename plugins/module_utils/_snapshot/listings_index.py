@@ -17,6 +17,7 @@ import dataclasses as d
 import functools
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import add_amounts
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     get_hosts_in_every_listing,
     list_host_names,
@@ -232,9 +233,7 @@ class ListingsIndex:
         sums: dict[str, dict[str, int]] = {}
         for allocations in self.listings.allocations.values():
             for provider, amounts in allocations.items():
-                sum_of_provider = sums.setdefault(provider, {})
-                for cls, amount in amounts.items():
-                    sum_of_provider[cls] = sum_of_provider.get(cls, 0) + amount
+                add_amounts(sums.setdefault(provider, {}), amounts)
         return sums
 
     @functools.cached_property

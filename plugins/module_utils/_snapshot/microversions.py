@@ -69,11 +69,7 @@ def list_unmet_requirements(cloud: Cloud) -> tuple[str, ...]:
 
 def list_blocking_requirements(cloud: Cloud) -> tuple[str, ...]:
     """Return those sentences that mean that nothing may be changed at all."""
-    sentences = []
-    for requirement, offered in _list_unmet(cloud):
-        if requirement.kinds is None:
-            sentences.append(requirement.explain(offered))
-    return tuple(sentences)
+    return tuple(one.explain(offered) for one, offered in _list_unmet(cloud) if one.kinds is None)
 
 
 def explain_unprovable(kind: str, cloud: Cloud) -> str | None:

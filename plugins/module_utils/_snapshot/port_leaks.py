@@ -19,6 +19,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import PORT_ACTIONS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    add_amounts,
     subtract_amounts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.device_classes import (
@@ -194,9 +195,7 @@ def _add_request(requested: dict[str, dict[str, int]], port: ServerPort) -> str:
         provider = port.providers.get(group.uuid) or port.providers.get("")
         if provider is None:
             return f"port {port.uuid} does not name the provider of what it requests"
-        amounts = requested.setdefault(provider, {})
-        for cls, amount in group.resources.items():
-            amounts[cls] = amounts.get(cls, 0) + amount
+        add_amounts(requested.setdefault(provider, {}), group.resources)
     return ""
 
 

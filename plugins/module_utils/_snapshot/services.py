@@ -91,9 +91,7 @@ def find_service(services: Iterable[Service], params: Mapping[str, t.Any]) -> Se
             f"{params['host']} has {len(matches)} services {params['binary']}, in different cells: "
             f"give the id of one of them ({ids})."
         )
-    if not matches:
-        return None
-    return matches[0]
+    return next(iter(matches), None)
 
 
 def _match_services(services: list[Service], params: Mapping[str, t.Any]) -> list[Service]:
