@@ -70,9 +70,11 @@ class Limits:
             needed = max(count - 1, 0) * shard.count + shard.number
             scope = f", of which shard {shard} may make {allowed}"
         if count > allowed:
+            planned = f"{count} changes are planned and max_changes is"
+            if count == 1:
+                planned = "1 change is planned and max_changes is"
             raise BreakerTripped(
-                f"{format_count(count, 'change is', 'changes are')} planned and max_changes is "
-                f"{self.max_changes}{scope}: "
+                f"{planned} {self.max_changes}{scope}: "
                 "nothing was changed. Review the findings, and if they are right, set max_changes "
                 "(orphan_cleanup_max_changes, or host_decommission_max_changes for a host that is "
                 f"being decommissioned) to {needed} or more.",
