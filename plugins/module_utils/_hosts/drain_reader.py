@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan 
 from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
     UnfinishedEvacuations,
     find_returning_hosts,
+    list_evacuation_sources,
     read_unfinished_evacuations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
@@ -159,7 +160,15 @@ class DrainReader:
         for uuid, provider in self._placement.list_providers_in_trees(held).items():
             if uuid in held and not provider.sharing:
                 held_roots.add(provider.root)
-        return judge_allocation(server, own_roots, held_roots)
+        way = judge_allocation(server, own_roots, held_roots)
+        if way is None or not own_roots & held_roots:
+            return way
+        listed = require_migrations(
+            self._nova.list_migrations_of_server(server.uuid), f"migrations of {server.uuid}"
+        )
+        sources = list_evacuation_sources(listed)
+        evacuated_roots = {node.uuid for node in self._nodes if (node.host, node.name) in sources}
+        return judge_allocation(server, own_roots, held_roots, evacuated_roots)
 
     @functools.cached_property
     def _nodes(self) -> Sequence[Hypervisor]:

@@ -154,6 +154,25 @@ def find_returning_hosts(
     return sorted(hosts)
 
 
+def list_evacuation_sources(
+    migrations: Iterable[Migration],
+) -> set[tuple[str | None, str | None]]:
+    """Return the hosts and compute nodes from which a server was evacuated for good.
+
+    A later move to such a host, whatever became of it, can have an allocation and a guest there.
+
+    migrations: all of the server, newest first.
+    """
+    sources = set()
+    entered: set[str | None] = set()
+    for migration in migrations:
+        is_evacuation = migration.type == "evacuation" and migration.has_arrived
+        if is_evacuation and migration.source_compute not in entered:
+            sources.add((migration.source_compute, migration.source_node))
+        entered.add(migration.dest_compute)
+    return sources
+
+
 def explain_returning(hosts: Collection[str]) -> tuple[str, str]:
     """Return why a server must not move to where it was evacuated from, and what to do first."""
     names = summarize_names(hosts)

@@ -26,7 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
         DrainServer,
@@ -129,15 +129,22 @@ def _find_obstacle(
     return "", ""
 
 
-def judge_allocation(server: DrainServer, own_roots: set[str], held_roots: set[str]) -> Way | None:
-    """Return why a server stays because of its allocation, None if that is on its host alone.
+def judge_allocation(
+    server: DrainServer,
+    own_roots: set[str],
+    held_roots: set[str],
+    evacuated_roots: Collection[str] = (),
+) -> Way | None:
+    """Return why a server stays because of its allocation, None if that is where it belongs.
 
-    A move would take over what is wrong, and hold three hosts.
+    A move would take over what is wrong, and hold three hosts. What an evacuation left on its
+    source stays there until nova-compute starts, so that a server whose next host dies too has it.
 
     own_roots: the UUID of the compute node where the server is; empty where Nova lists none.
     held_roots: those of the trees, without sharing providers, where it has an allocation.
+    evacuated_roots: those of the compute nodes from which the server was evacuated.
     """
-    if own_roots == held_roots and held_roots:
+    if own_roots and own_roots <= held_roots and held_roots <= own_roots.union(evacuated_roots):
         return None
     reason = "it has no allocation (missing_allocation)"
     if own_roots & held_roots:

@@ -924,6 +924,46 @@ def test_a_server_whose_allocation_is_not_on_its_host_alone_is_not_moved(
     assert [uuid for uuid, _action in nova.writes] == [fine]
 
 
+@pytest.mark.parametrize(
+    ("moves", "outcome"),
+    [
+        ([("evacuation", "done", "compute-3", SOURCE)], MOVED),
+        ([("evacuation", "completed", "compute-3", SOURCE)], MOVED),
+        ([("evacuation", "error", "compute-3", SOURCE)], LEFT),
+        ([("evacuation", "done", SOURCE, "compute-3")], LEFT),
+        ([("evacuation", "done", "compute-2", SOURCE)], LEFT),
+        ([("live-migration", "completed", "compute-3", SOURCE)], LEFT),
+        # A later move to the source of the evacuation may have left a guest there.
+        (
+            [
+                ("live-migration", "error", SOURCE, "compute-3"),
+                ("evacuation", "completed", "compute-3", SOURCE),
+            ],
+            LEFT,
+        ),
+    ],
+)
+def test_a_server_is_evacuated_again_when_its_next_host_dies_too(
+    nova: MovingNova, drain: Drain, moves: list[tuple[str, str, str, str]], outcome: str
+) -> None:
+    """Until nova-compute starts on the first host, the server has an allocation there."""
+    server = nova.boot("web")
+    nova.held[server] = (SOURCE, "compute-3")
+    nova.services[SOURCE].update(state="down", forced_down=True, updated_at=REPORTED)
+    nova.services["compute-3"].update(state="down", forced_down=True)
+    nova.destination = "compute-2"
+    for number, (kind, status, source, target) in enumerate(moves):
+        row = {"uuid": f"before-{number}", "instance_uuid": server, "migration_type": kind}
+        row |= {"status": status, "source_compute": source, "source_node": source}
+        row |= {"dest_compute": target, "dest_node": target, "created_at": None, "updated_at": None}
+        nova.migrations.append(row)
+
+    settings = DrainSettings(fenced=True)
+
+    assert drain.run(settings=settings, last_report=REPORTED) == {"web": outcome}
+    assert len(nova.writes) == (outcome == MOVED)
+
+
 def test_a_failed_move_that_left_the_allocation_elsewhere_is_not_repeated(
     nova: MovingNova, drain: Drain
 ) -> None:
