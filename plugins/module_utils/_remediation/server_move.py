@@ -24,7 +24,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.server_mo
     ServerMover,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    is_earlier,
+    seconds_between,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
     is_selectable,
     is_up,
@@ -68,6 +71,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     DrainSettings,
     Way,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import STARTING_ACTIONS
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
     COMPUTE,
     filter_services,
@@ -100,6 +104,14 @@ _COPYING = ("preparing", "running")
 
 # The action of aborting a live migration, in Nova's words.
 _ABORT = "live_migration_cancel"
+
+# The actions that need the guest on the host or start it there, with the events that the host
+# records (nova/compute/manager.py). To stop a guest that is not there succeeds too.
+_PROVING_ACTIONS = {
+    **STARTING_ACTIONS,
+    "pause": "compute_pause_instance",
+    "unpause": "compute_unpause_instance",
+}
 
 # In seconds: a migration that is copied by libvirt is saved every 5 seconds
 # (nova/virt/libvirt/migration.py, save_stats).
@@ -308,7 +320,9 @@ class Mover:
             # Whoever aborts a live migration does not want it to be repeated at once.
             if is_aborted and verdict.migration.status == "cancelled":
                 return MoveEnd(LEFT, "somebody has aborted its migration", how=how)
-            if self._reader.runs_on_its_host(move.attempt.server):
+            if self._reader.runs_on_its_host(move.attempt.server) or self._was_on_its_host_since(
+                move.attempt, verdict.migration, actions
+            ):
                 verdict = d.replace(verdict, state=ABORTED)
         if verdict.state in (BROKEN, UNCERTAIN):
             return _end_open(FAILED, move, self._explain(move, verdict.reason))
@@ -320,6 +334,20 @@ class Mover:
             reason = self._explain(move, "Nova accepted the request, and has begun no migration")
             return MoveEnd(FAILED, reason, how=how, may_retry=True)
         return None
+
+    def _was_on_its_host_since(
+        self, attempt: Attempt, migration: Migration, actions: Iterable[Action]
+    ) -> bool:
+        """Return whether the source did something with the guest after the migration ended."""
+        for action in actions:
+            name = _PROVING_ACTIONS.get(action.action)
+            if name is None or not is_earlier(migration.changed_at, action.start_time):
+                continue
+            found = self._nova.get_instance_action(attempt.server, action.request_id).value
+            for event in found.events if found is not None else ():
+                if (event.event, event.result, event.host) == (name, "Success", attempt.source):
+                    return True
+        return False
 
     def _list_actions(self, server: str) -> Sequence[Action]:
         actions = self._nova.list_instance_actions(server)
@@ -352,8 +380,14 @@ class Mover:
         if move.attempt.how != EVACUATION:
             needed.append(move.attempt.source)
         for service in filter_services(services, needed, [COMPUTE]):
-            if not is_up(service):
-                return f"nova-compute on {service.host} is down: start it, and run again"
+            if is_up(service):
+                continue
+            if self._settings.fenced and service.host == move.attempt.source:
+                return (
+                    f"{service.host} is fenced, so Nova never ends this move: reset the state of "
+                    "the server to active, evacuate it by hand, and run again"
+                )
+            return f"nova-compute on {service.host} is down: start it, and run again"
         return ""
 
     def _find_standstill(self, move: ActiveMove) -> str:
@@ -455,8 +489,9 @@ def _end_open(outcome: str, move: ActiveMove, reason: str) -> MoveEnd:
     hosts = (attempt.source, str(migration.dest_compute))
     where = (
         f"Migration {migration.uuid} is {migration.status}, so the guest may be on "
-        f"{' or on '.join(hosts)}: look on both (virsh list --all) before you start, reboot, move "
-        "or delete it"
+        f"{' or on '.join(hosts)}: look on both (virsh list --all) before you start, reboot, move, "
+        "evacuate or delete it. Once you have moved or evacuated it by hand, or started it on "
+        f"{attempt.source}, the next run goes on"
     )
     return MoveEnd(outcome, f"{reason}. {where}", how=attempt.how, may_be_on=hosts)
 

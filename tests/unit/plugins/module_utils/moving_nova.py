@@ -194,6 +194,13 @@ class MovingNova:
         self.servers[uuid]["OS-EXT-STS:task_state"] = None
         self._record_action(uuid, "live_migration_cancel", "somebody")
 
+    def control_guest(self, uuid: str, action: str, event: str, result: str, host: str) -> None:
+        """Have a host do something with the guest of a server that somebody asks for."""
+        self._record_action(uuid, action, "somebody")
+        times = {"start_time": self._format_now(), "finish_time": self._format_now()}
+        row = {"event": event, "result": result, "host": host, **times}
+        self.actions[uuid][0]["events"] = [row]
+
     def wait(self, uuid: str, steps: int) -> None:
         """Let Nova take longer for what it is doing with a server."""
         self._steps[uuid][1:1] = [lambda: None] * steps
@@ -293,7 +300,8 @@ class MovingNova:
         if parts[2:] == ["os-instance-actions"]:
             return {"instanceActions": self.actions[uuid]}
         if parts[2:3] == ["os-instance-actions"]:
-            return {"instanceAction": {"events": []}}
+            rows = [row for row in self.actions[uuid] if row["request_id"] == parts[3]]
+            return {"instanceAction": {"events": [], **rows[0]}}
         self._look(uuid)
         if uuid not in self.servers:
             raise Refused(404, f"Instance {uuid} could not be found.")

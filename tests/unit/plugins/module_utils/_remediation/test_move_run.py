@@ -860,6 +860,71 @@ def test_a_server_whose_guest_may_be_elsewhere_is_not_moved_again(
     assert nova.host(server) == "compute-2"
 
 
+@pytest.mark.parametrize(
+    ("action", "event", "result", "host", "outcome"),
+    [
+        ("start", "compute_start_instance", "Success", SOURCE, MOVED),
+        ("reboot", "compute_reboot_instance", "Success", SOURCE, MOVED),
+        ("unpause", "compute_unpause_instance", "Success", SOURCE, MOVED),
+        ("start", "compute_start_instance", "Error", SOURCE, FAILED),
+        ("start", "compute_start_instance", "Success", "compute-2", FAILED),
+        # A guest that is not there can be stopped.
+        ("stop", "compute_stop_instance", "Success", SOURCE, FAILED),
+    ],
+)
+def test_a_server_that_its_host_has_started_since_is_moved_again(
+    nova: MovingNova, drain: Drain, action: str, event: str, result: str, host: str, outcome: str
+) -> None:
+    """It does not run now, so that its host cannot show it."""
+    server = nova.boot("web")
+    nova.cut_off = {"web": "SHUTOFF"}
+    nova.strays = {server}
+    assert drain.run() == {"web": FAILED}
+    assert f"started it on {SOURCE}" in drain.reason("web")
+    nova.cut_off = {}
+
+    nova.control_guest(server, action, event, result, host)
+
+    assert drain.run() == {"web": outcome}
+
+
+def test_a_start_before_the_move_does_not_show_where_its_guest_is(
+    nova: MovingNova, drain: Drain
+) -> None:
+    server = nova.boot("web")
+    nova.control_guest(server, "start", "compute_start_instance", "Success", SOURCE)
+    nova.cut_off = {"web": "ACTIVE"}
+    nova.strays = {server}
+
+    assert drain.run() == {"web": FAILED}
+    assert drain.outcome()["may_be_on"] == [SOURCE, "compute-2"]
+
+
+@pytest.mark.parametrize("status", ["preparing", "running", "error"])
+def test_nobody_is_told_to_start_a_fenced_host(nova: MovingNova, drain: Drain, status: str) -> None:
+    """It has died while a server moved live from it."""
+    server = nova.boot("web")
+    freeze(nova, server, status)
+    nova.on("POST", ACTION, after=lambda: nova.services[SOURCE].update(state="down"))
+    nova.on("POST", ACTION, after=lambda: nova.living.discard(SOURCE))
+    drain.run()
+    nova.services[SOURCE].update(forced_down=True, updated_at=REPORTED)
+    nova.servers[server]["OS-EXT-STS:task_state"] = None
+    settings = DrainSettings(fenced=True)
+
+    drain.run(settings=settings, last_report=REPORTED)
+
+    assert "start it, and run again" not in drain.reason("web")
+    assert "by hand" in drain.reason("web")
+    assert len(nova.writes) == 1
+    # Once it is evacuated by hand, nothing is left to be done.
+    nova.migrations[0]["status"] = "error"
+    nova.request_as_user(server)
+    nova.finish(server)
+    nova.migrations[0].update(migration_type="evacuation", status="done")
+    assert drain.run(server, settings=settings, last_report=REPORTED) == {"web": GONE}
+
+
 @pytest.mark.parametrize(("status", "outcome"), [("cancelled", LEFT), ("error", FAILED)])
 def test_a_live_migration_that_somebody_aborts_is_not_repeated(
     nova: MovingNova, drain: Drain, status: str, outcome: str
