@@ -59,7 +59,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progre
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-    COLD,
     EVACUATION,
     FAILED,
     GONE,
@@ -100,7 +99,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _MAX_CONFIRMATIONS = 3
 
 # What a queued live migration waits for: others of the same host.
-_COPYING = ("preparing", "running")
+_COPYING = ("preparing", "running", "running (post-copy)")
+
+# A live migration with these is being scheduled, or prepared on both hosts.
+_SILENT_STATUSES = ("accepted", "preparing")
 
 # The action of aborting a live migration, in Nova's words.
 _ABORT = "live_migration_cancel"
@@ -403,15 +405,20 @@ class Mover:
         if migration is not None:
             name = f"migration {migration.uuid} is {migration.status}"
             since = migration.changed_at or since
-            # The copy of its disks takes as long as it takes, and changes no record.
-            if attempt.how == COLD and has_task:
+            # Only the memory is copied with a record of it: a disk is copied, and an image fetched,
+            # for as long as it takes.
+            is_recorded = attempt.how == LIVE and migration.status not in _SILENT_STATUSES
+            if has_task and not is_recorded:
                 return ""
             # On the destination, the source may still be cleaning up.
             if not has_task and move.server.server.host == attempt.source:
                 return f"{name}, but the server has no task any more: see stuck_migration"
             if attempt.how == LIVE:
                 command = "openstack server migration abort"
-                advice = f"abort it ({command} {attempt.server} {migration.uuid})"
+                advice = (
+                    f"look into the log of nova-compute on {attempt.source}, and abort it if it "
+                    f"does not go on ({command} {attempt.server} {migration.uuid})"
+                )
             if migration.status == "queued":
                 if self._copies_from(attempt.source):
                     return ""

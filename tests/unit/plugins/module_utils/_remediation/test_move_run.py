@@ -834,6 +834,31 @@ def test_a_copy_of_which_nothing_is_heard_is_not_followed_for_ever(
     assert drain.outcome()["may_be_on"] == [SOURCE, "compute-2"]
 
 
+@pytest.mark.parametrize(
+    ("is_fenced", "status"), [(True, "accepted"), (True, "pre-migrating"), (False, "preparing")]
+)
+def test_a_move_that_fetches_an_image_is_waited_for(
+    nova: MovingNova, drain: Drain, is_fenced: bool, status: str
+) -> None:
+    """It takes longer than ten minutes, and no record changes."""
+    server = nova.boot("web")
+    if is_fenced:
+        nova.services[SOURCE].update(state="down", forced_down=True, updated_at=REPORTED)
+    freeze(nova, server, status)
+
+    def pass_hours() -> None:
+        nova.migrations[0]["updated_at"] = "2026-11-20T00:00:00.000000"
+
+    nova.on("GET", f"^/servers/{server}$", 2, before=pass_hours)
+
+    assert drain.run(settings=DrainSettings(fenced=is_fenced), last_report=REPORTED) == {
+        "web": UNDER_WAY
+    }
+    # The next run follows it.
+    assert drain.now > 600
+    assert "move_timeout" in drain.reason("web")
+
+
 @pytest.mark.parametrize("status", ["ACTIVE", "ERROR"])
 def test_a_server_whose_guest_may_be_elsewhere_is_not_moved_again(
     nova: MovingNova, drain: Drain, status: str
