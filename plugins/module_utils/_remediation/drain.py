@@ -240,7 +240,13 @@ class HostDrain:
         plans: list[DrainPlanDocument] = []
         outcomes: list[MoveOutcomeDocument] = []
         for _round in range(_MAX_ROUNDS):
-            reading = self._reader.read(host)
+            try:
+                reading = self._reader.read(host)
+            except PlacementToolsError:
+                if not plans:
+                    raise
+                # The last look at the host reports it, beside what became of the servers.
+                break
             # A server that was left or has failed is not tried again in the same run.
             fresh = [server for server in reading.servers if server.uuid not in handled]
             if plans and not fresh:

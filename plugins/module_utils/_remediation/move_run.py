@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.clock impo
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     JournalError,
+    PlacementToolsError,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
@@ -187,11 +188,12 @@ class MoveRun:
             first_began = waiting.first_began
         try:
             begun = self._mover.begin(task)
-        except CloudError as error:
-            begun = MoveEnd(FAILED, str(error), may_retry=True)
         except JournalError as error:
             self.halted = str(error)
             begun = MoveEnd(FAILED, str(error))
+        except PlacementToolsError as error:
+            # Whatever cannot be read, the outcomes of the others count.
+            begun = MoveEnd(FAILED, str(error), may_retry=True)
         if isinstance(begun, MoveEnd):
             self._end(task, begun, attempts, first_began)
             return

@@ -40,6 +40,12 @@ FLAVOR = {
 
 _LONG_AGO = "Thu, 19 Nov 2026 03:00:00 GMT"
 
+_EMPTY_LISTINGS = {
+    "/os-server-groups": "server_groups",
+    "/os-aggregates": "aggregates",
+    "/flavors/detail": "flavors",
+}
+
 # How often Nova is asked for a server before its move goes on by a step.
 _LOOKS = 2
 
@@ -101,6 +107,7 @@ class MovingNova:
         # The hosts with allocations of servers that have them not on their host alone.
         self.held: dict[str, tuple[str, ...]] = {}
         self._hooks: list[Hook] = []
+        self._refused: set[str] = set()
         self._steps: dict[str, list[t.Callable[[], None]]] = {}
         self._looks: dict[str, int] = {}
         self._second = 0
@@ -201,6 +208,10 @@ class MovingNova:
         row = {"event": event, "result": result, "host": host, **times}
         self.actions[uuid][0]["events"] = [row]
 
+    def refuse(self, path: str) -> None:
+        """Have each later request for a path end with an error of the server."""
+        self._refused.add(path)
+
     def wait(self, uuid: str, steps: int) -> None:
         """Let Nova take longer for what it is doing with a server."""
         self._steps[uuid][1:1] = [lambda: None] * steps
@@ -275,7 +286,11 @@ class MovingNova:
             return refusal.status, {key: {"message": str(refusal)}}, headers
 
     def _read(self, path: str, params: t.Mapping[str, str]) -> t.Any:
+        if path in self._refused:
+            raise Refused(503, "the database is down")
         parts = path.strip("/").split("/")
+        if path in _EMPTY_LISTINGS:
+            return {_EMPTY_LISTINGS[path]: []}
         if parts == ["os-services"]:
             return {"services": list(self.services.values())}
         if parts == ["os-hypervisors", "detail"]:
@@ -473,6 +488,10 @@ class MovingPlacement:
                 return {"allocations": {}}
             owner = {"project_id": "project", "user_id": "user", "consumer_generation": 1}
             return {"allocations": held, **owner}
+        if path == "/allocation_candidates":
+            return {"allocation_requests": [], "provider_summaries": {}}
+        if path.endswith("/traits"):
+            return {"traits": [], "resource_provider_generation": 1}
         wanted = {params.get("uuid"), params.get("in_tree")}
         if "required" in params:
             wanted = {PROVIDERS[POOL]}

@@ -1064,3 +1064,39 @@ def test_a_failed_move_that_left_the_allocation_elsewhere_is_not_repeated(
     assert drain.run(retries=3) == {"web": LEFT}
     assert "unreverted_allocation" in drain.reason("web")
     assert len(nova.writes) == 1
+
+
+def test_a_listing_that_fails_before_a_move_loses_no_outcome(
+    nova: MovingNova, drain: Drain
+) -> None:
+    """Without the compute nodes, the allocation of no server can be judged."""
+    for name in ("a", "b"):
+        nova.boot(name)
+
+    nova.refuse("/os-hypervisors/detail")
+
+    assert drain.run() == {"a": FAILED, "b": FAILED}
+    assert "503" in drain.reason("a")
+    assert nova.writes == []
+
+
+def test_a_listing_that_fails_between_two_rounds_loses_no_outcome(
+    nova: MovingNova, tmp_path: Path
+) -> None:
+    server = nova.boot("web")
+    nova.services[SOURCE]["status"] = "disabled"
+
+    def refuse() -> None:
+        nova.refuse("/servers/detail")
+        nova.refuse("/os-migrations")
+
+    # The first round asks for them last.
+    nova.on("GET", "^/flavors/detail", after=refuse)
+    journal = MoveJournal(str(tmp_path), "http://nova", SOURCE)
+    options = DrainOptions(SOURCE, "reason", DrainSettings(), RunLimits(1, 0, 1, 600))
+
+    result = HostDrain(nova.session(), options).run(journal, MoveHistory([]), str)
+
+    assert {entry["uuid"]: entry["outcome"] for entry in result["outcomes"]} == {server: LEFT}
+    assert "unsound_reading" in [entry["kind"] for entry in result["occupants"]]
+    assert not result["empty"]
