@@ -125,14 +125,25 @@ def _is_same_service(one: ServiceDocument | None, other: ServiceDocument | None)
 def require_same_cloud(record: Mapping[str, t.Any] | None, cloud: RecordedCloud) -> None:
     """Raise InvalidInput for a record of another cloud; one of 2.0.0 does not name its cloud."""
     there = (record or {}).get("cloud") or cloud
-    if any(there[field] != cloud[field] for field in ("region", "placement_endpoint")):
+    name: t.Literal["region", "compute_endpoint"] = "region"
+    if there["region"] is None or cloud["region"] is None:
+        # A connection that names no region has its only or first one. Several regions can have one
+        # Placement, but not one Nova.
+        name = "compute_endpoint"
+    if any(there[field] != cloud[field] for field in (name, "placement_endpoint")):
         raise InvalidInput(
-            f"The record of {(record or {})['host']} is of another cloud: its region is "
-            f"{there['region']} and its Placement {there['placement_endpoint']}, and those of this "
-            f"connection are {cloud['region']} and {cloud['placement_endpoint']}. Nothing was "
-            "changed. Keep the hosts of each cloud in an output directory of their own "
-            "(host_decommission_output_dir)."
+            f"The record of {(record or {})['host']} is of another cloud, or was made with another "
+            f"interface of this one: it names {_describe_cloud(there)}, and this connection has "
+            f"{_describe_cloud(cloud)}. Nothing was changed. Connect with the interface whose "
+            "endpoints the record names, and keep the hosts of each cloud in an output directory "
+            "of their own (host_decommission_output_dir)."
         )
+
+
+def _describe_cloud(cloud: Mapping[str, t.Any]) -> str:
+    region = f"the region {cloud['region']}" if cloud["region"] else "no region"
+    nova, placement = cloud["compute_endpoint"], cloud["placement_endpoint"]
+    return f"{region}, Nova at {nova} and Placement at {placement}"
 
 
 def build_record(

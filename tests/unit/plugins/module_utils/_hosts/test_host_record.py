@@ -16,6 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record
     build_record,
     choose_records,
     read_records,
+    require_same_cloud,
 )
 
 HERE: t.Any = {
@@ -209,6 +210,21 @@ def test_a_record_of_another_cloud_is_refused(field: str, place: str) -> None:
     with pytest.raises(InvalidInput, match="is of another cloud") as caught:
         read_records({"hosts": hosts}, "old", HERE)
     assert "host_decommission_output_dir" in str(caught.value)
+
+
+@pytest.mark.parametrize("is_now", [True, False])
+def test_a_region_that_is_named_only_once_is_told_by_the_endpoint_of_its_nova(
+    is_now: bool,
+) -> None:
+    """Several regions can have one Placement."""
+    nameless = {**HERE, "region": None}
+    clouds = [nameless, HERE] if is_now else [HERE, nameless]
+    record = _record("then", UP, cloud=clouds[0])
+
+    require_same_cloud(record, clouds[1])
+
+    with pytest.raises(InvalidInput, match="the record names"):
+        require_same_cloud(record, {**clouds[1], "compute_endpoint": "http://nova.region-two"})
 
 
 def test_records_are_read_from_the_file_of_the_host() -> None:
