@@ -448,8 +448,8 @@ occupants:
       sample: disable
   sample: []
 empty:
-  description: Whether RV(occupants) and RV(migrations) are empty. Allocations that a cleanup would
-    remove do not count, such as those of servers that were evacuated.
+  description: Whether RV(occupants) is empty. Every migration that has not ended is an occupant.
+    Allocations that a cleanup would remove are none, such as those of servers that were evacuated.
   returned: when state is drained
   type: bool
   sample: true

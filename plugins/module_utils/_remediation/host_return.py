@@ -226,8 +226,9 @@ def _conclude(
     moved = count_outcomes(outcomes)[MOVED]
     text = f"{_describe_service(service)} {format_count(moved, 'server', 'servers')} moved back."
     failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
-    if failed:
-        text += f" Not moved back: {summarize_names(failed)}."
+    stays = collect_trouble(outcomes, (LEFT,))
+    if failed or stays:
+        text += f" Not moved back: {summarize_names([*failed, *stays])}."
     if why_stopped:
         text = f"{why_stopped} {text} Run again to go on."
     return {"msg": text, "failed": bool(failed or why_stopped)}

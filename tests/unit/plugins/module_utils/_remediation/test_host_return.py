@@ -165,3 +165,4 @@ def test_each_server_is_predicted_and_reported_as_it_is(
         assert ends == {"uuid-of-web": outcome}
     assert bool(nova.writes) == (outcome == MOVED and not check)
     assert "fence" not in str(result)
+    assert ("Not moved back: uuid-of-web" in result["msg"]) == (outcome == LEFT and not check)
