@@ -163,9 +163,8 @@ class DrainReader:
         way = judge_allocation(server, own_roots, held_roots)
         if way is None or not own_roots & held_roots:
             return way
-        listed = require_migrations(
-            self._nova.list_migrations_of_server(server.uuid), f"migrations of {server.uuid}"
-        )
+        answer = self._nova.list_migrations_of_server(server.uuid)
+        listed = require_answer(answer, f"the migrations of {server.uuid}")
         sources = list_evacuation_sources(listed)
         evacuated_roots = {node.uuid for node in self._nodes if (node.host, node.name) in sources}
         return judge_allocation(server, own_roots, held_roots, evacuated_roots)
