@@ -367,19 +367,20 @@ class CompactPlanDocument(_PlanFields):
 # --- outcomes
 
 
-class _OutcomeFields(t.TypedDict):
+class StepOutcomeDocument(StepDocument):
+    """The outcome of a change of allocations."""
+
     # One of the names that the tally has.
     outcome: str
     # Why the step was not made; empty when it was made without remarks.
     reason: str
 
 
-class StepOutcomeDocument(StepDocument, _OutcomeFields):
-    """The outcome of a change of allocations."""
+class TreeOutcomeDocument(TreeStepDocument):
+    """The outcome of the deletion of a provider tree, with the same fields."""
 
-
-class TreeOutcomeDocument(TreeStepDocument, _OutcomeFields):
-    """The outcome of the deletion of a provider tree."""
+    outcome: str
+    reason: str
 
 
 OutcomeDocument: t.TypeAlias = "StepOutcomeDocument | TreeOutcomeDocument"
