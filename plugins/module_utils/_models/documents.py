@@ -419,9 +419,11 @@ class TreeAdditionDocument(_StepReference):
     providers: list[ProviderAdditionDocument]
 
 
-class RestoredOutcomeDocument(_StepReference, _OutcomeFields):
-    """The outcome of one change to restore."""
+class RestoredOutcomeDocument(_StepReference):
+    """The outcome of one change to restore, with the same fields."""
 
+    outcome: str
+    reason: str
     # The uuid of the consumer; None for a tree of providers.
     consumer: str | None
     # The root of the tree as it was deleted; None for a consumer.
