@@ -126,8 +126,8 @@ def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[
     """
     folder.mkdir()
     mount = (
-        f"mount -t tmpfs -o size={kilobytes}k tmpfs {folder} && head -c {used}k /dev/zero > "
-        f"{folder}/used"
+        f"mount -t tmpfs -o size={kilobytes}k,mode=0700 tmpfs {folder} && "
+        f"head -c {used}k /dev/zero > {folder}/used"
     )
     script = f'{mount} && {{ "$@"; cp -r {folder} {folder}-copy; }}'
     isolated = ("unshare", "--map-root-user", "--mount", "sh", "-c")

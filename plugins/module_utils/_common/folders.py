@@ -37,6 +37,14 @@ def _is_private_group(status: os.stat_result) -> bool:
 
 def explain_shared_folder(path: str) -> str:
     """Return who can replace the files in a folder, which need not exist; empty for nobody."""
+    try:
+        return _find_others(path)
+    # One that is below a file, or whose parent may not be searched.
+    except OSError as error:
+        return f"{path} cannot be written ({error.strerror})"
+
+
+def _find_others(path: str) -> str:
     with contextlib.suppress(FileNotFoundError):
         link = os.lstat(path.rstrip("/") or "/")
         if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid()):
