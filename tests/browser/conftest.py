@@ -13,6 +13,8 @@ import shutil
 import typing as t
 
 import pytest
+from ansible import context
+from ansible.module_utils.common.collections import ImmutableDict
 
 from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 
@@ -34,11 +36,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 
 @pytest.fixture
-def chromium(browser: Chromium, tmp_path: Path) -> Iterator[Chromium]:
-    """The browser, in a clean state.
+def chromium(
+    browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Chromium]:
+    """The browser, in a clean state, for reports of a run of cleanup_orphans.
 
     The test fails if the page did anything that it must not do.
     """
+    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    options = ImmutableDict(args=("osops.placement.cleanup_orphans",))
+    monkeypatch.setattr(context, "CLIARGS", options)
     browser.start_over(tmp_path)
     yield browser
     assert browser.complaints() == []

@@ -218,7 +218,7 @@ def test_page_explains_each_kind_where_it_is_counted_and_where_it_is_found(
     chromium.driver.find_element("css selector", '[data-kind="deleted_server"] summary').click()
     told = chromium.driver.find_element("css selector", help_text).text
     assert "Nova deleted the server, but its allocation remains. Changed by default." in told
-    assert """--check -e '{"orphan_cleanup_remediate_kinds": ["deleted_server"]}'""" in told
+    assert """-e '{"orphan_cleanup_remediate_kinds": ["deleted_server"]}' --check""" in told
     chromium.choose("kind", "deleted_server")
     assert "Nova deleted the server, but its allocation remains." in chromium.unfold()
     links = chromium.script(
