@@ -309,12 +309,18 @@ class _StepReference(t.TypedDict):
     kind: str
 
 
-class StepDocument(ChangeDocument, _StepReference):
+class StepDocument(ChangeDocument):
     """One change of allocations in a plan."""
 
+    finding: str
+    kind: str
 
-class TreeStepDocument(RemovalDocument, _StepReference):
+
+class TreeStepDocument(RemovalDocument):
     """One deletion of a provider tree in a plan."""
+
+    finding: str
+    kind: str
 
 
 class _PlanFields(t.TypedDict):
