@@ -160,6 +160,8 @@ def _strays(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run modules with a cloud of their own first, and tests without a cloud last.
 
+    Before all of them come two files that take minutes, one of which runs unit tests itself.
+
     Those take longest, all of them less than the situations, and with these at the end the workers
     finish at the same time.
     """
@@ -172,7 +174,7 @@ def _needs_own_cloud(module: t.Any) -> bool:
 
 
 def _rank(item: pytest.Item) -> int:
-    if item.path.name == "test_scenarios.py":
+    if item.path.name in ("test_scenarios.py", "test_oldest_python.py"):
         return -1
     if _needs_own_cloud(getattr(item, "module", None)):
         return 0
