@@ -268,7 +268,9 @@ class ServerView:
         """The trees that explain where a move of the server has left an allocation."""
         return self.server_trees.keys()
 
-    def _may_have_had_name(self, root: str, host: str | None, node: str | None) -> bool:
+    def _may_have_had_name(
+        self, root: str, host: str | None, node: str | None, failed: Migration | None = None
+    ) -> bool:
         """Return whether a tree may have had a name that another one has now.
 
         Operators rename hosts, and the former provider of a host that has a new one; and a new
@@ -283,8 +285,11 @@ class ServerView:
             and self.index.get_name(root) == self.server.node
         ):
             return False
-        if any(self.index.is_at(held, host, node) for held in self.held_roots if held):
-            return False
+        for held in filter(None, self.held_roots):
+            # What a later move left on the host of that name does not come from the failed one.
+            has_left = failed is not None and self.has_left_after(failed, held, True)
+            if self.index.is_at(held, host, node) and not has_left:
+                return False
         # Until nova-compute starts, which a new name needs, an evacuation from there is `done`.
         return not any(
             move.type == "evacuation" and move.status == "done" and self.is_source(root, move)
@@ -431,7 +436,8 @@ class ServerView:
         is_named = self.index.has_name(root, *dest)
         is_listed = self.index.lists_node(*dest)
         has_left = self.has_left_after(failed, root, is_named or is_listed)
-        return self.may_be_at(root, *dest) and not has_left
+        may_be_at = self.may_be_at(root, *dest) or self._may_have_had_name(root, *dest, failed)
+        return may_be_at and not has_left
 
     def has_left_after(self, earlier: Migration, root: str, is_named: bool) -> bool:
         """Return whether a later move took the server out of the tree `root`.

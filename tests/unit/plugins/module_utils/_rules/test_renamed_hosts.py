@@ -288,3 +288,20 @@ def test_the_source_of_an_evacuation_is_still_found_beside_a_failed_move_to_a_th
     cloud.set_service(cloud.other, "down")
 
     assert cloud.verdict(server) == ("evacuated_source", "orphaned")
+
+
+def test_a_later_evacuation_from_the_new_machine_explains_nothing() -> None:
+    """It has the old name of the destination, and an allocation that the evacuation left."""
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.migration(server, cloud.home, cloud.other, "failed", type="evacuation")
+    cloud.set_service(cloud.home, "up")
+    replace_by_new_machine(cloud, cloud.other)
+    (new,) = (root for root, node in cloud.nodes.items() if node.name == "compute-2")
+    cloud.pass_time()
+    cloud.migration(server, cloud.home, new, "completed", type="live-migration")
+    cloud.pass_time()
+    cloud.migration(server, new, cloud.home, "done", type="evacuation")
+    cloud.hold(server, new)
+
+    assert cloud.verdict(server) == ("extra_host", "undecided")
