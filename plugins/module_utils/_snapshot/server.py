@@ -244,11 +244,18 @@ class ServerView:
         """Return whether `migration` names the tree `root` as the host that was left."""
         return self.index.is_at(root, migration.source_compute, migration.source_node)
 
-    def may_be_at(self, root: str, host: str | None, node: str | None) -> bool:
-        """Return whether the tree `root` may be that of a compute node that a migration names."""
+    def may_be_at(
+        self, root: str, host: str | None, node: str | None, failed: Migration | None = None
+    ) -> bool:
+        """Return whether the tree `root` may be that of a compute node that a migration names.
+
+        failed: the migration, if it failed: what a later move left explains nothing of it.
+        """
         if not host and not node:
             return False
-        return self.index.may_be_at(root, host, node) or self._may_have_had_name(root, host, node)
+        if self.index.may_be_at(root, host, node):
+            return True
+        return self._may_have_had_name(root, host, node, failed)
 
     def may_be_source(self, root: str, migration: Migration) -> bool:
         """Return whether the tree `root` may be that of the host that `migration` left."""
@@ -269,7 +276,7 @@ class ServerView:
         return self.server_trees.keys()
 
     def _may_have_had_name(
-        self, root: str, host: str | None, node: str | None, failed: Migration | None = None
+        self, root: str, host: str | None, node: str | None, failed: Migration | None
     ) -> bool:
         """Return whether a tree may have had a name that another one has now.
 
@@ -286,7 +293,6 @@ class ServerView:
         ):
             return False
         for held in filter(None, self.held_roots):
-            # What a later move left on the host of that name does not come from the failed one.
             has_left = failed is not None and self.has_left_after(failed, held, True)
             if self.index.is_at(held, host, node) and not has_left:
                 return False
@@ -436,8 +442,7 @@ class ServerView:
         is_named = self.index.has_name(root, *dest)
         is_listed = self.index.lists_node(*dest)
         has_left = self.has_left_after(failed, root, is_named or is_listed)
-        may_be_at = self.may_be_at(root, *dest) or self._may_have_had_name(root, *dest, failed)
-        return may_be_at and not has_left
+        return self.may_be_at(root, *dest, failed) and not has_left
 
     def has_left_after(self, earlier: Migration, root: str, is_named: bool) -> bool:
         """Return whether a later move took the server out of the tree `root`.
