@@ -135,13 +135,15 @@ def _compare_figures(
     if index.listings.scope.shard or not index.listings.scope.groups.is_empty:
         min_agreeing = _MIN_AGREEING_NODES
     counted = sum_by_tree(_list_counted_amounts(index, locations), index.providers)
-    mismatched = find_mismatched_nodes(covered, counted, min_agreeing)
+    mismatched = set(find_mismatched_nodes(covered, counted, min_agreeing))
+    # What nova-compute counts of a server that has nothing there hides what another has too much.
+    mismatched |= covered.keys() & locations.list_nodes_with_unclaimed_servers()
     hosts = set()
     for uuid in mismatched:
         # A nova-compute that is down says nothing about what is used now.
         if index.nodes[uuid].state == "up":
             hosts.add(index.nodes[uuid].host)
-    agreeing = frozenset(covered) - set(mismatched)
+    agreeing = frozenset(covered) - mismatched
     # A single host agrees with itself, whatever it has.
     if len(agreeing) < _MIN_NODES_TO_COMPARE:
         agreeing = frozenset()

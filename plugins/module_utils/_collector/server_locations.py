@@ -58,6 +58,17 @@ class ServerLocations:
         servers = self._servers[roots[0]]
         return servers is None or consumer in servers
 
+    def list_nodes_with_unclaimed_servers(self) -> set[str | None]:
+        """Return the roots of compute nodes that list a server without an allocation there."""
+        nodes = set()
+        for root, servers in self._servers.items():
+            for uuid in servers or ():
+                allocations = self._index.listings.allocations.get(uuid, {})
+                if root not in map(self._index.get_root, allocations):
+                    nodes.add(root)
+                    break
+        return nodes
+
     def filter_counted(self, consumer: str, allocations: Allocations) -> Allocations:
         """Return the allocations of a consumer that nova-compute counts as used.
 

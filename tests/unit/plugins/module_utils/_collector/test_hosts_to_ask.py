@@ -17,7 +17,10 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.nominat
     find_candidates,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.fleet import Fleet
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import FLAVOR
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    FLAVOR,
+)
 
 
 @pytest.fixture(name="fleet")
@@ -37,6 +40,17 @@ def test_a_glance_goes_to_hosts_whose_servers_hold_other_amounts_than_nova_compu
     assert find_candidates(fleet.read(), fleet.glances()) == sorted(
         [fleet.guests[1], *(set(fleet.allocations) - set(fleet.guests))]
     )
+
+
+def test_a_server_without_an_allocation_does_not_hide_one_with_too_much(fleet: Fleet) -> None:
+    """nova-compute counts both, and their sums are right."""
+    root = fleet.roots[1]
+    fleet.server(root)
+    fleet.figures(root, {name: 2 * amount for name, amount in CLAIM.items()})
+    fleet.hold(fleet.guests[1], root, amounts={name: 2 * amount for name, amount in CLAIM.items()})
+
+    assert choose_hosts_for_server_details(fleet.read()).hosts == ("compute-1",)
+    assert fleet.guests[1] in find_candidates(fleet.read(), fleet.glances())
 
 
 def test_a_glance_goes_to_hosts_whose_servers_hold_a_child(fleet: Fleet) -> None:
