@@ -287,7 +287,7 @@ def test_stopped_ansible_lets_the_current_write_finish(
         )
         number = signal.Signals[name]
         os.killpg(playbook.pid, number) if group else playbook.send_signal(number)
-        playbook.wait(timeout=60)
+        playbook.wait(timeout=180)
 
     stopped = wires.placement.on(*WRITE, nth=2, before=stop)
     playbook.wait(timeout=120)
@@ -326,7 +326,7 @@ def test_module_notices_that_ansible_was_killed_before_it_started(
 
     world.wait("the writing module to be there", begun)
     playbook.kill()
-    playbook.wait(timeout=60)
+    playbook.wait(timeout=180)
     world.wait(
         "the module to end",
         lambda: not any(b"AnsiballZ_orphan_remediate" in command(known) for known in modules),

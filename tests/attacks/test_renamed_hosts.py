@@ -16,7 +16,6 @@ from minicloud_ctl import servers
 
 from ansible_collections.osops.placement.tests.integration.support import (
     assert_nothing_changed,
-    long,
 )
 from ansible_collections.osops.placement.tests.integration.world import CELL1
 
@@ -70,7 +69,8 @@ def _fail_move(world: World, kind: str, status: str) -> str:
     return server
 
 
-@pytest.mark.parametrize("provider", [True, long(False)])
+@pytest.mark.long
+@pytest.mark.parametrize("provider", [True, False])
 def test_guests_on_renamed_hosts_keep_their_allocations(
     guests: dict[str, str],
     world: World,

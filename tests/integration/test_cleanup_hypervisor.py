@@ -495,6 +495,7 @@ def test_cleanup_defers_leftovers_found_after_the_count_to_the_next_run(
     assert host.has(later) == (False, False)
 
 
+@pytest.mark.long
 def test_second_guest_of_an_evacuated_server_is_the_worst_finding(
     ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning, engine: Engine
 ) -> None:
@@ -543,6 +544,7 @@ def test_second_guest_of_an_evacuated_server_is_the_worst_finding(
     assert holdings.of(world.cloud, evacuee).allocations == held.allocations
 
 
+@pytest.mark.long
 def test_disks_of_a_move_that_was_cut_off_are_named_with_the_way_back(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
@@ -558,6 +560,7 @@ def test_disks_of_a_move_that_was_cut_off_are_named_with_the_way_back(
     assert "no leftovers" not in run.output
 
 
+@pytest.mark.long
 def test_purge_asks_nova_and_two_clocks(
     ansible: real.Inside, host: Hypervisor, clean: Cleaning, tmp_path: Path
 ) -> None:

@@ -134,6 +134,7 @@ def test_dead_host_is_decommissioned(
     _is_free(world, placement, host)
 
 
+@pytest.mark.long
 def test_what_only_usages_show_keeps_the_service_too(
     decommission: Decommissioning, world: World, placement: Placement
 ) -> None:

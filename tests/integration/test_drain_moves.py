@@ -176,6 +176,7 @@ def own_allocation(world: World, server: str) -> None:
     world.hold(server, {world.provider(HOST): CLAIM})
 
 
+@pytest.mark.long
 def test_a_server_whose_guest_may_be_elsewhere_is_not_moved_again(
     drained: Drained, wires: Wires
 ) -> None:
@@ -288,6 +289,7 @@ def test_a_drain_does_not_wait_for_a_broker_that_is_dead(drained: Drained) -> No
     assert outcomes(drained.run()) == {"web": "moved"}
 
 
+@pytest.mark.long
 def test_a_server_with_an_allocation_elsewhere_stays(drained: Drained) -> None:
     world = drained.world
     both, other, none, fine = (drained.boot(name) for name in ("both", "other", "none", "fine"))

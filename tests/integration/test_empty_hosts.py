@@ -233,6 +233,7 @@ def test_fencing_is_not_the_first_advice_about_a_dead_nova_compute(
         assert 0 <= text.find("start nova-compute") < text.find("fenced"), text
 
 
+@pytest.mark.long
 def test_a_return_predicts_and_reports_each_server_where_it_is(
     drained: Drained, world: World
 ) -> None:

@@ -53,6 +53,7 @@ def _check(run: Run, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.long
 def test_a_run_that_may_not_fail_still_fails_when_it_could_do_nothing(
     ansible: Ansible, variables: dict[str, t.Any]
 ) -> None:

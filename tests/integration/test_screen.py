@@ -136,6 +136,7 @@ def _get_command(output: str, label: str) -> str:
     return line.partition(":")[2].strip()
 
 
+@pytest.mark.long
 def test_printed_commands_have_the_scope_of_the_run(
     ansible: Ansible, placement: Placement, nine: list[str]
 ) -> None:

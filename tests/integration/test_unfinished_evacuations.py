@@ -90,6 +90,7 @@ def restart(risen: Risen, minicloud: Minicloud, tmp_path: Path) -> dict[str, t.A
     }
 
 
+@pytest.mark.long
 def test_a_redeployed_host_is_restarted_before_servers_return(
     risen: Risen, restart: dict[str, t.Any], placement: Placement, tmp_path: Path
 ) -> None:
