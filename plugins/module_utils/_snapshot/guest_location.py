@@ -45,7 +45,12 @@ _SCHEDULED = "conductor_migrate_server"
 # What happens before the source is asked for anything; all of it can fail and has touched no guest.
 _BEFORE_THE_SOURCE = frozenset({_SCHEDULED, "cold_migrate", "compute_prep_resize"})
 _AT_THE_SOURCE = "compute_resize_instance"
-_DESTROYED_AT_THE_DESTINATION = "compute_revert_resize"
+# Across cells, other events say the same (nova/conductor/tasks/cross_cell_migrate.py).
+_DESTROYED_AT_THE_DESTINATION = (
+    "compute_revert_resize",
+    "compute_revert_snapshot_based_resize_at_dest",
+)
+_ACROSS_CELLS = "snapshot_based_resize"
 
 # What a move can end with that this module can prove anything about.
 _PROVABLE_STATUSES = FAILED_MIGRATION_STATUSES | {"reverted"}
@@ -94,6 +99,11 @@ def find_source_doubt(view: ConsumerView, migration: Migration) -> str | None:
         if move.type not in COLD_MIGRATION_TYPES or move.status not in _PROVABLE_STATUSES:
             return f"{move.type} {move.uuid}, which began later, is {move.status}"
         if not _has_stayed(view, move, actions):
+            if _crosses_cells(actions):
+                return (
+                    f"{move.type} {move.uuid} went to another cell, and its guest may run on "
+                    f"{move.dest_compute}: look for it there (virsh list --all)"
+                )
             return (
                 f"nothing proves that {move.type} {move.uuid} left no guest on "
                 f"{move.dest_compute}: start or hard reboot the server on {view.node_name} "
@@ -124,8 +134,16 @@ def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> b
     # Without a request that surely began the move, nothing says how far it came.
     if origins and all(_has_never_left(action, move) for action in origins):
         return True
+    # Across cells, Nova gives the server back to the source before the destination has destroyed
+    # the guest (RevertResizeTask), so that a start at the source proves nothing.
+    if _crosses_cells(actions):
+        return False
     newer_actions = actions[: _find_move_index(actions, origins)]
     return _was_started_since(view, move, newer_actions)
+
+
+def _crosses_cells(actions: list[Action]) -> bool:
+    return any(_ACROSS_CELLS in event.event for action in actions for event in action.events)
 
 
 def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> bool:
@@ -140,7 +158,7 @@ def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> boo
 def _is_destruction(event: ActionEvent, move: Migration) -> bool:
     """Return whether the destination of `move` recorded that it destroyed the guest."""
     return (
-        event.event == _DESTROYED_AT_THE_DESTINATION
+        event.event in _DESTROYED_AT_THE_DESTINATION
         and event.result == "Success"
         and event.host == move.dest_compute
         and _is_later(event.start_time, move.created_at)

@@ -112,6 +112,12 @@ def destroyed_at_the_destination(cloud: Cloud) -> None:
     cloud.recorded_later(cloud.subject, "revertResize", "compute_revert_resize", cloud.there)
 
 
+def destroyed_in_another_cell(cloud: Cloud) -> None:
+    went_to_another_cell(cloud)
+    revert = "compute_revert_snapshot_based_resize_at_dest"
+    cloud.recorded_later(cloud.subject, "revertResize", revert, cloud.there)
+
+
 def tried_again_in_vain(cloud: Cloud) -> None:
     """Source document 000: another migration, for which no host was found."""
     cloud.copied("Error", in_copy=True)
@@ -139,6 +145,7 @@ def started_between_two_attempts(cloud: Cloud) -> None:
         rebooted_since,
         started_and_stopped_since,
         destroyed_at_the_destination,
+        destroyed_in_another_cell,
         tried_again_in_vain,
         started_between_two_attempts,
     ],
@@ -207,6 +214,14 @@ def went_to_another_cell(cloud: Cloud) -> None:
     cloud.recorded(
         cloud.move, ("compute_finish_snapshot_based_resize_at_dest", cloud.there, "Success")
     )
+
+
+def failed_to_revert_from_another_cell(cloud: Cloud) -> None:
+    """The server is back in its own cell, where a reboot starts a second guest."""
+    went_to_another_cell(cloud)
+    revert = "compute_revert_snapshot_based_resize_at_dest"
+    cloud.recorded_later(cloud.subject, "revertResize", revert, cloud.there, result="Error")
+    cloud.started("reboot", at=MUCH_LATER)
 
 
 def started_at_the_destination(cloud: Cloud) -> None:
@@ -302,6 +317,7 @@ def an_action_is_refused(cloud: Cloud) -> None:
         failed_at_the_destination,
         cut_while_it_copied,
         went_to_another_cell,
+        failed_to_revert_from_another_cell,
         started_at_the_destination,
         failed_to_start,
         stopped_only,
