@@ -42,7 +42,7 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: The server is settled on the host where its newest move or a later unshelve took it, and
     has an allocation there. It left every other host on which it has an allocation by an evacuation
     with the status `done` or `completed`. While it is `done`, nova-compute on the host that was
-    left is not up: if it were, it would not have started since, and the guest may still run there.
+    left does not run: if it did, it would not have started since, and the guest may still be there.
     A migration that names a host which Nova does not list may mean any host that Nova lists: hosts
     are renamed. No evacuation or live migration to such a host has failed since the server last
     left it, and no revert to such a host can have failed halfway. nova-compute on the server's own
@@ -94,9 +94,9 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     the other host has failed since the server last left it, so its guest cannot be running there.
     An evacuation has also failed if it is `completed` and the next migration began elsewhere, or
     the server is elsewhere without one. No revert to the other host can have failed halfway, so its
-    disk cannot be there. If the server was evacuated from there, nova-compute there is not up or
-    has started since. A migration that names a host which Nova does not list may mean any host that
-    Nova lists: hosts are renamed. nova-compute on the server's own host is up, unless both are
+    disk cannot be there. If the server was evacuated from there, nova-compute there does not run
+    or has started since. A migration that names a host which Nova does not list may mean any host
+    that Nova lists: hosts are renamed. nova-compute on the server's own host is up, unless both are
     nodes of one host. No earlier unshelve can wait for nova-compute on the other host, have begun
     there without a shelve since, or have taken the server to its own host after a later one. The
     other host may be gone: then its provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, no

@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.server i
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
@@ -142,7 +143,7 @@ class ConsumerView(ServerView):
         )
 
     @property
-    def held_roots(self) -> Collection[str | None]:
+    def held_roots(self) -> AbstractSet[str | None]:
         return {*super().held_roots, *self.trees}
 
     def has_own_allocation(self, migration: Migration, root: str) -> bool:
@@ -155,8 +156,9 @@ class ConsumerView(ServerView):
 
         nova-compute destroys that guest when it starts, and then saves the evacuation as
         `completed` (nova/compute/manager.py, _destroy_evacuated_instances). A server can be
-        evacuated only while nova-compute is down. If nova-compute is up and the evacuation is still
-        `done`, it has not started since: the host had only lost its connection. A host that has
+        evacuated only while nova-compute is down. If nova-compute reports and the evacuation is
+        still `done`, it has not started since: the host had only lost its connection, or was forced
+        down while it lived. A host that has
         another name now does not find the evacuation, and never destroys that guest.
         """
         for move in self.server_migrations:
@@ -164,7 +166,7 @@ class ConsumerView(ServerView):
                 continue
             for root in filter(None, roots):
                 host = self._find_evacuated_host(root, move)
-                if host and "up" in self.index.list_compute_states(host):
+                if host and self.index.is_reporting(host):
                     return _describe_possible_guest(host, move)
         return None
 
@@ -183,8 +185,8 @@ class ConsumerView(ServerView):
             return move.source_compute if is_source and may_return else None
         if root == self.own_tree or not self.may_be_source(root, move):
             return None
-        is_named = self.index.has_name(root, move.source_compute, move.source_node)
         # A new machine that has the name of the host completes the evacuation.
+        is_named = self.index.has_name(root, move.source_compute, move.source_node)
         if move.status != "done" and is_named:
             return None
         is_listed = self.index.lists_node(move.source_compute, move.source_node)
@@ -232,7 +234,7 @@ def _describe_possible_guest(host: str, evacuation: Migration) -> str:
             "does not destroy it. Look for it there (virsh list --all)."
         )
     return (
-        f"nova-compute on {host} is up, and has not recorded that it cleaned up after evacuation "
+        f"nova-compute on {host} runs, and has not recorded that it cleaned up after evacuation "
         f"{evacuation.uuid} of the server, so the guest may still run there. Restart nova-compute "
         "there: it destroys that guest and removes the allocation."
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     NOVA_TRAITS,
@@ -41,6 +42,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ProviderDetails,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+
+# Much longer than any `report_interval`: a service that is forced down and reports still runs.
+_SILENCE = 300
 
 
 class SnapshotIndex(ListingsIndex):
@@ -165,6 +169,25 @@ class SnapshotIndex(ListingsIndex):
             if not services:
                 states.add(None)
         return states
+
+    def is_reporting(self, host: str) -> bool:
+        """Return whether nova-compute on `host` is up, or reports although it is forced down.
+
+        Nova says `down` of each service that is forced down (nova/servicegroup/api.py,
+        service_is_up), while its driver goes on writing the time of each report.
+        """
+        if "up" in self.list_compute_states(host):
+            return True
+        for answer, services in zip(
+            (self.snapshot.services, self.snapshot.services_after),
+            self.list_compute_services(host),
+            strict=True,
+        ):
+            for service in services:
+                silence = seconds_between(service.updated_at, answer.at)
+                if service.forced_down and silence is not None and silence < _SILENCE:
+                    return True
+        return False
 
     def list_compute_services(self, host: str | None) -> list[list[Service]]:
         """Return the services nova-compute on `host` in each of the two listings of services.

@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    ASKED_AT,
     CLAIM,
     FLAVOR,
     NOW,
@@ -650,6 +651,21 @@ def evacuated_from_a_host_that_was_only_cut_off(world: World, here: str, there: 
     return server
 
 
+def evacuated_from_a_host_that_is_forced_down_and_reports(
+    world: World, here: str, there: str
+) -> str:
+    """Nova calls a service that is forced down `down`, whatever it reports."""
+    server = evacuated(world, here, there)
+    host = world.nodes[here].host
+    world.services = [
+        dataclasses.replace(service, state="down", forced_down=True, updated_at=ASKED_AT)
+        if service.host == host
+        else service
+        for service in world.services
+    ]
+    return server
+
+
 def evacuated_from_a_host_that_was_cut_off_and_on_a_third(
     world: World, here: str, there: str
 ) -> str:
@@ -1165,6 +1181,7 @@ UNDECIDED = [
     deleted_migration_with_unreadable_host_listing,
     evacuation_not_yet_shown_by_the_server,
     evacuated_from_a_host_that_was_only_cut_off,
+    evacuated_from_a_host_that_is_forced_down_and_reports,
     evacuated_from_a_host_that_was_cut_off_and_on_a_third,
     ended_migration_with_a_host_that_was_only_cut_off,
     ended_migration_whose_server_is_elsewhere,
