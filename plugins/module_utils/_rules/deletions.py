@@ -193,6 +193,13 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
                     "Heal that server first (unreverted_allocation, missing_allocation or "
                     "misplaced_allocation)"
                 )
+    for subject in view.index.snapshot.evidence.values():
+        live = subject.server.value
+        if live is not None and live.host and not view.index.list_nodes_at(live.host):
+            return (
+                f"server {live.uuid} is on {live.host}, which Nova does not list and which may "
+                "have been renamed: it may need this one"
+            )
     return None
 
 

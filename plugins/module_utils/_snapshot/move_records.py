@@ -192,11 +192,15 @@ def _may_have_begun(view: ServerView, action: Action, root: str) -> bool:
         read = answer.value
         if read is not None and read.request_id == action.request_id:
             # A None hides which host it was.
-            return any(
-                host is None or view.index.may_be_at(root, host, None)
-                for host in read.placing_hosts
-            )
+            return any(host is None or _may_be_at(view, root, host) for host in read.placing_hosts)
     return True
+
+
+def _may_be_at(view: ServerView, root: str, host: str) -> bool:
+    # The name of the server's own host needs no other explanation.
+    if view.server is not None and view.server.host == host:
+        return view.index.may_be_at(root, host, None)
+    return view.may_be_at(root, host, None)
 
 
 def list_taken_over_roots(

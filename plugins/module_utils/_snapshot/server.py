@@ -35,6 +35,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.move_rec
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Container, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Action,
@@ -271,9 +272,20 @@ class ServerView:
         return False
 
     @property
-    def held_roots(self) -> Collection[str | None]:
+    def held_roots(self) -> AbstractSet[str | None]:
         """The trees that explain where a move of the server has left an allocation."""
         return self.server_trees.keys()
+
+    def _is_named_after(self, failed: Migration | None, host: str | None) -> bool:
+        """Return whether a move later than a `failed` one began or ended on a host of that name.
+
+        Then an allocation there may come from that one.
+        """
+        return failed is not None and any(
+            is_earlier(failed.updated_at, later.created_at)
+            and host in (later.source_compute, later.dest_compute)
+            for later in self.server_migrations
+        )
 
     def _may_have_had_name(
         self, root: str, host: str | None, node: str | None, failed: Migration | None
@@ -292,9 +304,9 @@ class ServerView:
             and self.index.get_name(root) == self.server.node
         ):
             return False
-        for held in filter(None, self.held_roots):
-            has_left = failed is not None and self.has_left_after(failed, held, True)
-            if self.index.is_at(held, host, node) and not has_left:
+        unexplaining = {self.own_tree} if failed else set()
+        for held in filter(None, self.held_roots - unexplaining):
+            if self.index.is_at(held, host, node) and not self._is_named_after(failed, host):
                 return False
         # Until nova-compute starts, which a new name needs, an evacuation from there is `done`.
         return not any(
@@ -312,10 +324,16 @@ class ServerView:
             return False
         if server.host == migration.dest_compute or own is None:
             return server.host == migration.dest_compute
+        # A host that has got the name of the source is not told apart after a revert.
         if self.is_source(own, migration):
-            return False
+            return self._was_revert_requested
         may_be_there = self.may_be_at(own, migration.dest_compute, migration.dest_node)
         return may_be_there or not self.is_named_by_migration(own)
+
+    @property
+    def _was_revert_requested(self) -> bool:
+        actions = self.subject.actions.value or ()
+        return any(action.action == REVERT_ACTION for action in actions)
 
     def may_be_reverted_halfway(self, migration: Migration, roots: Iterable[str | None]) -> bool:
         """Return whether nothing but instance actions can exclude a revert that failed halfway.
@@ -371,7 +389,7 @@ class ServerView:
                 "the destination, but its instance actions, which would show a revert, could not "
                 "be read."
             )
-        if not any(action.action == REVERT_ACTION for action in actions):
+        if not self._was_revert_requested:
             return None
         if is_there:
             return (
@@ -396,7 +414,9 @@ class ServerView:
     def find_possible_revert_to(self, roots: Collection[str]) -> Migration | None:
         """Return the newest move whose revert may have left the only disk in one of `roots`."""
         for move in self.server_migrations:
-            sources = [root for root in roots if self.may_be_source(root, move)]
+            # After a revert, the host of the server may have got the name of the source.
+            is_own = self.own_tree is not None and self.is_source(self.own_tree, move)
+            sources = [root for root in roots if is_own or self.may_be_source(root, move)]
             if sources and self.explain_possible_revert(move, sources):
                 return move
         return None
@@ -440,8 +460,9 @@ class ServerView:
         # Host or node is enough: a guest that may be there is not to be overlooked.
         dest = failed.dest_compute, failed.dest_node
         is_named = self.index.has_name(root, *dest)
-        is_listed = self.index.lists_node(*dest)
-        has_left = self.has_left_after(failed, root, is_named or is_listed)
+        # A host that is gone has not got the name of another one.
+        is_other = root not in self.index.nodes and self.index.lists_node(*dest)
+        has_left = self.has_left_after(failed, root, is_named or is_other)
         return self.may_be_at(root, *dest, failed) and not has_left
 
     def has_left_after(self, earlier: Migration, root: str, is_named: bool) -> bool:

@@ -254,6 +254,10 @@ def test_host_that_an_api_worker_leaves_out_may_have_a_server_that_needs_it(
     assert (finding.verdict, finding.change) == ("undecided", None)
     assert "compute-9 is up and has no compute node" in finding.reason
     world.services = [row for row in world.services if row.host != "compute-9"]
+    finding = _find(world, migration)
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert f"server {server} is on compute-9, which Nova does not list" in finding.reason
+    del world.servers[server]
     assert _find(world, migration).change is not None
 
 

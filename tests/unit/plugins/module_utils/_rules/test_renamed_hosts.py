@@ -305,3 +305,117 @@ def test_a_later_evacuation_from_the_new_machine_explains_nothing() -> None:
     cloud.hold(server, new)
 
     assert cloud.verdict(server) == ("extra_host", "undecided")
+
+
+FAILED_LATE = pytest.mark.parametrize(
+    ("kind", "status"), [("evacuation", "failed"), ("live-migration", "error")]
+)
+
+
+def move(
+    cloud: Cloud, server: str, ends: tuple[str, str], status: str, *holds: str, type: str
+) -> str:
+    """Move the server later than everything before, with the action that requested it."""
+    source, dest = ends
+    cloud.pass_time()
+    cloud.did(server, {"evacuation": "evacuate", "migration": "migrate"}.get(type, type), NOW)
+    uuid = cloud.migration(server, source, dest, status, *holds, type=type)
+    if source in cloud.nodes:
+        cloud.set_service(source, "up")
+    return uuid
+
+
+def exchange_names(cloud: Cloud, one: str, other: str) -> None:
+    first, second = cloud.nodes[one].name, cloud.nodes[other].name
+    cloud.rename_host(one, "between", "between", provider=True)
+    cloud.rename_host(other, first, first, provider=True)
+    cloud.rename_host(one, second, second, provider=True)
+
+
+@FAILED_LATE
+def test_own_host_with_the_name_of_the_destination_explains_nothing(kind: str, status: str) -> None:
+    """No failed evacuation leaves its server on the destination."""
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    move(cloud, server, (cloud.home, cloud.other), status, type=kind)
+    exchange_names(cloud, cloud.home, cloud.other)
+
+    assert cloud.find(server).change is None
+
+
+@pytest.mark.parametrize("holder", ["migration", "server"])
+def test_disk_of_a_half_reverted_resize_is_kept_when_both_hosts_exchange_their_names(
+    holder: str,
+) -> None:
+    cloud = Cloud()
+    of_server = [cloud.home] if holder == "server" else []
+    of_migration = [] if of_server else [cloud.home]
+    server = cloud.server(cloud.other, cloud.other, *of_server)
+    cloud.did(server, "resize", NOW)
+    moved = cloud.migration(server, cloud.home, cloud.other, "error", *of_migration, type="resize")
+    cloud.recorded_later(server, "revertResize", "compute_revert_resize", cloud.other, "Error")
+    consumer = server if of_server else moved
+
+    assert cloud.find(consumer).change is None
+    exchange_names(cloud, cloud.home, cloud.other)
+    assert cloud.find(consumer).change is None
+
+
+def test_host_that_also_began_an_unshelve_has_another_name_than_its_event() -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    cloud.did(server, "create", NOW, host="compute-1")
+    cloud.did(server, "shelve", NOW, host="compute-1")
+    cloud.did(server, "unshelve", NOW, host="compute-2")
+    cloud.did(server, "unshelve", NOW, host="compute-1")
+    replace_by_new_machine(cloud, cloud.other)
+
+    assert cloud.find(server).change is None
+
+
+@FAILED_LATE
+def test_move_from_a_host_that_is_gone_says_nothing_of_one_that_has_its_name(
+    kind: str, status: str
+) -> None:
+    cloud = Cloud()
+    gone = cloud.host("compute-9")
+    server = cloud.server(cloud.home, cloud.home, cloud.other)
+    move(cloud, server, (cloud.home, cloud.other), status, type=kind)
+    move(cloud, server, (cloud.home, gone), "completed", type="live-migration")
+    move(cloud, server, (gone, cloud.home), "completed", type="live-migration")
+    cloud.remove_host(gone)
+    del cloud.providers[gone]
+    replace_by_new_machine(cloud, cloud.other)
+
+    assert cloud.find(server).change is None
+
+
+def test_what_a_later_failed_move_left_on_the_new_machine_explains_nothing() -> None:
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(third, third)
+    move(cloud, server, (cloud.home, cloud.other), "failed", type="evacuation")
+    holds = [cloud.home, cloud.other]
+    moved = move(cloud, server, (cloud.home, third), "confirmed", *holds, type="migration")
+    replace_by_new_machine(cloud, cloud.other)
+    (new,) = (root for root, node in cloud.nodes.items() if node.name == "compute-2")
+    move(cloud, server, (third, new), "failed", type="evacuation")
+    cloud.hold(server, new)
+
+    assert cloud.find(moved).change is None
+
+
+def test_server_that_keeps_the_old_name_of_its_host_may_need_a_deleted_migration() -> None:
+    """Services and compute nodes have the new name already."""
+    cloud = Cloud()
+    server = cloud.server(cloud.home, cloud.other)
+    moved = move(
+        cloud, server, (cloud.home, cloud.other), "error", cloud.home, type="live-migration"
+    )
+    del cloud.migrations[moved]
+    cloud.unlisted_migrations.add(moved)
+    servers = dict(cloud.servers)
+    cloud.rename_host(cloud.home, "compute-9", "compute-9", provider=True)
+    cloud.servers = servers
+
+    assert cloud.find(moved).change is None
