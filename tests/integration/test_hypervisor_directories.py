@@ -247,9 +247,9 @@ def test_module_refuses_a_quarantine_that_others_can_change(host: Host) -> None:
     name = str(uuid.uuid4())
     host.directory(name)
     host.store.mkdir()
-    for mode, owner in ((0o770, 0), (0o702, 0), (0o700, 65534)):
+    for mode, owner, group in ((0o770, 0, 65534), (0o702, 0, 0), (0o700, 65534, 65534)):
         host.store.chmod(mode)
-        os.chown(host.store, owner, owner)
+        os.chown(host.store, owner, group)
         assert "can be changed by other users" in host.refused(name, directory="quarantined")
 
 
