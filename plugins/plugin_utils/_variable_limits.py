@@ -47,16 +47,14 @@ _OF_RESTORE: Mapping[str, str] = {"restore_consumers": "consumers", "restore_pro
 # What a detection is about.
 OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard")
 
-# The limits of a role that a user would want to be those of another role.
-_SHARED = (
-    "cloud",
-    "exclude_consumers",
-    "exclude_providers",
-    "region_name",
-    "remediate_kinds",
-    "target",
-    *SCOPE_LISTS,
+# In a workflow, AWX gives these results of earlier jobs to each job, whatever its role.
+_ARTIFACTS = (
+    "host_decommission_drained",
+    "orphan_cleanup_journal",
+    "orphan_cleanup_plan",
+    "orphan_cleanup_run",
 )
+_WORKFLOW = "awx_workflow_job_id"
 
 # Words that are not similar to what they mean, without the s of a plural.
 _MEANINGS: Mapping[str, str] = {
@@ -235,17 +233,18 @@ class Limits:
         short = name.removeprefix(f"{other}_")
         # The kinds of that role are others.
         has_other_kinds = short == "remediate_kinds" and "hypervisor_cleanup" in (other, self.role)
-        ours = [] if has_other_kinds or short not in _SHARED else self._find_meant(short)
+        ours = [] if has_other_kinds else self._find_meant(short)
+        # The answers to a survey are for all jobs of a workflow, too.
+        if _WORKFLOW in extra and (name in _ARTIFACTS or _is_empty(extra[name])):
+            return ""
         # The same value in the inventory is enough.
-        set_here = [self.values.get(variable) for variable in ours]
-        if (
-            not ours
-            or any(variable in extra for variable in ours)
-            or _is_empty(extra[name])
-            or any(_is_same(value, extra[name]) for value in set_here)
+        set_here = [self.values[variable] for variable in ours if variable in self.values]
+        if any(variable in extra for variable in ours) or any(
+            _is_same(value, extra[name]) for value in set_here
         ):
             return ""
-        return f"{name} does not limit this run: write {' or '.join(ours)}."
+        advice = f"write {' or '.join(ours)}" if ours else "leave it out"
+        return f"{name} does not limit this run, which has no role {other}: {advice}."
 
     def _refuse(self, name: str) -> str:
         """Return that nothing uses a variable, and what to write instead."""

@@ -465,8 +465,8 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "decommission_host",
             "orphan_cleanup_remediate_kinds=extra_host",
-            "orphan_cleanup_remediate_kinds does not limit this run: write "
-            "host_decommission_remediate_kinds. Nothing was changed.",
+            "orphan_cleanup_remediate_kinds does not limit this run, which has no role "
+            "orphan_cleanup: write host_decommission_remediate_kinds. Nothing was changed.",
         ),
         Bad("decommission_host", "stages=check", "write host_decommission_stages,"),
         Bad("decommission_host", "delete_agents=false", "write host_decommission_delete_agents,"),
@@ -497,8 +497,16 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "host_decommission_target=compute-1",
-            "host_decommission_target does not limit this run: write orphan_cleanup_hosts.",
+            "host_decommission_target does not limit this run, which has no role "
+            "host_decommission: write orphan_cleanup_hosts.",
         ),
+        Bad("cleanup_orphans", "host_decommission_min_age=30d", "write orphan_cleanup_min_age."),
+        Bad(
+            "decommission_host",
+            "orphan_cleanup_max_changes=1",
+            "write host_decommission_max_changes.",
+        ),
+        Bad("cleanup_orphans", "host_decommission_stages=check", "leave it out."),
     ),
     "a value of another type": (
         Bad(

@@ -154,18 +154,22 @@ def test_the_defaults_are_accepted(role: str) -> None:
         {"orphan_cleanup_exclude_consumers": '["a"]'},
         {"orphan_cleanup_exclude_providers": [{"name": "x", "until": "2026-12-31"}, "y"]},
         {"orphan_cleanup_notify_url": "https://hooks.example/x", "orphan_cleanup_plan": ""},
-        {"orphan_cleanup_run": {}, "hypervisor_cleanup_remove": ["nvram"]},
+        {"orphan_cleanup_run": {}},
         {"_orphan_cleanup_one_of_many": True, "awx_job_id": 1, "tower_job_id": 1},
         {"awx_execution_node": "node", "tower_execution_node": "node"},
         {"orphan_cleanup_ignore_variables": ["kolla_*"], "kolla_internal_vip": "x"},
         {"awx_inventory_id": 1, "awx_webhook_event_type": "push", "ansible_user": "x"},
-        {"ansible_eda": {"event": {}}, "host_decommission_stages": ["check"]},
+        {"ansible_eda": {"event": {}}},
         # Of the user, and not of a role.
         {"orphan_cleanup_ignore_variables": ["ticket", "orphan_cleanup_x"], "ticket": 1},
         {"orphan_cleanup_ignore_variables": "a, hosts", "hosts": "x", "a": ""},
         {"target": "x", "orphan_cleanup_hosts": ["{{ target }}"]},
         {"host_decommission_target": "a", "orphan_cleanup_hosts": "a"},
-        {"host_decommission_fenced": None, "host_decommission_drained": [{"host": "a"}]},
+        {
+            "awx_workflow_job_id": 1,
+            "host_decommission_fenced": None,
+            "host_decommission_drained": [{"host": "a"}],
+        },
     ],
     ids=str,
 )
@@ -292,6 +296,32 @@ def test_a_limit_of_another_role_is_refused_unless_the_play_has_that_role() -> N
 
 
 @pytest.mark.parametrize(
+    ("role", "name", "advice"),
+    [
+        ("orphan_cleanup", "host_decommission_min_age", "write orphan_cleanup_min_age."),
+        ("orphan_cleanup", "hypervisor_cleanup_max_changes", "write orphan_cleanup_max_changes."),
+        (
+            "orphan_cleanup",
+            "host_decommission_ignore_allocators",
+            "write orphan_cleanup_ignore_allocators.",
+        ),
+        ("orphan_cleanup", "host_decommission_stages", "leave it out."),
+        ("host_decommission", "orphan_cleanup_min_age", "write host_decommission_min_age."),
+        ("host_decommission", "orphan_cleanup_plan", "leave it out."),
+        ("host_decommission", "orphan_cleanup_remediate_kinds", "host_decommission_remediate_k"),
+        ("host_decommission", "hypervisor_cleanup_remediate_kinds", "leave it out."),
+        ("hypervisor_cleanup", "orphan_cleanup_min_age", "write hypervisor_cleanup_min_age."),
+    ],
+)
+def test_every_variable_of_another_role_is_refused(role: str, name: str, advice: str) -> None:
+    for value in ("30d", ""):
+        (fault,) = judge_limits({name: value}, {"host_decommission_target": "a"}, role=role)
+
+        assert f"{name} does not limit this run, which has no role " in fault
+        assert advice in fault
+
+
+@pytest.mark.parametrize(
     ("text", "form"),
     [
         ("orphan_cleanup_hosts: compute-1", "write -e orphan_cleanup_hosts=compute-1."),
@@ -369,7 +399,6 @@ def test_variables_for_two_roles_in_one_file_are_accepted() -> None:
         "orphan_cleanup_exclude_consumers": ["a"],
         "host_decommission_exclude_consumers": [],
         "host_decommission_target": "compute-1",
-        "hypervisor_cleanup_remediate_kinds": ["leftover_domain"],
     }
 
     assert judge_limits(extra, {}, role="host_decommission") == []
