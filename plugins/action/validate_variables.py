@@ -25,10 +25,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._role_variables im
     list_lists,
     list_options,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import (
-    SCOPE_LISTS,
-    Run,
-)
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits import (
     find_lost_texts,
 )
@@ -36,7 +33,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_mentions
     find_mentioned,
     list_tags,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import (
+    SECRETS,
+    explain_emptied,
+    is_omitted,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
@@ -52,9 +53,6 @@ _WITHOUT_TAGS = {
     "host_decommission": "name the stages that you want in host_decommission_stages",
     "hypervisor_cleanup": "to change nothing, give --check",
 }
-_EMPTIED = (
-    "has no entry that is not omitted, and an empty list would mean all. If you mean all, write []."
-)
 
 
 class ActionModule(ActionBase):
@@ -172,24 +170,15 @@ class ActionModule(ActionBase):
             except AnsibleError as error:
                 faults.append(f"{name} {_explain(name, error)}")
                 continue
-            is_scope = name.removeprefix(f"{role}_") in SCOPE_LISTS
-            if is_scope and _is_emptied(variables[name], evaluated.get(name), omitted):
-                faults.append(f"{name} {_EMPTIED}")
+            emptied = name in evaluated and explain_emptied(
+                name, variables[name], evaluated[name], omitted
+            )
+            if emptied:
+                faults.append(f"{name} {emptied}")
             else:
                 values.update(evaluated)
-        kept = {name: value for name, value in values.items() if not _is_same(value, omitted)}
+        kept = {name: value for name, value in values.items() if not is_omitted(value, omitted)}
         return kept, faults
-
-
-def _is_same(value: t.Any, omitted: t.Any) -> bool:
-    return isinstance(value, str) and value == omitted
-
-
-def _is_emptied(raw: t.Any, value: t.Any, omitted: t.Any) -> bool:
-    """Return whether a list has entries, all of which are to be omitted."""
-    if not isinstance(raw, list) or not raw or not isinstance(value, list):
-        return False
-    return all(_is_same(entry, omitted) for entry in value)
 
 
 def _explain(name: str, error: AnsibleError) -> str:

@@ -39,7 +39,9 @@ EXAMPLES = r"""
     tasks_from: detect
     rolespec_validate: false
   vars:
-    orphan_cleanup_hosts: "{{ placement_hosts | osops.placement.host_names('placement_hosts') }}"
+    # An empty answer means all hosts.
+    orphan_cleanup_hosts: >-
+      {{ placement_hosts | osops.placement.host_names('placement_hosts') | default(omit, true) }}
 """
 
 RETURN = r"""

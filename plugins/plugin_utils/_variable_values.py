@@ -30,7 +30,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
     rename_kind,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._role_options import is_answered
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import BOUNDS
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import (
+    BOUNDS,
+    SCOPE_LISTS,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -64,8 +67,14 @@ _WRONG_ELEMENTS = (bool, list, tuple, Mapping, datetime.date, type(None))
 # Their values are passwords, or have some.
 SECRETS = ("auth", "cloud", "notify_url")
 
-# Variables for which a role accepts a list that is written as JSON in a text.
+# Variables for which a role accepts a list that is written as JSON in a text. The templates of
+# these, too, must not come to nothing.
 _JSON_LISTS = ("exclude_consumers", "exclude_providers")
+
+_EMPTIED = (
+    "comes out empty, and would limit nothing: if that is meant, write [], or end the template "
+    "with default(omit, true)."
+)
 
 # The categories of characters that no name has: control characters, and marks for the direction of
 # text and the like.
@@ -128,6 +137,26 @@ def find_misread_numbers(
                 "mean without a zero in front and without colons."
             )
     return sentences
+
+
+def explain_emptied(name: str, raw: t.Any, value: t.Any, omitted: t.Any) -> str:
+    """Return the end of a sentence about a limit whose templates come to nothing, else empty.
+
+    raw: the value with its templates. omitted: what stands for a value that is to be omitted.
+    """
+    if not name.endswith(tuple(f"_{short}" for short in (*SCOPE_LISTS, *_JSON_LISTS))):
+        return ""
+    if isinstance(raw, list):
+        entries = value if isinstance(value, list) else []
+        is_emptied = bool(raw) and all(is_omitted(entry, omitted) for entry in entries)
+    else:
+        is_emptied = raw != value and value in (None, "", [])
+    return _EMPTIED if is_emptied else ""
+
+
+def is_omitted(value: t.Any, omitted: t.Any) -> bool:
+    """Return whether a value is to be omitted."""
+    return isinstance(value, str) and value == omitted
 
 
 def _find_fault(short: str, name: str, option: Option, value: t.Any, run: Run) -> str:

@@ -1006,7 +1006,22 @@ TEMPLATES: tuple[Bad, ...] = (
     Bad(
         "cleanup_orphans",
         '{orphan_cleanup_hosts: ["{{ a_host | default(omit) }}"]}',
-        "orphan_cleanup_hosts has no entry that is not omitted, and an empty list would mean all.",
+        "orphan_cleanup_hosts comes out empty, and would limit nothing: if that is meant, write []",
+    ),
+    Bad(
+        "cleanup_orphans",
+        "{orphan_cleanup_hosts: \"{{ groups['ungrouped'] }}\"}",
+        "orphan_cleanup_hosts comes out empty",
+    ),
+    Bad(
+        "cleanup_orphans",
+        "{orphan_cleanup_exclude_providers: \"{{ lookup('file', '/dev/null').splitlines() }}\"}",
+        "orphan_cleanup_exclude_providers comes out empty",
+    ),
+    Bad(
+        "cleanup_orphans",
+        "{orphan_cleanup_consumers: \"{{ lookup('file', '/dev/null') }}\"}",
+        "orphan_cleanup_consumers comes out empty",
     ),
     Bad("cleanup_orphans", '{orphan_cleanup_max_changes: "{{ 1 + }}"}', "cannot be evaluated"),
     Bad(

@@ -37,6 +37,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_mentions
     find_mentioned,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import (
+    explain_emptied,
+)
 from ansible_collections.osops.placement.tests.integration.bad_variables import BAD, LONG, Bad
 
 ROOT = Path(__file__).parents[4]
@@ -192,6 +195,32 @@ def test_a_journal_may_be_more_than_a_path(journal: t.Any) -> None:
     faults = validate("orphan_cleanup", {"orphan_cleanup_journal": journal}, "restore")
 
     assert faults == [] or journal == []
+
+
+@pytest.mark.parametrize("short", ["hosts", "consumers", "exclude_providers", "min_age"])
+@pytest.mark.parametrize(
+    ("raw", "value", "is_emptied"),
+    [
+        ("{{ groups.retired }}", [], True),
+        ("{{ groups.retired | join(',') }}", "", True),
+        ("{{ none }}", None, True),
+        ("{{ groups.retired }}", ["a"], False),
+        ("{{ groups.retired | default(omit, true) }}", "OMITTED", False),
+        (["{{ a | default(omit) }}"], ["OMITTED"], True),
+        (["{{ a | default(omit) }}"], [], True),
+        (["{{ a | default(omit) }}", "b"], ["OMITTED", "b"], False),
+        ([], [], False),
+        ("[]", "[]", False),
+        ("", "", False),
+        (None, None, False),
+    ],
+)
+def test_a_limit_whose_template_comes_to_nothing_is_refused(
+    short: str, raw: t.Any, value: t.Any, is_emptied: bool
+) -> None:
+    sentence = explain_emptied(f"orphan_cleanup_{short}", raw, value, "OMITTED")
+
+    assert bool(sentence) == (is_emptied and short != "min_age")
 
 
 def test_a_variable_of_the_users_own_is_to_be_renamed() -> None:
