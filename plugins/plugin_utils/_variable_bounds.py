@@ -121,6 +121,12 @@ def _require_text(value: str, _run: Run) -> str:
     return "" if value.strip() else "is empty: leave it out for its default."
 
 
+def _require_name(value: t.Any, _run: Run) -> str:
+    # After -e it is a variable of the shell that is not set.
+    is_empty = isinstance(value, str) and not value.strip()
+    return "is empty: leave it out for that of the environment." if is_empty else ""
+
+
 def _require_names(value: list[str], _run: Run) -> str:
     """Refuse names that are empty. An empty list means everything, and only it may say that."""
     for name in value:
@@ -319,6 +325,8 @@ BOUNDS: Mapping[str, Check] = {
     "output_dir": _check_output_dir,
     "state": _check_file_to_write,
     # Names
+    "cloud": _require_name,
+    "region_name": _require_name,
     "notify_url": _check_url,
     "quarantine_path": _require_text,
 }

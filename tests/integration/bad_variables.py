@@ -350,6 +350,10 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup_cells and orphan_cleanup_plan are both set",
         ),
     ),
+    "a cloud without a name": (
+        Bad("cleanup_orphans", "orphan_cleanup_cloud=", "orphan_cleanup_cloud is empty: leave it"),
+        Bad("drain_host", "host_decommission_region_name=' '", "region_name is empty: leave it"),
+    ),
     "a kind that is not searched": (
         Bad(
             "cleanup_orphans",
