@@ -150,6 +150,7 @@ class ActionModule(ActionBase):
             is_one_cloud=host == "localhost" and not is_play and not is_one_of_many,
             is_play=is_play,
             play_hosts=len(variables["ansible_play_hosts_all"]),
+            limit=variables.get("ansible_limit") or "",
         )
 
     def _evaluate(

@@ -25,8 +25,8 @@ description:
   - Variables that begin with V(_orphan_cleanup_), V(_host_decommission_) and
     V(_hypervisor_cleanup_) are internal, and are refused as extra variables.
   - An extra variable that nothing uses is refused, because it may have been meant as a limit. These
-    are used. The variables of the roles, those of Ansible (C(ansible_*)) and those that AWX gives
-    to its jobs (C(awx_*), C(tower_*)); whatever a template or a condition of the playbook, its
+    are used. The variables of the roles, those that Ansible reads (C(ansible_user)) and those that
+    AWX gives to its jobs (C(awx_job_id)); whatever a template or a condition of the playbook, its
     roles or the inventory uses, as far as Ansible has read them; and the names in
     V(orphan_cleanup_ignore_variables).
   - Limits of another role or entry point, and what Ansible does not understand after C(-e), are

@@ -66,6 +66,7 @@ class Run:
     is_one_cloud: whether the hosts of the play are not clouds.
     is_play: whether the variables are those of a playbook, before a role runs on each of its hosts.
     play_hosts: the number of hosts of the play.
+    limit: what follows `--limit`.
     """
 
     entry_point: str = "main"
@@ -75,6 +76,7 @@ class Run:
     is_one_cloud: bool = False
     is_play: bool = False
     play_hosts: int = 1
+    limit: str = ""
 
 
 Check = t.Callable[[t.Any, Run], str]

@@ -23,6 +23,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ansible import constants
+from ansible.plugins import loader
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import SCOPE_LISTS
@@ -30,6 +31,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_names im
     ROLES,
     unify_name,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import SECRETS
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -86,9 +88,14 @@ _PLAN = "orphan_cleanup_plan"
 
 # Ansible sets them itself, and ignores those that are given.
 _OF_ANSIBLE = {"ansible_check_mode", *constants.INTERNAL_STATIC_VARS}
+# ansible-rulebook sets it.
+_OF_RULEBOOK = "ansible_eda"
 # AWX gives them to each of its jobs.
 _OF_AWX = re.compile(
-    r"(awx|tower)_(job|workflow_job|parent_job|schedule|user|team|project|inventory|execution|webhook)_\w+"
+    r"(awx|tower)_((job|project|(parent_job_)?schedule|workflow_job|inventory)_(id|name)"
+    r"|(workflow_)?job_(launch_type|template_(id|name))|(job|project)_scm_branch|project_revision"
+    r"|user_(id|name|email|first_name|last_name)|execution_node"
+    r"|webhook_(event_(type|guid|ref)|status_api|payload))"
 )
 
 # In this variable Ansible keeps what it does not understand after -e.
@@ -180,7 +187,7 @@ class Limits:
 
         extra: the variables that were given on the command line or by AWX.
         """
-        sentences, suspects = [], {}
+        sentences, suspects = [self._judge_limit()], {}
         for name in extra:
             if name == _LEFTOVER:
                 sentences.append(self._explain_leftover(str(extra[name])))
@@ -195,12 +202,27 @@ class Limits:
                 sentences.append(self._refuse(name))
             elif name.startswith(_PREFIXES):
                 suspects[name] = self._judge_foreign(name, extra)
-            elif not name.startswith("ansible_"):
+            elif not _is_of_ansible(name):
                 suspects[name] = self._refuse(name)
         suspects = {name: sentence for name, sentence in suspects.items() if sentence}
         used = self.find_used(suspects.keys()) if suspects else ()
         unused = [sentence for name, sentence in suspects.items() if name not in used]
         return [sentence for sentence in (*sentences, *unused) if sentence]
+
+    def _judge_limit(self) -> str:
+        """Return why `--limit` does not limit this run, empty if it does or is not there."""
+        parts = set(re.split("[,:]", self.run.limit))
+        # A hypervisor is a host of the play.
+        if (
+            not self.run.is_one_cloud
+            or self.role == "hypervisor_cleanup"
+            or parts <= {"", "all", "localhost"}
+        ):
+            return ""
+        return (
+            f"--limit {show_value(self.run.limit)} does not limit this run, which is on localhost: "
+            f"leave it out, and write {' or '.join(self._find_meant('hosts'))}."
+        )
 
     def _judge_own(self, name: str) -> str:
         """Return why a variable of the role does not limit this run, empty if it does."""
@@ -314,6 +336,21 @@ class Limits:
         value = re.sub(r"\s*,\s*", ",", value.strip("[] "))
         quote = "'" if " " in value else ""
         return f"{start} -e {name}={quote}{value}{quote}."
+
+
+def _is_of_ansible(name: str) -> bool:
+    """Return whether Ansible, or a plugin that is a part of it, reads a variable."""
+    named: t.Any = constants.MAGIC_VARIABLE_MAPPING
+    if name == _OF_RULEBOOK or any(name in names for names in named.values()):
+        return True
+    config = constants.config
+    definitions = [config.get_configuration_definitions()]
+    for kind in ("connection", "become", "shell"):
+        # Loading a plugin makes its options known.
+        for plugin in getattr(loader, f"{kind}_loader").all(class_only=True):
+            definitions.append(config.get_configuration_definitions(kind, plugin._load_name))
+    options = (option for known in definitions for option in known.values())
+    return any(name == read["name"] for option in options for read in option.get("vars") or ())
 
 
 def _is_empty(value: t.Any) -> bool:

@@ -504,6 +504,9 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_target does not limit this run, which has no role "
             "host_decommission: write orphan_cleanup_hosts.",
         ),
+        Bad("cleanup_orphans", "ansible_orphan_cleanup_hosts=a", "write orphan_cleanup_hosts,"),
+        Bad("cleanup_orphans", "ansible_dry_run=yes", "for check mode, give --check"),
+        Bad("cleanup_orphans", "awx_job_limit=a", "write orphan_cleanup_hosts,"),
         Bad("cleanup_orphans", "host_decommission_min_age=30d", "write orphan_cleanup_min_age."),
         Bad(
             "decommission_host",

@@ -304,6 +304,13 @@ def test_a_word_that_is_no_variable_uses_none(unused: dict[str, t.Any]) -> None:
         ("frobnicate", ""),
         ("host_decommissioned_at", ""),
         ("inventory_hostname", "orphan_cleanup_hosts"),
+        ("ansible_orphan_cleanup_hosts", "orphan_cleanup_hosts"),
+        ("ansible_hosts", "orphan_cleanup_hosts"),
+        ("ansible_dry_run", "--check"),
+        ("ansible_check", "--check"),
+        ("ansible_frobnicate", ""),
+        ("awx_job_limit", "orphan_cleanup_hosts"),
+        ("tower_inventory_hosts", "orphan_cleanup_hosts"),
     ],
 )
 def test_an_unused_variable_is_refused_whatever_its_name(name: str, meant: str) -> None:
@@ -312,6 +319,61 @@ def test_an_unused_variable_is_refused_whatever_its_name(name: str, meant: str) 
 
         assert fault.startswith(f"Nothing in this run uses the variable {name}:")
         assert (meant or "leave it out") in fault
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ansible_become",
+        "ansible_become_password",
+        "ansible_connection",
+        "ansible_eda",
+        "ansible_host_key_checking",
+        "ansible_python_interpreter",
+        "ansible_remote_tmp",
+        "ansible_ssh_common_args",
+        "ansible_ssh_retries",
+        "ansible_sudo_pass",
+        "awx_job_launch_type",
+        "awx_job_template_name",
+        "awx_parent_job_schedule_id",
+        "awx_project_revision",
+        "awx_user_first_name",
+        "awx_webhook_payload",
+        "awx_workflow_job_launch_type",
+        "tower_inventory_id",
+    ],
+)
+def test_what_ansible_and_awx_read_or_set_is_accepted(name: str) -> None:
+    assert judge_limits({name: "x"}, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "entry_point", "meant"),
+    [
+        ("orphan_cleanup", "main", "orphan_cleanup_hosts."),
+        ("orphan_cleanup", "restore", "orphan_cleanup_restore_providers."),
+        ("host_decommission", "drain", "host_decommission_target."),
+        ("hypervisor_cleanup", "main", ""),
+    ],
+)
+def test_a_limit_of_the_command_line_that_does_not_limit_is_refused(
+    role: str, entry_point: str, meant: str
+) -> None:
+    inventory = {"host_decommission_target": "a", "hypervisor_cleanup_host": "a"}
+    for limit, is_one_cloud in (
+        ("!compute-4", True),
+        ("localhost,compute-1", True),
+        ("!compute-4", False),
+        ("localhost", True),
+        ("all", True),
+        ("", True),
+    ):
+        run = Run(entry_point, is_one_cloud=is_one_cloud, limit=limit)
+        faults = judge_limits({}, inventory, run, role)
+
+        is_refused = "compute" in limit and is_one_cloud and bool(meant)
+        assert [fault.endswith(meant) for fault in faults] == [True] * is_refused
 
 
 def test_a_limit_of_another_role_is_refused_unless_the_play_has_that_role() -> None:
