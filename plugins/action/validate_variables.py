@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 import typing as t
@@ -87,7 +86,8 @@ class ActionModule(ActionBase):
             others = map(variables["hostvars"].raw_get, variables["groups"]["all"])
             return find_mentioned(names, itertools.chain(self._files.values(), [variables], others))
 
-        faults += find_lost_texts(context.CLIARGS.get("extra_vars") or (), list_lists(role))
+        given = context.CLIARGS.get("extra_vars") or ()
+        faults += find_lost_texts(given, list_lists(role), _read_text)
         faults += find_faults(role, variables, extra, values, run, find_used, self._read_texts)
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
@@ -95,11 +95,7 @@ class ActionModule(ActionBase):
 
     def _read_texts(self) -> list[str]:
         """Return what was given with -e, and the YAML files that Ansible has read."""
-        texts = list(context.CLIARGS.get("extra_vars") or ())
-        for path in self._files:
-            with contextlib.suppress(OSError, ValueError):
-                texts.append(Path(path).read_text(encoding="utf-8"))
-        return texts
+        return [*(context.CLIARGS.get("extra_vars") or ()), *map(_read_text, self._files)]
 
     def _is_selected(self, variables: Mapping[str, t.Any]) -> bool:
         """Return whether the tags of the command line select the tasks beside this one."""
@@ -180,6 +176,14 @@ class ActionModule(ActionBase):
                 values.update(evaluated)
         kept = {name: value for name, value in values.items() if not is_omitted(value, omitted)}
         return kept, faults
+
+
+def _read_text(path: str) -> str:
+    """Return the text of a file, empty if it cannot be read."""
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def _explain(name: str, error: AnsibleError) -> str:

@@ -22,7 +22,9 @@ import re
 import typing as t
 from collections.abc import Mapping
 
+import yaml
 from ansible import constants
+from ansible.parsing.splitter import split_args
 from ansible.plugins import loader
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
@@ -140,23 +142,45 @@ def find_unsearched_kinds(
     ]
 
 
-def find_lost_texts(texts: Iterable[str], names: Collection[str]) -> list[str]:
+def find_lost_texts(
+    texts: Iterable[str], lists: Collection[str], read_file: Callable[[str], str]
+) -> list[str]:
     """Return a sentence for each text after `-e` that has no effect.
 
-    texts: what follows each `-e` of the command line. names: the variables that are lists.
+    texts: what follows each `-e` of the command line. lists: the variables that are lists.
+    read_file: returns the text of a file.
     """
     given = list(texts)
     sentences = []
     if any(not text.strip() for text in given):
         sentences.append("-e is empty: write -e NAME=VALUE, or leave it out.")
-    for name in names:
-        # Ansible takes the last one.
-        if sum(len(re.findall(rf"(?<!\S){name}=", text)) for text in given) > 1:
-            sentences.append(
-                f"{name} is given more than once, and only the last one would count: write "
-                f"-e {name}=ONE,TWO."
-            )
+    lost: dict[str, None] = {}
+    earlier: set[str] = set()
+    for text in given:
+        is_file = text.startswith("@")
+        names = _list_names(read_file(text[1:]), True) if is_file else _list_names(text)
+        lost |= dict.fromkeys(name for name in names if name in earlier or names.count(name) > 1)
+        # What follows a file is there to replace something in it.
+        earlier |= set() if is_file else set(names)
+    for name in filter(lambda name: name.startswith(_PREFIXES), lost):
+        form = f"write -e {name}=ONE,TWO" if name in lists else "give it once"
+        sentences.append(
+            f"{name} is given more than once, and only the last one would count: {form}."
+        )
     return sentences
+
+
+def _list_names(text: str, is_yaml: bool = False) -> list[str]:
+    """Return the names of the variables in a text, also those that come twice."""
+    if not is_yaml and not text.startswith(("{", "[")):
+        return [part.partition("=")[0] for part in split_args(text)]
+    try:
+        # Not loaded: that would keep only the last one, and needs to know the tags of Ansible.
+        node = yaml.compose(text, yaml.SafeLoader)
+    except yaml.YAMLError:
+        return []
+    parts = node.value if isinstance(node, yaml.MappingNode) else []
+    return [str(key.value) for key, _value in parts]
 
 
 def is_ignored(name: str, values: Mapping[str, t.Any]) -> bool:

@@ -432,15 +432,39 @@ def test_what_ansible_does_not_understand_is_refused(text: str, form: str) -> No
     assert form in fault and ("secret" not in fault)
 
 
-def test_texts_without_effect_are_refused() -> None:
-    names = ["orphan_cleanup_hosts", "orphan_cleanup_kinds"]
-    twice = ["orphan_cleanup_hosts=a x=orphan_cleanup_kinds=b", "orphan_cleanup_hosts=b"]
+@pytest.mark.parametrize(
+    ("texts", "lost"),
+    [
+        ((" ",), ["-e"]),
+        (("@good.yml", "orphan_cleanup_hosts=a,b", "{}", "a=1 a=2"), []),
+        (("orphan_cleanup_hosts=a x=orphan_cleanup_hosts=b",), []),
+        (("orphan_cleanup_hosts=a", "orphan_cleanup_hosts=b"), ["orphan_cleanup_hosts"]),
+        (("orphan_cleanup_hosts=a b=1 orphan_cleanup_hosts=b",), ["orphan_cleanup_hosts"]),
+        (("orphan_cleanup_hosts=a", "{orphan_cleanup_hosts: [b]}"), ["orphan_cleanup_hosts"]),
+        (('{"orphan_cleanup_min_age": "1d", "orphan_cleanup_min_age": "1h"}',), ["orphan_cleanup"]),
+        (
+            ("host_decommission_target=a", "host_decommission_target=b"),
+            ["host_decommission_target"],
+        ),
+        (("@bad.yml",), ["orphan_cleanup_min_age"]),
+        (("@good.yml", "orphan_cleanup_min_age=2d"), []),
+        (("orphan_cleanup_min_age=2d", "@good.yml"), ["orphan_cleanup_min_age"]),
+        (("{orphan_cleanup_hosts: ", "@vault.yml"), []),
+    ],
+    ids=str,
+)
+def test_texts_without_effect_are_refused(texts: tuple[str, ...], lost: list[str]) -> None:
+    files = {
+        "good.yml": "orphan_cleanup_min_age: !unsafe 1d\norphan_cleanup_hosts: []\n",
+        "bad.yml": "orphan_cleanup_min_age: 1d\na: !vault x\norphan_cleanup_min_age: 1h\n",
+        "vault.yml": "$ANSIBLE_VAULT;1.1;AES256\n3132\n",
+    }
 
-    assert find_lost_texts(["orphan_cleanup_hosts=a,b", "@x", "{}"], names) == []
-    assert [fault.partition(" is ")[0] for fault in find_lost_texts([*twice, " "], names)] == [
-        "-e",
-        "orphan_cleanup_hosts",
-    ]
+    faults = find_lost_texts(texts, ["orphan_cleanup_hosts"], files.__getitem__)
+
+    assert len(faults) == len(lost)
+    assert all(fault.startswith(name) for fault, name in zip(faults, lost, strict=True))
+    assert all(("ONE,TWO" in fault) == ("hosts is" in fault) for fault in faults)
 
 
 @pytest.mark.parametrize(
