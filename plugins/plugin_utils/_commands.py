@@ -41,15 +41,23 @@ _AWX = "AWX_PRIVATE_DATA_DIR"
 # The labels of commands.
 _COMMANDS = ("Undo", "Next")
 
-# They choose the cloud, and can be set for one command only.
-_ENVIRONMENT = ("OS_CLOUD", "OS_REGION_NAME")
+# They can be set for one command only. Those of OpenStack choose the cloud; where it is one without
+# a name, the password stays in the shell of the user.
+ENVIRONMENT = (
+    "ANSIBLE_CONFIG",
+    "OS_CLIENT_CONFIG_FILE",
+    "OS_CLOUD",
+    "OS_REGION_NAME",
+    "OS_AUTH_URL",
+)
 
 # It takes these from its configuration.
 _ANSIBLE: t.Any = constants
 # The options of ansible-playbook and ansible that decide where a run works, and as whom; and the
 # values that each has if nobody gives one.
 _OPTIONS: Mapping[str, tuple[str, Collection[str]]] = {
-    "inventory": ("-i", _ANSIBLE.DEFAULT_HOST_LIST),
+    # Its configuration may name others, and may be that of the current folder or of the shell.
+    "inventory": ("-i", ["/etc/ansible/hosts"]),
     "subset": ("--limit", ()),
     "vault_ids": ("--vault-id", ()),
     "vault_password_files": ("--vault-password-file", ()),
@@ -174,7 +182,8 @@ def build_restore(journal: str, run: Context) -> str:
     chosen = {f"orphan_cleanup_{name}": value for name, value in connection.items()}
     named = _name_playbook("restore_allocations") or f"{COLLECTION}.restore_allocations"
     texts = [format_variable(name, value) for name, value in {**chosen, **variables}.items()]
-    return join_command(["ansible-playbook", named, *_give(texts)])
+    command = join_command(["ansible-playbook", named, *_give(texts)])
+    return command or _describe("restore_allocations", variables, OF_PLANS, check=False)
 
 
 def _give(texts: Iterable[str]) -> list[str]:
@@ -225,10 +234,17 @@ def list_options(without: Collection[str] = ()) -> list[str]:
 
 
 def join_command(parts: list[str], check: bool = False) -> str:
-    """Return a command for the shell, empty if it has a character that is not shown as it is."""
+    """Return a command for the shell.
+
+    It is empty if it has a password, or a character that is not shown as it is.
+    """
     # A module on a hypervisor reads no cloud.
-    names = _ENVIRONMENT if parts[0] == "ansible-playbook" else ()
-    chosen = [name for name in names if os.environ.get(name)]
+    names = ENVIRONMENT if parts[0] == "ansible-playbook" else ENVIRONMENT[:1]
+    # With a name, openstacksdk takes the address from its file.
+    last = "OS_AUTH_URL" if os.environ.get("OS_CLOUD") else ""
+    chosen = [name for name in names if os.environ.get(name) and name != last]
+    if any(_PASSWORD_IN_URL.search(os.environ[name]) for name in chosen):
+        return ""
     words = [f"{name}={shlex.quote(os.environ[name])}" for name in chosen]
     command = " ".join([*words, shlex.join([*parts, *(["--check"] if check else [])])])
     return command if command.isprintable() else ""

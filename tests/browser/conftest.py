@@ -16,6 +16,7 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import ENVIRONMENT
 from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 
 if t.TYPE_CHECKING:
@@ -43,7 +44,7 @@ def chromium(
 
     The test fails if the page did anything that it must not do.
     """
-    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+    for name in ("AWX_PRIVATE_DATA_DIR", *ENVIRONMENT):
         monkeypatch.delenv(name, raising=False)
     options = ImmutableDict(args=("osops.placement.cleanup_orphans",))
     monkeypatch.setattr(context, "CLIARGS", options)

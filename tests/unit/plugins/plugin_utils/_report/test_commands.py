@@ -17,6 +17,7 @@ from ansible.module_utils.common.collections import ImmutableDict
 from ansible.parsing.splitter import parse_kv
 
 from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
+    ENVIRONMENT,
     Context,
     build_cleanup,
 )
@@ -33,7 +34,7 @@ _UUID = "0aa0a0aa-0000-4000-8000-000000000001"
 @pytest.fixture(autouse=True)
 def start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the command line of Ansible to that of a playbook by its name."""
-    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+    for name in ("AWX_PRIVATE_DATA_DIR", *ENVIRONMENT):
         monkeypatch.delenv(name, raising=False)
     options = ImmutableDict(args=("osops.placement.cleanup_orphans",))
     monkeypatch.setattr(context, "CLIARGS", options)

@@ -25,6 +25,7 @@ from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import ENVIRONMENT
 from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.browser import reports
@@ -290,7 +291,7 @@ def test_page_explains_each_kind_and_links_its_documentation() -> None:
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the command line of Ansible to that of a run with an inventory and a limit."""
-    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+    for name in ("AWX_PRIVATE_DATA_DIR", *ENVIRONMENT):
         monkeypatch.delenv(name, raising=False)
     given = ("orphan_cleanup_hosts=compute-2",)
     options = {"args": ("osops.placement.cleanup_orphans",), "inventory": ("/inv",)}

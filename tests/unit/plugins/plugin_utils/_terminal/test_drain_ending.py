@@ -13,6 +13,7 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import ENVIRONMENT
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.drain_ending import (
     format_drain_ending,
 )
@@ -29,7 +30,7 @@ FULL = {"empty": False, "changed": True, "journal": JOURNAL}
 @pytest.fixture(autouse=True)
 def start(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
     """Set the command line of Ansible; without a call, only the host was named."""
-    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+    for name in ("AWX_PRIVATE_DATA_DIR", *ENVIRONMENT):
         monkeypatch.delenv(name, raising=False)
 
     def started(playbook: str, extra_vars: tuple[str, ...] = (TARGET,)) -> None:

@@ -10,10 +10,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible import context
+from ansible import constants, context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import Context
+from ansible_collections.osops.placement.plugins.plugin_utils._commands import ENVIRONMENT, Context
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
     format_commands,
@@ -29,7 +29,7 @@ PLAN, JOURNAL = "/out/plan.json", "/out/journal-1.jsonl"
 @pytest.fixture(autouse=True)
 def started(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
     """Set the command line of Ansible; without a call, it is that of a playbook by its name."""
-    for name in ("AWX_PRIVATE_DATA_DIR", "OS_CLOUD", "OS_REGION_NAME"):
+    for name in ("AWX_PRIVATE_DATA_DIR", *ENVIRONMENT):
         monkeypatch.delenv(name, raising=False)
 
     def start(playbook: str, extra_vars: tuple[str, ...] = (), **others: t.Any) -> None:
@@ -138,6 +138,35 @@ def test_the_options_of_the_run_are_repeated(
         "--become osops.placement.cleanup_orphans -e orphan_cleanup_hosts=a,b -e '@my vars.yml' "
         "-e '{orphan_cleanup_exclude_providers: [c]}' --check"
     )
+
+
+@pytest.mark.parametrize(
+    ("environment", "start"),
+    [
+        ({"OS_CLIENT_CONFIG_FILE": "/c.yaml", "OS_CLOUD": "n"}, "OS_CLIENT_CONFIG_FILE=/c.yaml OS"),
+        ({"OS_CLOUD": "n", "OS_AUTH_URL": "http://k/v3"}, "OS_CLOUD=n ansible-playbook "),
+        ({"OS_AUTH_URL": "http://k/v3", "OS_PASSWORD": "secret"}, "OS_AUTH_URL=http://k/v3 ansi"),
+        ({"ANSIBLE_CONFIG": "/a b.cfg"}, "ANSIBLE_CONFIG='/a b.cfg' ansible-playbook "),
+        ({"OS_AUTH_URL": "http://u:secret@k/v3"}, "run "),
+    ],
+)
+def test_what_the_environment_chooses_is_repeated(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], start: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    for plan in (_next(plan=PLAN, detects_only=True), _next(plan=PLAN, check_mode=True)):
+        assert plan.startswith(start) and "secret" not in plan
+
+
+def test_the_inventory_of_a_configuration_is_repeated(
+    started: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "DEFAULT_HOST_LIST", ["/inv"])
+    started("osops.placement.detect_orphans", inventory=["/inv"])
+
+    assert "ansible-playbook -i /inv osops" in _next(plan=PLAN, detects_only=True)
 
 
 def test_a_plan_has_no_scope_and_all_other_options(started: t.Callable[..., None]) -> None:
