@@ -21,7 +21,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._controller import
 from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
     find_faults,
     format_faults,
-    list_lists,
     list_options,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
@@ -87,7 +86,7 @@ class ActionModule(ActionBase):
             return find_mentioned(names, itertools.chain(self._files.values(), [variables], others))
 
         given = context.CLIARGS.get("extra_vars") or ()
-        faults += find_lost_texts(given, list_lists(role), _read_text)
+        faults += find_lost_texts(given, _read_text)
         faults += find_faults(role, variables, extra, values, run, find_used, self._read_texts)
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
@@ -159,17 +158,16 @@ class ActionModule(ActionBase):
         # The placeholder of ansible-core 2.18.
         omitted = variables.get("omit")
         for name in names:
+            raw = variables[name]
             try:
                 # In a dictionary, because a variable that is to be omitted is left out of one.
-                evaluated = templar.template({name: variables[name]})
+                evaluated = templar.template({name: raw})
                 # ansible-core 2.18 opens a vault only when somebody reads what is in it.
                 str(evaluated)
             except AnsibleError as error:
                 faults.append(f"{name} {_explain(name, error)}")
                 continue
-            emptied = name in evaluated and explain_emptied(
-                name, variables[name], evaluated[name], omitted
-            )
+            emptied = explain_emptied(name, raw, evaluated.get(name, raw), omitted)
             if emptied:
                 faults.append(f"{name} {emptied}")
             else:

@@ -43,13 +43,8 @@ _COMMANDS = ("Undo", "Next")
 
 # They can be set for one command only. Those of OpenStack choose the cloud; where it is one without
 # a name, the password stays in the shell of the user.
-ENVIRONMENT = (
-    "ANSIBLE_CONFIG",
-    "OS_CLIENT_CONFIG_FILE",
-    "OS_CLOUD",
-    "OS_REGION_NAME",
-    "OS_AUTH_URL",
-)
+_OF_CLOUD = ("OS_CLIENT_CONFIG_FILE", "OS_CLOUD", "OS_REGION_NAME", "OS_AUTH_URL")
+ENVIRONMENT = ("ANSIBLE_CONFIG", *_OF_CLOUD)
 
 # It takes these from its configuration.
 _ANSIBLE: t.Any = constants

@@ -93,11 +93,6 @@ def list_options(role: str, defined: Collection[t.Any]) -> list[str]:
     return [name for name in (*read_options(role), IGNORED) if name in defined]
 
 
-def list_lists(role: str) -> list[str]:
-    """Return the names of the role's variables that are lists."""
-    return [name for name, option in read_options(role).items() if option["type"] == "list"]
-
-
 def find_faults(
     role: str,
     defined: Mapping[t.Any, t.Any],

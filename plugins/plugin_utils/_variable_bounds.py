@@ -327,8 +327,10 @@ BOUNDS: Mapping[str, Check] = {
     "output_dir": _check_output_dir,
     "state": _check_file_to_write,
     # Names
-    "cloud": _require_name,
-    "region_name": _require_name,
+    **dict.fromkeys(("cloud", "region_name"), _require_name),
     "notify_url": _check_url,
     "quarantine_path": _require_text,
 }
+
+# What has a unit when it is written without doubt.
+DURATIONS = tuple(f"_{short}" for short, check in BOUNDS.items() if check is _check_duration)

@@ -52,22 +52,14 @@ _OF_RESTORE: Mapping[str, str] = {"restore_consumers": "consumers", "restore_pro
 OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard")
 
 # In a workflow, AWX gives these results of earlier jobs to each job, whatever its role.
-_ARTIFACTS = (
-    "host_decommission_drained",
-    "orphan_cleanup_journal",
-    "orphan_cleanup_plan",
-    "orphan_cleanup_run",
-)
+_ARTIFACTS = re.compile("host_decommission_drained|orphan_cleanup_(journal|plan|run)")
 _WORKFLOW = "awx_workflow_job_id"
 
 # Words that are not similar to what they mean, without the s of a plural.
 _MEANINGS: Mapping[str, str] = {
-    "az": "availability_zone",
     "exclude_host": "exclude_provider",
     "exclude_server": "exclude_consumer",
     "hostname": "host",
-    "hypervisor": "host",
-    "instance": "consumer",
     "limit": "host",
     "node": "host",
     "region": "region_name",
@@ -90,8 +82,6 @@ _PLAN = "orphan_cleanup_plan"
 
 # Ansible sets them itself, and ignores those that are given.
 _OF_ANSIBLE = {"ansible_check_mode", *constants.INTERNAL_STATIC_VARS}
-# ansible-rulebook sets it.
-_OF_RULEBOOK = "ansible_eda"
 # AWX gives them to each of its jobs.
 _OF_AWX = re.compile(
     r"(awx|tower)_((job|project|(parent_job_)?schedule|workflow_job|inventory)_(id|name)"
@@ -142,12 +132,10 @@ def find_unsearched_kinds(
     ]
 
 
-def find_lost_texts(
-    texts: Iterable[str], lists: Collection[str], read_file: Callable[[str], str]
-) -> list[str]:
+def find_lost_texts(texts: Iterable[str], read_file: Callable[[str], str]) -> list[str]:
     """Return a sentence for each text after `-e` that has no effect.
 
-    texts: what follows each `-e` of the command line. lists: the variables that are lists.
+    texts: what follows each `-e` of the command line.
     read_file: returns the text of a file.
     """
     given = list(texts)
@@ -162,12 +150,12 @@ def find_lost_texts(
         lost |= dict.fromkeys(name for name in names if name in earlier or names.count(name) > 1)
         # What follows a file is there to replace something in it.
         earlier |= set() if is_file else set(names)
-    for name in filter(lambda name: name.startswith(_PREFIXES), lost):
-        form = f"write -e {name}=ONE,TWO" if name in lists else "give it once"
-        sentences.append(
-            f"{name} is given more than once, and only the last one would count: {form}."
-        )
-    return sentences
+    return sentences + [
+        f"{name} is given more than once, and only the last one would count: give it once, and "
+        f"several values as {name}=ONE,TWO."
+        for name in lost
+        if name.startswith(_PREFIXES)
+    ]
 
 
 def _list_names(text: str, is_yaml: bool = False) -> list[str]:
@@ -235,13 +223,9 @@ class Limits:
 
     def _judge_limit(self) -> str:
         """Return why `--limit` does not limit this run, empty if it does or is not there."""
-        parts = set(re.split("[,:]", self.run.limit))
         # A hypervisor is a host of the play.
-        if (
-            not self.run.is_one_cloud
-            or self.role == "hypervisor_cleanup"
-            or parts <= {"", "all", "localhost"}
-        ):
+        is_of_play = not self.run.is_one_cloud or self.role == "hypervisor_cleanup"
+        if is_of_play or set(re.split("[,:]", self.run.limit)) <= {"", "all", "localhost"}:
             return ""
         return (
             f"--limit {show_value(self.run.limit)} does not limit this run, which is on localhost: "
@@ -281,7 +265,7 @@ class Limits:
         has_other_kinds = short == "remediate_kinds" and "hypervisor_cleanup" in (other, self.role)
         ours = [] if has_other_kinds else self._find_meant(short)
         # The answers to a survey are for all jobs of a workflow, too.
-        if _WORKFLOW in extra and (name in _ARTIFACTS or _is_empty(extra[name])):
+        if _WORKFLOW in extra and (_ARTIFACTS.fullmatch(name) or _is_empty(extra[name])):
             return ""
         # The same value in the inventory is enough.
         set_here = [self.values[variable] for variable in ours if variable in self.values]
@@ -365,7 +349,8 @@ class Limits:
 def _is_of_ansible(name: str) -> bool:
     """Return whether Ansible, or a plugin that is a part of it, reads a variable."""
     named: t.Any = constants.MAGIC_VARIABLE_MAPPING
-    if name == _OF_RULEBOOK or any(name in names for names in named.values()):
+    # ansible-rulebook sets one.
+    if name == "ansible_eda" or any(name in names for names in named.values()):
         return True
     config = constants.config
     definitions = [config.get_configuration_definitions()]

@@ -22,6 +22,7 @@ import typing as t
 import unicodedata
 from collections.abc import Mapping
 
+import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
@@ -32,6 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.plugin_utils._role_options import is_answered
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import (
     BOUNDS,
+    DURATIONS,
     SCOPE_LISTS,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_text import show_value
@@ -83,8 +85,8 @@ _INVISIBLE = ("Cc", "Cf")
 # The kinds of findings without a change.
 _REPORTED_KINDS = frozenset(kind.name for kind in KINDS if kind.by_default == REPORT)
 
-# Octal and sexagesimal numbers, also as AWX writes all answers of a survey.
-_MISREAD = r"(?:!unsafe\s+)?[\"']?(0[0-9]+|[0-9]+(?::[0-9]+)+)[\"']?"
+# AWX writes it before each answer of a survey.
+_UNSAFE = "!unsafe"
 _LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]+\s*")
 
 _PERCENT = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%\s*")
@@ -118,6 +120,8 @@ def find_misread_numbers(
 ) -> list[str]:
     """Return a sentence for each number that YAML has read as another one: 1:00 as 60, 010 as 8.
 
+    A duration that nobody has written as this number may be another one: through an alias, say.
+
     read_texts: returns the texts in which variables are set.
     """
     numbers = {}
@@ -129,14 +133,30 @@ def find_misread_numbers(
     texts = read_texts() if numbers else []
     sentences = []
     for name, value in numbers.items():
-        written = re.compile(rf"(?<!\w){name}[\"']?\s*:\s*{_MISREAD}\s*(?:[,}}#]|$)", re.MULTILINE)
-        match = next(filter(None, map(written.search, texts)), None)
-        if match:
+        written = {word for text in texts for word in _find_written(name, text)}
+        misread = sorted(word for word in written - {str(value)} if _read_number(word) == value)
+        if misread:
             sentences.append(
-                f"{name} is {match[1]}, which YAML reads as {value}: write the number that you "
+                f"{name} is {misread[0]}, which YAML reads as {value}: write the number that you "
                 "mean without a zero in front and without colons."
             )
+        elif value and name.endswith(DURATIONS) and str(value) not in written:
+            sentences.append(f"{name} is {value}, which has no unit: write {value}s for seconds.")
     return sentences
+
+
+def _find_written(name: str, text: str) -> list[str]:
+    """Return what a text sets a variable to, without quotes."""
+    words = re.findall(rf"(?<!\w){name}[\"']?[ \t]*:[ \t]*([^,}}#\n]+)", text)
+    return [word.removeprefix(_UNSAFE).strip(" \t\r\"'") for word in words]
+
+
+def _read_number(word: str) -> t.Any:
+    try:
+        return yaml.safe_load(word)
+    except yaml.YAMLError:
+        # A template, or a name of YAML.
+        return None
 
 
 def explain_emptied(name: str, raw: t.Any, value: t.Any, omitted: t.Any) -> str:

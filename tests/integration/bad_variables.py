@@ -999,6 +999,13 @@ TEMPLATES: tuple[Bad, ...] = (
     Bad("cleanup_orphans", "", "-e is empty"),
     Bad("cleanup_orphans", "ansible_check_mode=true", "for check mode, give --check"),
     Bad("cleanup_orphans", "{orphan_cleanup_min_age: 1:00}", "is 1:00, which YAML reads as 60:"),
+    Bad("cleanup_orphans", "{orphan_cleanup_min_age: +1:00}", "is +1:00, which YAML reads as 60:"),
+    Bad("cleanup_orphans", "{orphan_cleanup_min_age: 0_10}", "is 0_10, which YAML reads as 8:"),
+    Bad(
+        "cleanup_orphans",
+        "{orphan_cleanup_stale_min_age: &a 1:00, orphan_cleanup_min_age: *a}",
+        "orphan_cleanup_min_age is 60, which has no unit: write 60s for seconds.",
+    ),
     Bad("cleanup_orphans", "{orphan_cleanup_max_changes: 010}", "is 010, which YAML reads as 8:"),
     Bad(
         "cleanup_orphans",
