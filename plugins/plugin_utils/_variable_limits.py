@@ -214,7 +214,7 @@ class Limits:
                 sentences.append(self._refuse(name))
             elif name.startswith(_PREFIXES):
                 suspects[name] = self._judge_foreign(name, extra)
-            elif not _is_of_ansible(name):
+            elif not (name.startswith("ansible_") and _is_of_ansible(name)):
                 suspects[name] = self._refuse(name)
         suspects = {name: sentence for name, sentence in suspects.items() if sentence}
         used = self.find_used(suspects.keys()) if suspects else ()
