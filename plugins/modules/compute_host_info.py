@@ -76,7 +76,7 @@ options:
       - Whether to accept a host of which neither Nova nor Placement has anything, for example
         because it was decommissioned already. Its RV(hosts[].known) is then V(false).
       - Otherwise the module fails for such a host and shows similar names, unless a migration
-        still names it or O(providers) has its providers.
+        still names it, O(providers) has its providers or O(earlier) has its record.
     type: bool
     default: false
     version_added: 2.0.0
@@ -91,6 +91,8 @@ options:
       - Path of a file that an earlier task wrote to O(dest). What interrupted runs have taken from
         a host is added to its RV(hosts[].record) from there. A path without a file is accepted,
         and a file of another cloud is refused.
+      - Root providers that the record has and Placement still has are returned with the host. The
+        module fails if one of them has no name that the host had, or no trait that Nova sets.
     type: path
     version_added: 2.0.0
   begin:

@@ -153,10 +153,9 @@ class HostReader:
     ) -> list[HostDocument]:
         """Return everything about the hosts `names`, as `compute_host_info` returns it.
 
-        remembered: uuids of root providers from an earlier run; they belong to the one host in
-            `names`.
+        remembered: uuids of root providers that belong to the one host in `names`.
         allow_unknown: whether a host of which nothing exists is not most likely misspelt.
-        earlier: the contents of the file of an earlier run.
+        earlier: the contents of the file of an earlier run. A host that it has is not misspelt.
         Raises InvalidInput for such a host, otherwise.
         """
         # All hosts are found in the same three listings, however many are named.
@@ -165,14 +164,18 @@ class HostReader:
         self._nodes = self._nova.list_hypervisors(with_servers=False)
         nodes = require_compute_nodes(self._nodes)
         providers = self._placement.list_providers()
-        hosts = [find_host(name, services, nodes, providers, remembered) for name in names]
+        records = [self._read_earlier(earlier, name) for name in names]
+        hosts = []
+        for name, record in zip(names, records, strict=True):
+            former = self._list_former_roots(record, nodes, providers)
+            hosts.append(find_host(name, services, nodes, providers, {*remembered, *former}))
         all_parts = []
-        for name, host in zip(names, hosts, strict=True):
-            zone = _find_zone(host, self._read_earlier(earlier, name))
+        for host, record in zip(hosts, records, strict=True):
+            zone = _find_zone(host, record)
             all_parts.append(self._parts.read_parts(host.name, zone, services))
         if not allow_unknown and not remembered:
             labels = _list_host_labels(services, nodes, providers)
-            self._check_known(hosts, all_parts, labels)
+            self._check_known(hosts, all_parts, records, labels)
         described = []
         for name, host, parts in zip(names, hosts, all_parts, strict=True):
             described.append(self._describe_host(name, host, parts, providers))
@@ -206,6 +209,18 @@ class HostReader:
             return HostRecords()
         return read_records(earlier, name, self._cloud)
 
+    def _list_former_roots(
+        self, record: HostRecords, nodes: Sequence[Hypervisor], providers: Mapping[str, Provider]
+    ) -> list[str]:
+        """Return the root providers that only the record of a host still has."""
+        roots = []
+        # The provider of a compute node is not left over, whatever a record says.
+        for uuid in record.roots.intersection(providers).difference(node.uuid for node in nodes):
+            state = self._states.read(uuid)
+            if state is not None and record.is_root(providers[uuid], state.traits):
+                roots.append(uuid)
+        return roots
+
     def _record_provider(self, provider: HostProviderDocument) -> ProviderRecord | None:
         state = self._states.read(provider["uuid"])
         if state is None:
@@ -213,11 +228,16 @@ class HostReader:
         return t.cast("ProviderRecord", {**provider, **state.as_dict()})
 
     def _check_known(
-        self, hosts: Sequence[Host], all_parts: Sequence[HostParts], labels: Collection[str]
+        self,
+        hosts: Sequence[Host],
+        all_parts: Sequence[HostParts],
+        records: Sequence[HostRecords],
+        labels: Collection[str],
     ) -> None:
         """Raise InvalidInput for hosts of which there is nothing, not even a migration."""
-        for host, parts in zip(hosts, all_parts, strict=True):
-            if host.exists or parts.network.agents or parts.services:
+        for host, parts, record in zip(hosts, all_parts, records, strict=True):
+            recorded = record.record or record.roots
+            if recorded or host.exists or parts.network.agents or parts.services:
                 continue
             if self._nova.list_migrations_of_host(host.name).value:
                 continue

@@ -14,6 +14,8 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import NOVA_TRAITS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
@@ -27,6 +29,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ProviderRecord,
         RecordedCloud,
     )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 _SEEN_KEYS = {"id", "status", "state", "disabled_reason"}
 # Stands for that of a record of version 2.0.0.
@@ -40,11 +43,29 @@ class HostRecords:
 
     record: of the host, or of the last one of that name. former: of the one before.
     seen: its service at the last look, as Nova listed it.
+    names: those that the host and its compute nodes had. roots: the uuids of its root providers.
     """
 
     record: HostRecord | None = None
     former: HostRecord | None = None
     seen: ServiceDocument | None = None
+    names: frozenset[str] = frozenset()
+    roots: frozenset[str] = frozenset()
+
+    def is_root(self, provider: Provider, traits: Collection[str]) -> bool:
+        """Return whether a provider is one of `roots` that can be a leftover of the host.
+
+        Raises InvalidInput for another provider among them: anybody can write such a file.
+        """
+        if provider.uuid not in self.roots or not provider.is_host:
+            return False
+        if provider.name in self.names and NOVA_TRAITS.intersection(traits):
+            return True
+        raise InvalidInput(
+            f"The record has provider {make_printable(provider.name, 80)} ({provider.uuid}), which "
+            "has no name that the host had, or no trait that Nova sets. Nothing was changed: find "
+            "out whose it is, and move the record away."
+        )
 
     def find_interrupted(self, service: ServiceDocument | None) -> HostRecord | None:
         """Return the record if the deletion of the host with this service has begun and not ended.
@@ -184,12 +205,20 @@ def read_records(document: t.Any, name: str, cloud: RecordedCloud) -> HostRecord
     seen = hosts[0].get("service")
     if not _has_keys(seen, _SEEN_KEYS):
         seen = None
-    records = HostRecords(
-        _check_record(hosts[0].get("record")), _check_record(hosts[0].get("former_record")), seen
-    )
-    for record in (records.record, records.former):
-        require_same_cloud(record, cloud)
-    return records
+    former = _check_record(hosts[0].get("former_record"))
+    record = _check_record(hosts[0].get("record"))
+    for entry in (record, former):
+        require_same_cloud(entry, cloud)
+    # The records keep the names and providers that a host without its service has lost. A former
+    # host of that name may be another machine, with other providers.
+    lives = [life for life in (hosts[0], record, former) if life and "host" in life]
+    try:
+        names = {node["name"] for life in lives for node in life["nodes"]}
+        names.update(life["host"] for life in lives)
+        roots = {root["root"] for life in lives if life != former for root in life["providers"]}
+    except (KeyError, TypeError) as error:
+        raise _refuse() from error
+    return HostRecords(record, former, seen, frozenset(names), frozenset(roots))
 
 
 def _check_record(record: t.Any) -> HostRecord | None:

@@ -18,6 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record
     read_records,
     require_same_cloud,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 HERE: t.Any = {
     "region": "RegionOne",
@@ -234,10 +235,38 @@ def test_records_are_read_from_the_file_of_the_host() -> None:
         {"name": "old", "service": DOWN, "record": record, "former_record": former},
     ]
 
-    assert read_records({"hosts": hosts}, "old", HERE) == HostRecords(record, former, DOWN)
+    names = frozenset({"old"})
+    assert read_records({"hosts": hosts}, "old", HERE) == HostRecords(record, former, DOWN, names)
     # An older version, another host, and a host of which nothing was known.
     assert read_records({"hosts": hosts}, "new", HERE) == HostRecords()
     assert read_records({"hosts": []}, "old", HERE) == HostRecords()
+
+
+def _read_roots(root: str, node: str = "old.example.org") -> HostRecords:
+    record = _record("then", UP, nodes=[{"uuid": "n", "name": node}], providers=[{"root": root}])
+    # A later look, without its service, has lost the name of its compute node.
+    look = {"name": "old", "host": "old", "nodes": [], "providers": []}
+    return read_records({"hosts": [{**look, "record": record}]}, "old", HERE)
+
+
+@pytest.mark.parametrize("name", ["old", "old.example.org"])
+@pytest.mark.parametrize("trait", ["COMPUTE_NODE", "OWNER_NOVA"])
+def test_a_recorded_root_with_a_name_of_the_host_is_the_hosts(name: str, trait: str) -> None:
+    records = _read_roots("root")
+
+    assert records.is_root(Provider("root", name, 1, "root", None), [trait])
+    # Not one of the record, or a sharing provider.
+    assert not records.is_root(Provider("other", name, 1, "other", None), [trait])
+    assert not records.is_root(Provider("root", name, 1, "root", None, sharing=True), [trait])
+
+
+@pytest.mark.parametrize(
+    ("name", "traits"), [("sriov-pool", ["COMPUTE_NODE"]), ("old", ["CUSTOM_BAR"]), ("old", [])]
+)
+def test_a_foreign_provider_in_a_record_is_refused(name: str, traits: list[str]) -> None:
+    """The file `host.json` was made by hand, and the provider would be deleted."""
+    with pytest.raises(InvalidInput, match="no name that the host had"):
+        _read_roots("root").is_root(Provider("root", name, 1, "root", None), traits)
 
 
 @pytest.mark.parametrize(
@@ -249,6 +278,7 @@ def test_records_are_read_from_the_file_of_the_host() -> None:
         {"hosts": None},
         {"hosts": ["old"]},
         {"hosts": [{"name": "old", "record": []}]},
+        {"hosts": [{"name": "old", "host": "old", "nodes": []}]},
         {"hosts": [{"name": "old", "record": {"taken_at": "now"}}]},
         {"hosts": [{"name": "old", "record": _record("now", "s-1")}]},
         {"hosts": [{"name": "old", "record": _record("now", {"id": "s-1"})}]},
