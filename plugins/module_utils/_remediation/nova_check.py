@@ -91,7 +91,8 @@ class RestoreCheck:
         if kind in _OF_MIGRATIONS:
             return f"The journal has {consumer} as a migration, and Nova has it as a server."
         _migrations, why = self._read_migrations(answer.value)
-        return why or _explain_owner(kind, inverse, answer.value)
+        why = why or _explain_presence(kind, inverse, answer.value, providers)
+        return why or _explain_owner(inverse, answer.value)
 
     def _explain_absence(self, kind: str, consumer: str) -> str:
         if kind in _OF_ABSENT_SERVERS:
@@ -172,15 +173,28 @@ def _describe_answer(answer: Answer[t.Any]) -> str:
     return f"Nova answered {answer.status} to {answer.request}"
 
 
-def _explain_owner(kind: str, inverse: Change, server: Server) -> str:
-    """Return why the owner is not that of a live server; empty if it is, or is the finding."""
+def _explain_owner(inverse: Change, server: Server) -> str:
+    """Return why the owner is not that of a live server; empty if it is, or is to stay."""
     owner = (inverse.after["project_id"], inverse.after["user_id"])
-    known = (server.project, server.user)
+    known = [(server.project, server.user)]
     if inverse.generation is not None:
-        known = (inverse.before["project_id"], inverse.before["user_id"])
-    if kind == "wrong_owner" or owner == known:
+        known.append((inverse.before["project_id"], inverse.before["user_id"]))
+    # Also for `wrong_owner`: anybody can write down whose allocation it was.
+    if owner in known:
         return ""
     return f"The journal has another project or user than server {server.uuid} has."
+
+
+def _explain_presence(
+    kind: str, inverse: Change, server: Server, providers: Mapping[str, Provider]
+) -> str:
+    """Return why a kind about absent servers does not fit to a live one; empty if it does."""
+    allocations = inverse.after["allocations"].items()
+    hosts = {uuid: share for uuid, share in allocations if not providers[uuid].sharing}
+    # What was removed in error is on its own host.
+    if kind not in _OF_ABSENT_SERVERS or _name_hosts(hosts, (), providers) == {server.node}:
+        return ""
+    return f"The journal has {server.uuid} as {kind}, and Nova has it on {server.node}."
 
 
 def _name_hosts(

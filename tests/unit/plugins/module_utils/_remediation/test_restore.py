@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import dataclasses as d
 import json
 import typing as t
 
@@ -903,7 +904,11 @@ def test_consumer_gets_back_only_what_fits_to_the_answer_of_nova(
     [
         ("extra_host", {}, ""),
         # It was removed in error, or Nova has found the server again.
-        ("deleted_server", {}, ""),
+        ("deleted_server", {"OS-EXT-SRV-ATTR:hypervisor_hostname": THERE}, ""),
+        # The kind of a journal that was made by hand.
+        ("deleted_server", {}, "Nova has it on"),
+        ("unknown_consumer", {}, "Nova has it on"),
+        ("deleted_server", {"OS-EXT-SRV-ATTR:hypervisor_hostname": None}, "Nova has it on"),
         ("ended_migration", {}, "Nova has it as a server"),
         ("extra_host", {"tenant_id": "other"}, "another project or user"),
         ("extra_host", {"OS-EXT-STS:task_state": "migrating"}, "Nova is changing server"),
@@ -923,6 +928,24 @@ def test_live_server_gets_back_only_what_is_its_own(
 
     assert done.outcome == ("skipped" if said else "restored"), done.reason
     assert said in done.reason
+
+
+@pytest.mark.parametrize(("nova", "outcome"), [("p", "skipped"), ("former", "restored")])
+def test_live_server_is_not_given_to_an_owner_that_nova_does_not_have(
+    site: Site, nova: str, outcome: str
+) -> None:
+    """The kind `wrong_owner` of a journal says nothing about whose server it is."""
+    swap = Swap(site)
+    swap.show([swap.row], tenant_id=nova)
+    held = PlacementReader(swap.placement.api()).get_allocation(swap.server).value
+    assert held and held.generation
+    had = d.replace(held, project="former", generation=held.generation - 1)
+    change = build_change(had, resources=held.resources, project="p", user="u")
+    site.steps = [_step(change, "wrong_owner")]
+
+    (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == outcome, done.reason
 
 
 @pytest.mark.parametrize(
