@@ -37,6 +37,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations
     UnfinishedEvacuations,
     find_returning_hosts,
     list_evacuation_sources,
+    list_evacuations,
     read_unfinished_evacuations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
@@ -201,21 +202,22 @@ class DrainReader:
             groups=groups,
             places=self._read_places(groups, servers),
             aggregates=self._nova.list_aggregates(),
-            returning=self._find_returning_hosts(servers, services),
+            returning=self._find_returning_hosts(host, servers, services),
         )
         return self._add_candidates(reading)
 
     def _find_returning_hosts(
-        self, servers: Sequence[DrainServer], services: Iterable[Service]
+        self, host: str, servers: Sequence[DrainServer], services: Iterable[Service]
     ) -> dict[str, list[str]]:
-        """Return by server the hosts to which Nova may send it, and which would destroy it."""
+        """Return by server on `host` where Nova may send it and a start would destroy it."""
         if not servers:
             return {}
         names = {service.host: {service.host} for service in services if is_selectable(service)}
         for node in self._nodes:
             if node.host in names:
                 names[node.host].add(node.name)
-        listed = require_answer(self._nova.list_evacuations(), "its evacuations")
+        # Nova moves no server to another cell.
+        listed, _moves = list_evacuations(self._nova, host)
         returning = {}
         for server in servers:
             own = [entry for entry in listed if entry.server == server.uuid]

@@ -18,13 +18,18 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.text import (
     make_printable,
     summarize_names,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    get_listed_services,
     require_answer,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    list_down_cell_hosts,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -91,21 +96,44 @@ def read_unfinished_evacuations(
 
     names: all names of the host and its compute nodes, also former ones. nodes: the names that its
         compute nodes have now.
-    Raises CloudError when Nova does not list them.
+    Raises CloudError when Nova does not list them, or may not list all.
     """
-    listed = require_answer(nova.list_evacuations(), "its evacuations")
-    unfinished = [entry for entry in listed if entry.is_unfinished_evacuation]
+    evacuations, moves = list_evacuations(nova, host)
+    unfinished = {entry for entry in evacuations if entry.is_unfinished_evacuation}
     found = [entry for entry in unfinished if entry.has_source(names)]
     if not found:
         return UnfinishedEvacuations(host)
     found.sort(key=lambda entry: entry.uuid)
     servers = sorted({entry.server for entry in found})
     lookups = dict(zip(servers, map_parallel(nova.get_server, servers), strict=True))
-    moves = require_answer(nova.list_migrations_of_host(host), f"the migrations of {host}")
     moves = tuple(move for move in moves if move not in found)
     present = {entry.server for entry in found if _may_be_there(entry, lookups, moves, names)}
     stuck = [entry for entry in found if not _is_completable(entry, host, nodes)]
     return UnfinishedEvacuations(host, tuple(found), tuple(sorted(present)), tuple(stuck))
+
+
+def list_evacuations(
+    nova: NovaReader, host: str
+) -> tuple[tuple[Migration, ...], tuple[Migration, ...]]:
+    """Return all evacuations, and all migrations from and to a host.
+
+    Raises CloudError when Nova does not list them, or when the cell of the host may not answer:
+    Nova leaves its migrations out without an error.
+    """
+    before = nova.list_services()
+    listed = require_answer(nova.list_evacuations(), "its evacuations")
+    # Asked in another way, in case that the cell fell silent for one listing only.
+    moves = require_answer(nova.list_migrations_of_host(host), f"the migrations of {host}")
+    for services in (before, nova.list_services()):
+        known = {service.host for service in get_listed_services(services)}
+        silent = list_down_cell_hosts(services)
+        if host in silent or (silent and host not in known):
+            raise CloudError(
+                f"The cell of {host} does not answer, or may not, so it is not known whether "
+                f"evacuations from {host} are completed: run again when it answers."
+            )
+    evacuations = {*listed, *(move for move in moves if move.type == "evacuation")}
+    return tuple(evacuations), moves
 
 
 def _may_be_there(

@@ -41,6 +41,7 @@ def _explain(check: bool = False, **answers: t.Any) -> str:
         "hypervisor_cleanup_host": HOST,
         "_hypervisor_cleanup_service": _service(updated_at=BEFORE),
         "_hypervisor_cleanup_service_now": _service(),
+        "_hypervisor_cleanup_service_after": _service(),
         "_hypervisor_cleanup_moves": _move(),
         **{f"_hypervisor_cleanup_{name}": value for name, value in answers.items()},
     }
@@ -79,6 +80,12 @@ def test_service_that_reports_and_has_nothing_to_clean_up_is_restarted(
         ({"service_now": {"services": []}}, "does not list"),
         ({"service_now": {"failed": True, "msg": "Nova is away."}}, "Nova is away."),
         ({"moves": {"failed": True, "msg": "Nova is away."}}, "could not be read"),
+        # A silent cell leaves the migrations out.
+        (
+            {"moves": {"migrations": []}, "service_after": _service(status="UNKNOWN", state=None)},
+            "may not have answered",
+        ),
+        ({"service_after": {"failed": True, "msg": "Nova is away."}}, "may not have answered"),
         ({"moves": _move(status="running", advice="wait")}, "under way: m1"),
         ({"moves": _move(type="evacuation", status="accepted", advice="wait")}, "under way: m1"),
         ({"moves": _move(type="evacuation", status="done")}, "evacuated from it: s1"),

@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Server
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
+    build_service,
+)
 
 HOST, NODE, ELSEWHERE = "compute-1", "compute-1.example.org", "compute-2"
 GUEST = "55555555-5555-4555-8555-555555555555"
@@ -67,10 +70,20 @@ class Nova:
     """Answers of a Nova about evacuations, one server, and the migrations of the host."""
 
     def __init__(
-        self, evacuations: t.Any, server: Answer[Server] | None = None, moves: t.Any = ()
+        self,
+        evacuations: t.Any,
+        server: Answer[Server] | None = None,
+        moves: t.Any = (),
+        services: t.Iterable[dict[str, str]] = (),
     ) -> None:
         self.evacuations, self.moves = evacuations, moves
         self.server = server or _answer(_server(ELSEWHERE, ELSEWHERE))
+        # By host, the status of its service in each listing.
+        self.services = iter(services or [{HOST: "enabled"}] * 2)
+
+    def list_services(self) -> Answer[t.Any]:
+        listed = next(self.services).items()
+        return _answer([build_service(host, status=status) for host, status in listed])
 
     def list_evacuations(self) -> Answer[t.Any]:
         return _answer(self.evacuations, 200 if self.evacuations is not None else 500)
@@ -153,6 +166,35 @@ def test_what_nova_does_not_list_is_not_taken_for_nothing() -> None:
     for nova in (Nova(None), Nova([_migration()], moves=None)):
         with pytest.raises(CloudError, match="answered 500"):
             _read(nova)
+
+
+UP, SILENT = {HOST: "enabled"}, {HOST: "UNKNOWN"}
+OTHER_CELL = {ELSEWHERE: "UNKNOWN"}
+
+
+@pytest.mark.parametrize(
+    "services", [[SILENT, UP], [UP, SILENT], [OTHER_CELL, UP], [UP, OTHER_CELL]]
+)
+@pytest.mark.parametrize("evacuations", [[], [_migration()]])
+def test_what_a_silent_cell_leaves_out_is_not_taken_for_completed(
+    services: list[dict[str, str]], evacuations: list[Migration]
+) -> None:
+    """Nova answers 200 with an empty list, and the evacuations would look complete."""
+    with pytest.raises(CloudError, match=f"The cell of {HOST} does not answer"):
+        _read(Nova(evacuations, services=services))
+
+
+def test_another_silent_cell_hides_no_evacuation_from_the_host() -> None:
+    assert _read(Nova([], services=[{**UP, **OTHER_CELL}] * 2)).explain() == ""
+
+
+def test_an_evacuation_that_only_the_listing_of_the_host_has_counts() -> None:
+    """The cell was silent for the other listing only."""
+    found = _read(
+        Nova([], moves=[_migration(), _migration("m-2", type="resize", status="confirmed")])
+    )
+
+    assert [entry.uuid for entry in found.evacuations] == ["m-1"] and found.present == ()
 
 
 def test_without_a_listed_node_a_restart_may_complete() -> None:
