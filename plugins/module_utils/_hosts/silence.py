@@ -25,11 +25,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 
 # REPORTS: it lives. SILENT: the others have reported twice meanwhile. WAITING: not yet.
-# UNKNOWN: no other is up to tell.
+# UNKNOWN: no other is up to tell, or others fell silent together with it.
 REPORTS, SILENT, WAITING, UNKNOWN = "reports", "silent", "waiting", "unknown"
 
 # How often each of the others has to report.
 _REPORTS = 2
+
+# Hosts that lost the same RabbitMQ reported last within one `report_interval`, 10 by default.
+_TOGETHER = 60
 
 
 class SilenceWatch:
@@ -50,7 +53,8 @@ class SilenceWatch:
         others = [service.host for service in list_others_up(self._host, services)]
         if self._count_reports(self._host):
             return REPORTS
-        if not others:
+        own = [entry for entry in services if entry.host == self._host and entry.binary == COMPUTE]
+        if not others or any(list_hosts_silent_with(entry, services) for entry in own):
             return UNKNOWN
         if all(self._count_reports(host) >= _REPORTS for host in others):
             return SILENT
@@ -69,15 +73,36 @@ def list_others_up(host: str, services: Iterable[Service]) -> list[Service]:
     return others
 
 
-def list_heard_hosts(service: Service, services: Iterable[Service], now: str) -> list[str]:
+def list_hosts_silent_with(service: Service, services: Iterable[Service]) -> list[str]:
+    """Return the other hosts whose nova-compute fell silent together with that of a host.
+
+    They may have lost the RabbitMQ of their cell, and no API says which hosts are in a cell. One
+    that is forced down counts as dead: a person has said so.
+    """
+    together = []
+    for other in services:
+        if other.binary != COMPUTE or other.host == service.host or other.state != "down":
+            continue
+        later = seconds_between(service.updated_at, other.updated_at)
+        earlier = seconds_between(other.updated_at, service.updated_at)
+        if later is None or earlier is None or other.forced_down:
+            continue
+        if max(later, earlier) <= _TOGETHER:
+            together.append(other.host)
+    return together
+
+
+def list_heard_hosts(service: Service, services: Collection[Service], now: str) -> list[str]:
     """Return the other hosts whose nova-compute was heard since that of a host that is down.
 
     When all fall silent, Nova calls them down one after the other: one that still looks up, and
     reported last not much later than the host, is silent too. A host that is forced down may have
-    reported just now.
+    reported just now. None tells anything about a host that fell silent together with others.
 
     now: by Nova's clock.
     """
+    if list_hosts_silent_with(service, services):
+        return []
     silence = seconds_between(service.updated_at, now)
     heard = []
     for other in list_others_up(service.host, services):

@@ -51,6 +51,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.silence imp
     WAITING,
     SilenceWatch,
     list_heard_hosts,
+    list_hosts_silent_with,
     list_others_up,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
@@ -157,8 +158,19 @@ def require_fencing(service: Service, settings: DrainSettings) -> None:
         )
 
 
-def require_witnesses(host: str, others: Sequence[str]) -> None:
-    """Raise InvalidInput if no other host reports: then nothing tells that one is silent."""
+def require_witnesses(host: str, others: Sequence[str], together: Sequence[str]) -> None:
+    """Raise InvalidInput if no other host reports: then nothing tells that one is silent.
+
+    together: the hosts that fell silent together with it.
+    """
+    if together:
+        raise InvalidInput(
+            f"The nova-compute of {host} fell silent together with that of "
+            f"{summarize_names(together)}: this does not show that a host is dead, and nothing was "
+            "changed. Look at RabbitMQ and the conductors of their cell, and start nova-compute "
+            "where it does not run. If these hosts are dead too, set forced_down for the service "
+            "of each, and run again."
+        )
     if others:
         return
     raise InvalidInput(
@@ -281,7 +293,8 @@ class HostDrain:
         service = require_service(self._options.host, services)
         settings = self._options.settings
         if is_down(service):
-            require_witnesses(service.host, list_heard_hosts(service, services, now))
+            heard = list_heard_hosts(service, services, now)
+            require_witnesses(service.host, heard, list_hosts_silent_with(service, services))
         if is_run or settings.fenced:
             require_fencing(service, settings)
         if settings.fenced and (is_run or service.forced_down):
@@ -320,7 +333,8 @@ class HostDrain:
             )
         if verdict == REPORTS:
             raise InvalidInput(f"{fenced} reports to Nova: {advice}")
-        require_witnesses(host, [other.host for other in list_others_up(host, services)])
+        together = list_hosts_silent_with(require_service(host, services), services)
+        require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
 
     def _build_service_update(self, service: Service) -> dict[str, t.Any]:
         forced_down = None

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._hosts.silence import (
@@ -15,6 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.silence imp
     WAITING,
     SilenceWatch,
     list_heard_hosts,
+    list_hosts_silent_with,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
@@ -97,3 +100,49 @@ def test_the_time_of_a_host_that_is_forced_down_says_nothing() -> None:
     forced = build_service(SOURCE, state="down", forced_down=True, updated_at=at(9, 59))
 
     assert len(list_heard_hosts(forced, services, NOW)) == 2
+
+
+def _list_cells(report: str, **changes: t.Any) -> list[Service]:
+    """Return services of two cells; the second one lost its RabbitMQ at 03:00."""
+    fields = {"state": "down", "updated_at": at(0, 3), **changes}
+    return [
+        build_service(SOURCE, state="down", updated_at=at(0, 5)),
+        build_service("compute-2", **fields),
+        build_service("compute-3", updated_at=report),
+    ]
+
+
+def _judge(**changes: t.Any) -> str:
+    watch = SilenceWatch(SOURCE)
+    return [watch.judge(_list_cells(at(9, second), **changes)) for second in (0, 10, 20)][-1]
+
+
+def test_hosts_of_one_cell_that_fall_silent_together_are_not_dead() -> None:
+    """The other cell reports as ever, and would have told that the host is silent."""
+    services = _list_cells(at(9, 50))
+
+    assert _judge() == UNKNOWN
+    assert list_hosts_silent_with(services[0], services) == ["compute-2"]
+    assert list_heard_hosts(services[0], services, NOW) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # Somebody says that it is dead too.
+        {"forced_down": True},
+        # It fell silent before or after.
+        {"updated_at": at(1, 6)},
+        {"updated_at": "2026-11-20T02:59:04.000000"},
+        {"updated_at": None},
+        {"state": "up", "updated_at": at(9, 50)},
+        {"binary": "nova-conductor"},
+    ],
+)
+def test_a_host_that_falls_silent_alone_is_silent(changes: dict[str, t.Any]) -> None:
+    services = _list_cells(at(9, 50), **changes)
+
+    assert list_hosts_silent_with(services[0], services) == []
+    assert "compute-3" in list_heard_hosts(services[0], services, NOW)
+    if changes.get("state") != "up":
+        assert _judge(**changes) == SILENT
