@@ -70,7 +70,7 @@ class UnfinishedEvacuations:
                 f"Servers that were evacuated from {self.host} are on it again, or may be "
                 f"({summarize_names(self.present)}), and the evacuations are not completed: at its "
                 f"next start, nova-compute on {self.host} destroys them. Do not restart it. Move "
-                "them to another host first, then restart it, which completes the evacuations."
+                "them to another host first, and run again."
             )
         if self.restart_completes:
             servers = sorted({migration.server for migration in self.evacuations})
@@ -108,7 +108,7 @@ def read_unfinished_evacuations(
     lookups = dict(zip(servers, map_parallel(nova.get_server, servers), strict=True))
     moves = tuple(move for move in moves if move not in found)
     present = {entry.server for entry in found if _may_be_there(entry, lookups, moves, names)}
-    stuck = [entry for entry in found if not _is_completable(entry, host, nodes)]
+    stuck = [entry for entry in found if not entry.is_completed_at(host, nodes)]
     return UnfinishedEvacuations(host, tuple(found), tuple(sorted(present)), tuple(stuck))
 
 
@@ -160,12 +160,6 @@ def _may_be_there(
         if move.server == evacuation.server and is_later and is_open:
             return True
     return False
-
-
-def _is_completable(evacuation: Migration, host: str, nodes: Collection[str]) -> bool:
-    """Return whether a start of nova-compute completes an evacuation, by the names in it."""
-    # Without a listed node, that of the host is not known.
-    return evacuation.source_compute == host and (not nodes or evacuation.source_node in nodes)
 
 
 def find_returning_hosts(

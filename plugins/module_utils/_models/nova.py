@@ -214,6 +214,15 @@ class Migration:
         sources = {(name or "").casefold() for name in (self.source_compute, self.source_node)}
         return not sources.isdisjoint((name or "").casefold() for name in names if name)
 
+    def is_completed_at(self, host: str | None, nodes: t.Collection[str | None]) -> bool:
+        """Return whether a start of nova-compute completes this evacuation, by the names in it.
+
+        Of several evacuations of one server, each start completes only one
+        (nova/compute/manager.py, _destroy_evacuated_instances).
+        """
+        # Without a listed node, that of the host is not known.
+        return self.source_compute == host and (not nodes or self.source_node in nodes)
+
     @property
     def is_inconclusive(self) -> bool:
         """Whether it is over, and its status does not say at which end the guest is.

@@ -38,6 +38,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
         Migration,
+        Server,
         Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
@@ -168,8 +169,10 @@ def unfinished_evacuation(index: SnapshotIndex, policy: Policy) -> Iterator[Find
 
     Needs: The cell of the server, which lists the migration.
 
-    Change: None. Move the server to another host before anybody restarts nova-compute, then restart
-    it, which completes the evacuation, then move the server back.
+    Change: None. Move the server to another host before anybody restarts nova-compute. Then restart
+    it until Nova lists each evacuation from there as completed, then move the server back. If the
+    host or its compute node has another name than in the evacuation, no start completes it: the
+    server must stay away, or somebody sets the status in the table migrations to completed.
     """
     listing = index.snapshot.migrations
     lookups = index.snapshot.surroundings.evacuated
@@ -188,12 +191,24 @@ def unfinished_evacuation(index: SnapshotIndex, policy: Policy) -> Iterator[Find
             f"Server {server.uuid} is on {server.host}, and its evacuation from there "
             f"({migration.uuid}) is still {migration.status}: at its next start, nova-compute on "
             f"{server.host} destroys the server and removes its allocation. Do not restart it. "
-            "Move the server to another host first, then restart nova-compute, which completes the "
-            "evacuation, then move the server back.",
+            f"Move the server to another host first. {_advise_on_return(migration, server)}",
             server=server,
             migration=migration,
             evidence=(listing, lookup),
         )
+
+
+def _advise_on_return(evacuation: Migration, server: Server) -> str:
+    if evacuation.is_completed_at(server.host, [server.node]):
+        return (
+            "Move it back only when Nova lists each of its evacuations from there as completed: a "
+            "restart of nova-compute completes one of each server."
+        )
+    return (
+        "Do not move it back: no start of nova-compute there completes the evacuation, which names "
+        f"the source {evacuation.source_compute} with compute node {evacuation.source_node}, "
+        "unless its status is set to completed in the table migrations of the cell's database."
+    )
 
 
 def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:

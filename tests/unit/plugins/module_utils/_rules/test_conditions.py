@@ -469,6 +469,28 @@ def test_server_on_the_source_of_its_own_evacuation_is_reported(
 
 
 @pytest.mark.parametrize(
+    ("changes", "is_completed"),
+    [
+        ({}, True),
+        # The host was deployed again: nova-compute does not find the node of the evacuation.
+        ({"source_node": "compute-1.old.example.org"}, False),
+        ({"source_compute": "COMPUTE-1"}, False),
+    ],
+)
+def test_server_is_sent_back_only_where_a_start_completes_its_evacuation(
+    site: Site, changes: dict[str, str], is_completed: bool
+) -> None:
+    move = site.migration(site.guest, site.here, site.there, "done", type="evacuation")
+    site.migrations[move] = d.replace(site.migrations[move], **changes)
+    lookup = {site.guest: answer(f"GET /servers/{site.guest}", 200, site.servers[site.guest])}
+
+    (found,) = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookup))
+
+    assert ("Do not move it back" in found.reason) is not is_completed
+    assert ("only when Nova lists each of its evacuations" in found.reason) is is_completed
+
+
+@pytest.mark.parametrize(
     ("service", "told"),
     [
         (
