@@ -439,7 +439,7 @@ occupants:
       description: Why the host is not empty, and what to do.
       returned: always
       type: str
-      sample: 'Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 (possibly soft-deleted) is on compute-17:
+      sample: 'Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 (SOFT_DELETED) is on compute-17:
         restore it, or delete it for good.'
     stops:
       description: The first stage of a decommissioning that it blocks.

@@ -75,10 +75,14 @@ class Host:
 
 @d.dataclass(frozen=True)
 class HostDetails:
-    """The servers and migrations that name one host."""
+    """The servers and migrations that name one host.
+
+    unlisted: the servers that only its hypervisor lists, as Nova showed them then.
+    """
 
     servers: tuple[Server, ...]
     migrations: Answer[tuple[Migration, ...]]
+    unlisted: tuple[Server, ...] = ()
 
 
 @d.dataclass(frozen=True)
@@ -272,7 +276,7 @@ def _find_exclusion_blockers(host: Host, index: SnapshotIndex, policy: Policy) -
 
 
 def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]:
-    servers = {server.uuid: server for server in details.servers}
+    servers = {server.uuid: server for server in (*details.unlisted, *details.servers)}
     uuids = set(servers)
     # The listing of servers leaves out soft-deleted servers. The listing of hypervisors has them,
     # and Nova does not delete the service of a host that has any
@@ -282,21 +286,25 @@ def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]
     for uuid in sorted(uuids):
         server = servers.get(uuid)
         name = server.name if server else ""
-        advice = "move, evacuate or delete it" if server else "restore it, or delete it for good"
-        yield Blocker(
-            "server",
-            uuid,
-            name,
-            f"Server {uuid} ({_describe_state(server)}) is on {host.name}: {advice}.",
-        )
+        yield Blocker("server", uuid, name, f"Server {uuid} {_describe_place(server, host)}.")
 
 
-def _describe_state(server: Server | None) -> str:
+def _describe_place(server: Server | None, host: Host) -> str:
+    """Return where a server is, and what to do."""
     if server is None:
-        return "possibly soft-deleted"
+        return (
+            f"is on {host.name} for its hypervisor, and Nova showed no such server when it was "
+            "asked: it may have been deleted meanwhile. Run again"
+        )
+    state = server.status
     if server.task_state:
-        return f"{server.status}, {server.task_state}"
-    return server.status
+        state += f", {server.task_state}"
+    if server.host != host.name:
+        return f"({state}) was on {host.name} and is on {server.host} now: run again"
+    advice = "move, evacuate or delete it"
+    if server.status == "SOFT_DELETED":
+        advice = "restore it, or delete it for good"
+    return f"({state}) is on {host.name}: {advice}"
 
 
 def _find_migration_blockers(

@@ -360,7 +360,12 @@ class HostReader:
         listed = self._nova.query_servers_on_host(host.name)
         # Without this listing, a host full of servers would look ready to decommission.
         servers = require_answer(listed, f"the servers of {host.name}")
-        return HostDetails(servers, self._nova.list_migrations_of_host(host.name))
+        # A cell may be silent for one listing, and a server may move between two.
+        hosted = {uuid for node in host.nodes for uuid in node.servers or ()}
+        missing = sorted(hosted.difference(server.uuid for server in servers))
+        lookups = map_parallel(self._nova.get_server, missing)
+        unlisted = tuple(lookup.value for lookup in lookups if lookup.value is not None)
+        return HostDetails(servers, self._nova.list_migrations_of_host(host.name), unlisted)
 
 
 def read_blockers(session: Session, name: str) -> tuple[Blocker, ...]:

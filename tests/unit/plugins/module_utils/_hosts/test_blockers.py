@@ -131,13 +131,33 @@ def test_server_without_allocation_blocks_the_host() -> None:
     assert _kinds(site.blockers()) == ["server"]
 
 
-def test_server_only_in_the_hypervisor_listing_blocks_the_host() -> None:
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"status": "SOFT_DELETED"},
+            "(SOFT_DELETED) is on old: restore it, or delete it for good.",
+        ),
+        # Its cell was silent for the listing of servers, or it has moved since.
+        ({}, "(ACTIVE) is on old: move, evacuate or delete it."),
+        ({"task_state": "migrating"}, "(ACTIVE, migrating) is on old: move, "),
+        ({"host": "new"}, "(ACTIVE) was on old and is on new now: run again."),
+        (None, "Nova showed no such server"),
+    ],
+)
+def test_server_only_in_the_hypervisor_listing_blocks_the_host(
+    changes: dict[str, t.Any] | None, said: str
+) -> None:
+    """A live server must not be called deleted, or be deleted for good."""
     site = Site()
     server = site.server(site.old, site.old)
-    (blocker,) = site.blockers(servers=())
+    unlisted = ()
+    if changes is not None:
+        unlisted = (d.replace(site.servers[server], **changes),)
+    (blocker,) = site.blockers(servers=(), unlisted=unlisted)
 
     assert (blocker.kind, blocker.subject) == ("server", server)
-    assert "possibly soft-deleted" in blocker.reason
+    assert said in blocker.reason
 
 
 @pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
