@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 import tempfile
 import typing as t
 
@@ -25,6 +26,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
 
 T = t.TypeVar("T")
+
+# Far more than the findings of a large cloud have.
+_MAX_SIZE = 512 << 20
 
 
 def write_json(path: str, contents: Mapping[str, t.Any], compact: bool = False) -> None:
@@ -122,7 +126,16 @@ def _put_aside(path: str) -> str:
 def read_bytes(path: str) -> bytes:
     """Return the contents of the file `path`. Raises InvalidInput when it cannot be read."""
     try:
-        with open(os.path.expanduser(path), "rb") as stream:
+        # A pipe without a writer would be waited for without end.
+        with open(os.path.expanduser(path), "rb", opener=_open_at_once) as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise InvalidInput(f"{path} is no regular file: copy its contents to one.")
+            if status.st_size > _MAX_SIZE:
+                raise InvalidInput(
+                    f"{path} has {status.st_size >> 20} MiB, and more than {_MAX_SIZE >> 20} are "
+                    "not read: check that it is the right file."
+                )
             return stream.read()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
@@ -134,6 +147,10 @@ def read_bytes(path: str) -> bytes:
     except ValueError as error:
         # A path with a null character.
         raise InvalidInput(f"{path!r} is not a valid path.") from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_json_option(option: str, value: t.Any) -> t.Any:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import typing as t
 
@@ -158,6 +159,24 @@ def test_empty_option_is_refused_by_its_name(nothing: t.Any) -> None:
         InvalidInput, match="plan is empty: set it to the path of a file, or to its contents"
     ):
         read_json_option("plan", nothing)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "plan.json"
+    os.mkfifo(pipe)
+
+    with pytest.raises(InvalidInput, match="is no regular file"):
+        read_json(str(pipe))
+
+
+def test_a_file_of_an_impossible_size_is_not_read(tmp_path: pathlib.Path) -> None:
+    """A sparse file takes no space on the disk, and all of the memory."""
+    path = tmp_path / "plan.json"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 40)
+
+    with pytest.raises(InvalidInput, match="has 1048576 MiB, and more than 512 are not read"):
+        read_json(str(path))
 
 
 @pytest.mark.parametrize(
