@@ -821,6 +821,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
     warn_ended_exclusions,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_file,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json,
     write_json,
@@ -877,6 +880,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 def _read_earlier(path: str | None) -> t.Any:
     if not path or not os.path.exists(path):
         return None
+    require_private_file(path)
     return read_json(path)
 
 

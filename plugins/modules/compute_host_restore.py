@@ -171,9 +171,8 @@ recorded:
 """
 
 import dataclasses as d
-import json
+import os
 import typing as t
-from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -188,6 +187,12 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.provider_
     ProviderWriter,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_file,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_json_option,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
     UnfinishedEvacuations,
 )
@@ -277,14 +282,10 @@ def _read_record(path: str | None) -> t.Any:
 
     Raises InvalidInput if the file is not JSON.
     """
-    if not path:
+    if not path or not os.path.exists(path):
         return None
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"record: {path} cannot be read: {error}") from error
+    require_private_file(path)
+    return read_json_option("record", path)
 
 
 def main() -> None:

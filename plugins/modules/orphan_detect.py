@@ -1269,6 +1269,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.surroun
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_file,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json,
     read_or_put_aside,
@@ -1356,6 +1359,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
+    # How often it has seen a finding decides what is changed.
+    if state:
+        require_private_file(state)
     # Read before dest is written, which may be the same file.
     history = read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn)
     if not (options["allow_unknown_consumers"] or options["snapshot_src"]):

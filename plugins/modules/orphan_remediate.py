@@ -343,6 +343,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.renewal
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_file,
     require_private_folder,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
@@ -445,7 +446,10 @@ def _read_plan(value: t.Any) -> Plan:
     # It has no documents, and is refused with the advice to rebuild the plan.
     if is_plan_text(value):
         return Plan.parse(parse_plan_text(value))
-    return Plan.parse(read_json_option("plan", value))
+    document = read_json_option("plan", value)
+    if isinstance(value, str):
+        require_private_file(value)
+    return Plan.parse(document)
 
 
 def _read_journal_parts(module: AnsibleModule, path: str | None) -> list[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import grp
 import os
+import pathlib
 import pwd
 import stat
 
@@ -36,7 +37,7 @@ def _is_private_group(status: os.stat_result) -> bool:
 
 
 def explain_shared_folder(path: str) -> str:
-    """Return who can replace the files in a folder, which need not exist; empty for nobody."""
+    """Return who can replace a file, or the files in a folder, which need not exist; or nothing."""
     try:
         return _find_others(path)
     # One that is below a file, or whose parent may not be searched.
@@ -53,14 +54,27 @@ def _find_others(path: str) -> str:
     with contextlib.suppress(FileNotFoundError):
         if belongs_to_others(os.stat(folder)):
             return f"{folder} can be changed by other users"
-    while folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-        with contextlib.suppress(FileNotFoundError):
-            mode = os.stat(folder).st_mode
-            # In a folder like /tmp, nobody can rename what belongs to somebody else.
-            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-                return f"{folder} can be changed by all users"
+    # Whoever can rename a folder on the way, or a link in it, can put another one in its place.
+    for start in (folder, os.path.abspath(path)):
+        for parent in pathlib.PurePath(start).parents:
+            with contextlib.suppress(FileNotFoundError):
+                status = os.stat(parent)
+                # In a folder like /tmp, nobody can rename what belongs to somebody else.
+                is_sticky = status.st_mode & stat.S_ISVTX and status.st_uid in (0, os.geteuid())
+                if belongs_to_others(status) and not is_sticky:
+                    who = "all" if status.st_mode & stat.S_IWOTH else "other"
+                    return f"{parent} can be changed by {who} users"
     return ""
+
+
+def require_private_file(path: str) -> None:
+    """Raise InvalidInput if other users can replace a file that decides what is written."""
+    problem = explain_shared_folder(os.path.expanduser(path))
+    if problem:
+        raise InvalidInput(
+            f"{path} cannot be used, because {problem}: nothing was changed. Have it checked, and "
+            "put it in a folder that only you can change."
+        )
 
 
 def require_private_folder(path: str) -> None:

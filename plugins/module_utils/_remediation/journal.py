@@ -23,6 +23,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     describe_form_error,
     hide_credentials,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_file,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
 from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
@@ -185,6 +188,7 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
         raise InvalidInput("journal must be the path of a journal, or a list of its records.")
     try:
         contents = read_bytes(journal)
+        require_private_file(journal)
     except InvalidInput as error:
         raise InvalidInput(f"journal: {error}") from error
     records, torn = _parse_lines(contents, journal)

@@ -24,6 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     hide_credentials,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
@@ -229,6 +230,13 @@ def _check_record(record: JournalRecord, path: str) -> None:
         raise InvalidInput(
             f"{path} is not a journal of moves that host_drain wrote: "
             f"a record lacks {', '.join(missing) or 'a known action'}."
+        )
+    # A drain moves from the host of the journal, and a return to it.
+    end = record.get({DRAIN: "source", RETURN: "target"}.get(str(record.get("purpose")), "host"))
+    if str(end).casefold() != str(record["host"]).casefold():
+        raise InvalidInput(
+            f"{path} has a record of {make_printable(str(record['host']), 100)} with a move from "
+            "or to another host: it was changed since host_drain wrote it."
         )
     if record.get("how", "live") not in MIGRATION_TYPES:
         raise InvalidInput(f"{path} has a record with an unknown way ({record['how']!r}).")

@@ -70,7 +70,7 @@ CEILINGS = {
     "aggregate_host": 94,
     "allocation_candidate_info": 30,
     "compute_host_info": 135,
-    "compute_host_restore": 51,
+    "compute_host_restore": 52,
     "compute_service": 39,
     "compute_service_info": 28,
     "host_drain": 158,

@@ -15,6 +15,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common import fol
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
     explain_shared_folder,
+    require_private_file,
     require_private_folder,
 )
 
@@ -85,3 +86,49 @@ def test_what_belongs_to_another_user_is_shared(tmp_path: pathlib.Path) -> None:
 
     assert "can be changed by other users" in explain_shared_folder(str(theirs))
     assert "is a symbolic link of another user" in explain_shared_folder(f"{link}/")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize(("owner", "mode"), [(NOBODY, 0o755), (0, 0o775), (NOBODY, 0o1777)])
+def test_folder_whose_parent_others_can_change_is_shared(
+    tmp_path: pathlib.Path, owner: int, mode: int
+) -> None:
+    """They can rename it, and put another one in its place."""
+    parent = tmp_path / "parent"
+    own = parent / "own"
+    own.mkdir(parents=True, mode=0o700)
+    assert explain_shared_folder(str(own)) == ""
+    os.chown(parent, owner, NOBODY)
+    parent.chmod(mode)
+
+    assert f"{parent} can be changed by" in explain_shared_folder(str(own))
+    link = tmp_path / "link"
+    link.symlink_to(parent)
+    assert f"{parent} can be changed by" in explain_shared_folder(str(link / "own"))
+
+
+def test_link_in_a_folder_of_others_is_shared(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "own").mkdir(mode=0o700)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "link").symlink_to(tmp_path / "own")
+    (tmp_path / "shared").chmod(0o777)
+
+    assert "shared can be changed by all" in explain_shared_folder(f"{tmp_path}/shared/link")
+
+
+def test_file_that_others_can_replace_decides_nothing(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text("{}")
+    path.chmod(0o644)
+    require_private_file(str(path))
+    # Nobody can rename a file of somebody else there, as in /tmp.
+    tmp_path.chmod(0o1777)
+    require_private_file(str(path))
+
+    tmp_path.chmod(0o777)
+    with pytest.raises(InvalidInput, match="nothing was changed"):
+        require_private_file(str(path))
+    tmp_path.chmod(0o700)
+    path.chmod(0o666)
+    with pytest.raises(InvalidInput, match=r"plan\.json can be changed by other users"):
+        require_private_file(str(path))

@@ -142,6 +142,31 @@ def test_a_record_that_lacks_something_is_refused(
         read(tmp_path)
 
 
+@pytest.mark.parametrize(("purpose", "field"), [(DRAIN, "source"), (RETURN, "target")])
+def test_a_move_that_the_host_has_no_part_in_is_refused(
+    journal: MoveJournal, tmp_path: Path, purpose: str, field: str
+) -> None:
+    """A journal of moves has no digest."""
+    ends = {"source": SOURCE if purpose == DRAIN else "compute-2", "target": SOURCE}
+    journal.record_request(Attempt(**{**vars(AWAY), **ends}), purpose)
+    assert len(read(tmp_path).list_attempts(purpose)) == 1
+    record: dict[str, t.Any] = json.loads(Path(journal.path).read_text())
+    Path(journal.path).write_text(json.dumps({**record, field: "compute-9"}) + "\n")
+
+    with pytest.raises(InvalidInput, match="move from or to another host"):
+        read(tmp_path)
+
+
+def test_a_journal_that_others_can_replace_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    journal = MoveJournal(str(tmp_path / "shared"), NOVA, SOURCE)
+    journal.record_request(AWAY, DRAIN)
+
+    with pytest.raises(InvalidInput, match="can be changed by all users"):
+        read_history([journal.path], NOVA, SOURCE)
+
+
 def test_a_journal_of_allocations_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text(json.dumps({"format": 1, "event": "before", "finding": "x"}) + "\n")
