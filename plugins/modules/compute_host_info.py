@@ -74,7 +74,8 @@ options:
   allow_unknown:
     description:
       - Whether to accept a host of which neither Nova nor Placement has anything, for example
-        because it was decommissioned already. Its RV(hosts[].known) is then V(false).
+        because it was decommissioned already. Its RV(hosts[].known) is then V(false). A name that
+        a host has in other upper case, or with or without a domain, is not accepted.
       - Otherwise the module fails for such a host and shows similar names, unless a migration
         still names it, O(providers) has its providers or O(earlier) has its record.
     type: bool

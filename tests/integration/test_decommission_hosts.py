@@ -379,6 +379,16 @@ def test_folder_of_a_host_is_inside_the_folder_of_the_run(
 
 
 @pytest.mark.long
+def test_a_host_in_another_spelling_is_not_gone(
+    decommission: Decommissioning, world: World
+) -> None:
+    host = _new_host(world)
+    for name in (host.title(), f"{host}.example.org"):
+        told = decommission.refused(name, host_decommission_stages=["verify"]).told
+        assert f"knows {name}. Did you mean {host}?" in told
+
+
+@pytest.mark.long
 def test_unreadable_files_of_an_earlier_run_are_an_error(
     ansible: Ansible, decommission: Decommissioning, world: World
 ) -> None:

@@ -133,6 +133,16 @@ def find_host(
     return Host(host, _find_compute_service(host, services), own, tuple(roots))
 
 
+def list_other_spellings(name: str, labels: Iterable[str]) -> list[str]:
+    """Return the names that differ from `name` in upper case or in having a domain only."""
+    found, own = [], name.casefold()
+    for label in labels:
+        other = label.casefold()
+        if own == other or own.startswith(f"{other}.") or other.startswith(f"{own}."):
+            found.append(label)
+    return found
+
+
 def _find_compute_service(host: str, services: Iterable[Service]) -> Service | None:
     """Return the service nova-compute of a host, also one in a cell that does not answer."""
     found = {}

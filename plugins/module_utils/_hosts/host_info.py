@@ -40,6 +40,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     find_host,
     find_leftovers,
     list_host_providers,
+    list_other_spellings,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
     HostRecords,
@@ -173,9 +174,9 @@ class HostReader:
         for host, record in zip(hosts, records, strict=True):
             zone = _find_zone(host, record)
             all_parts.append(self._parts.read_parts(host.name, zone, services))
-        if not allow_unknown and not remembered:
+        if not remembered:
             labels = _list_host_labels(services, nodes, providers)
-            self._check_known(hosts, all_parts, records, labels)
+            self._check_known(hosts, all_parts, records, labels, allow_unknown)
         described = []
         for name, host, parts in zip(names, hosts, all_parts, strict=True):
             described.append(self._describe_host(name, host, parts, providers))
@@ -233,13 +234,20 @@ class HostReader:
         all_parts: Sequence[HostParts],
         records: Sequence[HostRecords],
         labels: Collection[str],
+        allow_unknown: bool,
     ) -> None:
-        """Raise InvalidInput for hosts of which there is nothing, not even a migration."""
+        """Raise InvalidInput for hosts of which there is nothing, not even a migration.
+
+        allow_unknown: whether only those are refused that another spelling of the name has.
+        """
         for host, parts, record in zip(hosts, all_parts, records, strict=True):
-            recorded = record.record or record.roots
-            if recorded or host.exists or parts.network.agents or parts.services:
+            if record.record or record.roots or host.exists:
                 continue
-            if self._nova.list_migrations_of_host(host.name).value:
+            is_known = allow_unknown or parts.network.agents or parts.services
+            # The host would look gone while it is up.
+            if not list_other_spellings(host.name, labels) and (
+                is_known or self._nova.list_migrations_of_host(host.name).value
+            ):
                 continue
             raise InvalidInput(
                 f"hosts: neither Nova nor Placement knows {make_printable(host.name, 100)}. "

@@ -20,6 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     find_host,
     find_leftovers,
     list_host_providers,
+    list_other_spellings,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
@@ -358,6 +359,25 @@ def test_provider_with_a_compute_node_is_never_taken_for_a_leftover() -> None:
     site = Site()
 
     assert site.found("gone", [site.new]).roots == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_spelling"),
+    [
+        ("Compute-1", True),
+        ("compute-1.example.org", True),
+        ("COMPUTE-1.Example.org", True),
+        ("compute-11", False),
+        ("compute-2.example.org", False),
+    ],
+)
+def test_a_host_in_another_spelling_is_not_gone(name: str, is_spelling: bool) -> None:
+    labels = ["compute-1"] if is_spelling else []
+
+    assert list_other_spellings(name, ["compute-1", "compute-3.example.org"]) == labels
+    assert list_other_spellings("Compute-3", ["compute-3.example.org"]) == ["compute-3.example.org"]
+    # The same name in two sites.
+    assert list_other_spellings("compute-3.example.com", ["compute-3.example.org"]) == []
 
 
 def test_unknown_host_is_reported_as_unknown() -> None:
