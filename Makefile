@@ -16,6 +16,8 @@ RELEASE_GATES ?= test-all importer docs
 SIMULATE_ARGS ?=
 FUZZ_ARGS ?=
 LOCK_ARGS ?=
+NOVA ?= nova
+NOVA_ARGS ?=
 # Each worker has its own cloud, which waits more than it works.
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 # Random tests try a part of their examples in `make test`, and all in `make test-all`.
@@ -102,6 +104,16 @@ attacks: venv-controller ## run all tests that try to make a run change somethin
 .PHONY: fuzz
 fuzz: venv-controller ## damage the answers of the small OpenStack at random, and check every allocation; FUZZ_ARGS='--minutes 60 --seed 7'
 	@PYTHONPATH=collections:tests/minicloud $(controller)/python -m ansible_collections.osops.placement.tests.attacks.fuzzer $(FUZZ_ARGS)
+
+.PHONY: test-nova
+test-nova: venv-$(NOVA) venv-controller ## run a hundred of Nova's own tests with a cleanup between all steps; NOVA=nova-oldest, NOVA_ARGS=--help
+	@status=0; \
+	PYTHONPATH=collections .venv/$(NOVA)/bin/python -m ansible_collections.osops.placement.tests.judges.nova $(NOVA_ARGS) || status=$$?; \
+	PYTHONPATH=collections $(controller)/python -m ansible_collections.osops.placement.tools.pages; exit $$status
+
+.PHONY: test-nova-all
+test-nova-all: ## run all of Nova's own tests that boot, move or delete servers in the same way
+	@$(MAKE) --no-print-directory test-nova NOVA_ARGS='--all $(NOVA_ARGS)'
 
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, and write docs/tested-versions.md; MATRIX_ARGS=--help
@@ -201,7 +213,7 @@ clean: ## stop the OpenStack and remove everything that these commands created
 	if [ -d .minicloud ]; then $(minicloud) down; fi
 	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache dist tests/output orphan-cleanup *.tar.gz
 
-venvs := venv-controller venv-lint venv-automation venv-docs venv-importer venv-runtime venv-sbom
+venvs := venv-controller venv-lint venv-automation venv-docs venv-importer venv-runtime venv-sbom venv-nova
 .PHONY: $(venvs)
 $(venvs): venv-%:
 	@tests/tools/venv $*
@@ -215,6 +227,11 @@ venv-automation-2.18:
 .PHONY: venv-oldest
 venv-oldest:
 	@REQUIREMENTS=controller tests/tools/venv oldest 3.11 || true
+
+# The oldest Nova whose tests run on a Python of controllers.
+.PHONY: venv-nova-oldest
+venv-nova-oldest:
+	@tests/tools/venv nova-oldest 3.11
 
 # Without Python 3.9, the tests that need this environment are skipped and say so.
 .PHONY: venv-hypervisor

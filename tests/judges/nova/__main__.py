@@ -1,0 +1,194 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`make test-nova`: runs Nova's own tests, and judges every change of the collection by the truth.
+
+It runs in an environment with a Nova and everything that the tests of that Nova need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses as d
+import datetime
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import time
+import typing as t
+
+import yaml
+
+from ansible_collections.osops.placement.tests.judges.nova.results import (
+    count_tests,
+    find_problems,
+    summarize,
+)
+
+_HERE = pathlib.Path(__file__).parent
+_REPOSITORY = _HERE.parents[2]
+_KEPT = _HERE.parent / "results"
+_PREFIX = "nova.tests.functional."
+_WORKER = "ansible_collections.osops.placement.tests.judges.nova.worker"
+# A process runs so many tests, because its start takes as long as a test.
+_TESTS_OF_A_PROCESS = 8
+
+
+@d.dataclass(frozen=True)
+class Choice:
+    """Which tests run, and what is known of them: the file `tests.yml`."""
+
+    tests: list[str]
+    deep: frozenset[str]
+    left_out: dict[str, str]
+    excused: dict[str, str]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make test-nova NOVA_ARGS='...'", description=__doc__)
+    parser.add_argument("--all", action="store_true", help="everything that boots or moves servers")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at the same time")
+    parser.add_argument("tests", nargs="*", help=f"only these, below {_PREFIX}; keeps no figures")
+    arguments = parser.parse_args()
+    nova = importlib.metadata.version("nova")
+    folder = _REPOSITORY / "tests" / "output" / f"nova-{nova}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    _link_configuration()
+    started = time.monotonic()
+    known = yaml.safe_load((_HERE / "tests.yml").read_text())
+    choice = _choose(known, nova, arguments.all, arguments.tests)
+    with concurrent.futures.ThreadPoolExecutor(arguments.processes) as pool:
+        jobs = list(_divide(choice, folder))
+        if not arguments.tests:
+            jobs += list(_plant(known["planted"], folder))
+        list(pool.map(_run, jobs))
+    minutes = round((time.monotonic() - started) / 60)
+    tests = [_read(folder / f"{name}.json", name) for name in choice.tests]
+    planted = {
+        fault: _read(folder / fault / f"{_PREFIX}{name}.json", name)
+        for fault, name in known["planted"].items()
+        if not arguments.tests
+    }
+    summary = summarize(tests, planted, choice.left_out, choice.excused)
+    summary["about"] = {
+        "nova": nova,
+        "placement": importlib.metadata.version("openstack-placement"),
+        "python": platform.python_version(),
+        "date": str(datetime.datetime.now(datetime.UTC).date()),
+        "minutes": minutes,
+        "processes": arguments.processes,
+        "all": arguments.all,
+    }
+    if not arguments.tests:
+        kept = _KEPT / f"nova-{nova}{'-all' if arguments.all else ''}.json"
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(json.dumps(summary, indent=1, sort_keys=True) + "\n")
+    problems = find_problems(summary)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(count_tests(summary), f"{minutes} min; one result a test in {folder}")
+    return 1 if problems else 0
+
+
+def _link_configuration() -> None:
+    """Let Nova find its configuration, which wheels put beside the libraries."""
+    packages = pathlib.Path(importlib.metadata.distribution("nova").locate_file(""))
+    link = packages / "etc"
+    if not link.exists():
+        link.symlink_to(pathlib.Path(sys.prefix) / "etc")
+
+
+def _choose(known: t.Mapping[str, t.Any], nova: str, everything: bool, named: list[str]) -> Choice:
+    selection = dict(known["selection"])
+    tests = [f"{_PREFIX}{name}" for name in named or selection]
+    if everything and not named:
+        tests = _list_tests([f"{_PREFIX}{name}" for name in known["modules"]])
+    deep = {f"{_PREFIX}{name}" for name, mode in selection.items() if mode == "deep"}
+    left_out = {**known["left_out"]["any"], **known["left_out"].get(nova, {})}
+    return Choice(
+        tests=[name for name in tests if name.removeprefix(_PREFIX) not in left_out],
+        # A test that is named alone runs as in the selection.
+        deep=frozenset(deep),
+        left_out={name: reason for name, reason in left_out.items() if f"{_PREFIX}{name}" in tests},
+        excused=known["excused"],
+    )
+
+
+def _list_tests(modules: list[str]) -> list[str]:
+    done = _call_worker({"list": modules}, stdout=subprocess.PIPE, check=True)
+    tests: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return tests
+
+
+@d.dataclass(frozen=True)
+class _Job:
+    tests: tuple[str, ...]
+    deep: tuple[str, ...]
+    folder: pathlib.Path
+    fault: str = ""
+
+
+def _divide(choice: Choice, folder: pathlib.Path) -> t.Iterator[_Job]:
+    """Yield the tests in groups, those that take long first, one of them in each group."""
+    ordered = sorted(choice.tests, key=lambda name: name not in choice.deep)
+    count = -(-len(ordered) // _TESTS_OF_A_PROCESS)
+    for number in range(count):
+        tests = tuple(ordered[number::count])
+        yield _Job(tests, tuple(choice.deep.intersection(tests)), folder)
+
+
+def _plant(faults: t.Mapping[str, str], folder: pathlib.Path) -> t.Iterator[_Job]:
+    for fault, name in faults.items():
+        (folder / fault).mkdir()
+        test = f"{_PREFIX}{name}"
+        yield _Job((test,), (test,), folder / fault, fault)
+
+
+def _run(job: _Job) -> None:
+    """Run a group. After a test that ends its process, another process goes on with the next."""
+    left = collections.deque(job.tests)
+    while left:
+        order = {
+            "tests": list(left),
+            "deep": job.deep,
+            "folder": str(job.folder),
+            "fault": job.fault,
+        }
+        log = job.folder / f"{left[0]}.log"
+        with log.open("w") as output:
+            _call_worker(order, stdout=output, stderr=subprocess.STDOUT)
+        while left and (job.folder / f"{left[0]}.json").exists():
+            left.popleft()
+        if left:
+            name = left.popleft()
+            text = log.read_text(errors="replace")[-4000:]
+            ended: dict[str, t.Any] = {"outcome": "ended its process", "text": text}
+            result = {"test": name, "deep": name in job.deep, "alone": ended}
+            (job.folder / f"{name}.json").write_text(json.dumps(result))
+
+
+def _call_worker(order: t.Mapping[str, t.Any], **options: t.Any) -> t.Any:
+    environment = {
+        **os.environ,
+        "OS_NOVA_DISABLE_EVENTLET_PATCHING": "0",
+        "PYTHONWARNINGS": "ignore",
+    }
+    command = [sys.executable, "-m", _WORKER]
+    return subprocess.run(command, input=json.dumps(order), text=True, env=environment, **options)
+
+
+def _read(path: pathlib.Path, name: str) -> dict[str, t.Any]:
+    return {**json.loads(path.read_bytes()), "test": name.removeprefix(_PREFIX)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A healthy server of another project, on a host of its own, which is there during passes only.
+
+Most of Nova's tests have a single server. When that is deleted, no server shows what the
+credentials may see, the soundness checks fail, and a pass could change nothing. A server that
+stayed between passes would be counted by the tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import typing as t
+
+from nova import objects
+from nova.objects import service
+
+from ansible_collections.osops.placement.tests.judges.nova.truth import get_connection
+
+UUID = "b5257a4d-e200-4000-8000-000000000001"
+_NODE = "b5257a4d-e200-4000-8000-000000000002"
+_SERVICE = "b5257a4d-e200-4000-8000-000000000003"
+_HOST = "bystander"
+_PROJECT = "b5257a4de20040008000000000000004"
+_AMOUNTS = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+
+Insert = t.Callable[..., int]
+
+
+@contextlib.contextmanager
+def present(cell: t.Any, api: t.Any, placement: t.Any) -> t.Iterator[None]:
+    """Have the server in a cell, and in Placement.
+
+    cell, api, placement: the engines of the databases; the cell has its UUID as its address.
+    """
+    tables: dict[t.Any, list[tuple[str, int]]] = {}
+
+    def insert(engine: t.Any, table: str, **values: t.Any) -> int:
+        columns = ", ".join(f'"{name}"' for name in values)
+        marks = ", ".join("?" * len(values))
+        cursor = get_connection(engine).cursor()
+        cursor.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", list(values.values()))
+        tables.setdefault(engine, []).append((table, cursor.lastrowid))
+        return cursor.lastrowid
+
+    try:
+        _insert_server(insert, cell)
+        _map_to_cell(insert, cell, api)
+        _allocate(insert, placement)
+        _commit(tables)
+        yield
+    finally:
+        for engine, rows in tables.items():
+            connection = get_connection(engine)
+            for table, rowid in reversed(rows):
+                connection.execute(f"DELETE FROM {table} WHERE rowid = ?", [rowid])
+        _commit(tables)
+
+
+def _commit(engines: t.Iterable[t.Any]) -> None:
+    for engine in engines:
+        get_connection(engine).commit()
+
+
+def _insert_server(insert: Insert, cell: t.Any) -> None:
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    # By the default ages, too, nothing about it is new.
+    old = {"created_at": str(now - datetime.timedelta(days=30)), "deleted": 0}
+    insert(
+        cell,
+        "services",
+        **old,
+        uuid=_SERVICE,
+        host=_HOST,
+        binary="nova-compute",
+        topic="compute",
+        report_count=1,
+        disabled=0,
+        forced_down=0,
+        version=service.SERVICE_VERSION,
+        updated_at=str(now),
+        last_seen_up=str(now),
+    )
+    insert(
+        cell,
+        "compute_nodes",
+        **old,
+        uuid=_NODE,
+        host=_HOST,
+        hypervisor_hostname=_HOST,
+        vcpus=1,
+        memory_mb=512,
+        local_gb=1,
+        vcpus_used=1,
+        memory_mb_used=512,
+        local_gb_used=1,
+        running_vms=1,
+        hypervisor_type="fake",
+        hypervisor_version=1,
+        cpu_info="{}",
+        cpu_allocation_ratio=1.0,
+        ram_allocation_ratio=1.0,
+        disk_allocation_ratio=1.0,
+        mapped=1,
+    )
+    insert(
+        cell,
+        "instances",
+        **old,
+        uuid=UUID,
+        project_id=_PROJECT,
+        user_id=_PROJECT,
+        display_name="bystander",
+        hostname="bystander",
+        host=_HOST,
+        node=_HOST,
+        launched_on=_HOST,
+        vm_state="active",
+        power_state=1,
+        vcpus=1,
+        memory_mb=512,
+        root_gb=1,
+        ephemeral_gb=0,
+        image_ref="155d900f-4e14-4e4c-a73d-069cbf4541e6",
+        launched_at=old["created_at"],
+        hidden=0,
+        cleaned=0,
+    )
+    insert(cell, "instance_extra", instance_uuid=UUID, flavor=_format_flavor(), deleted=0)
+    insert(cell, "instance_info_caches", instance_uuid=UUID, network_info="[]", deleted=0)
+
+
+def _format_flavor() -> str:
+    flavor = objects.Flavor(
+        id=7777,
+        name="bystander",
+        flavorid="bystander",
+        vcpus=1,
+        memory_mb=512,
+        root_gb=1,
+        ephemeral_gb=0,
+        swap=0,
+        rxtx_factor=1.0,
+        vcpu_weight=0,
+        disabled=False,
+        is_public=True,
+        extra_specs={},
+        description=None,
+        created_at=None,
+        updated_at=None,
+        deleted_at=None,
+        deleted=False,
+    )
+    return json.dumps({"cur": flavor.obj_to_primitive(), "old": None, "new": None})
+
+
+def _map_to_cell(insert: Insert, cell: t.Any, api: t.Any) -> None:
+    cursor = get_connection(api).execute(
+        "SELECT id FROM cell_mappings WHERE uuid != ? ORDER BY id", [objects.CellMapping.CELL0_UUID]
+    )
+    number = cursor.fetchone()[0]
+    insert(api, "host_mappings", cell_id=number, host=_HOST)
+    insert(
+        api,
+        "instance_mappings",
+        instance_uuid=UUID,
+        cell_id=number,
+        project_id=_PROJECT,
+        user_id=_PROJECT,
+        queued_for_delete=0,
+    )
+
+
+def _allocate(insert: Insert, placement: t.Any) -> None:
+    connection = get_connection(placement)
+
+    def find(table: str, name: str) -> int:
+        row = connection.execute(f"SELECT id FROM {table} WHERE name = ?", [name]).fetchone()
+        return row[0]
+
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    old = {"created_at": str(now - datetime.timedelta(days=30))}
+    provider = insert(placement, "resource_providers", **old, uuid=_NODE, name=_HOST, generation=1)
+    connection.execute(
+        "UPDATE resource_providers SET root_provider_id = id WHERE id = ?", [provider]
+    )
+    insert(
+        placement,
+        "resource_provider_traits",
+        resource_provider_id=provider,
+        trait_id=find("traits", "COMPUTE_NODE"),
+    )
+    consumer = {
+        "project_id": insert(placement, "projects", **old, external_id=_PROJECT),
+        "user_id": insert(placement, "users", **old, external_id=_PROJECT),
+    }
+    insert(placement, "consumers", **old, uuid=UUID, generation=1, **consumer)
+    for name, amount in _AMOUNTS.items():
+        resource = {
+            "resource_provider_id": provider,
+            "resource_class_id": find("resource_classes", name),
+        }
+        # It is full, so the scheduler never chooses it.
+        insert(
+            placement,
+            "inventories",
+            **old,
+            **resource,
+            total=amount,
+            reserved=0,
+            min_unit=1,
+            max_unit=amount,
+            step_size=1,
+            allocation_ratio=1.0,
+        )
+        insert(placement, "allocations", **old, **resource, consumer_id=UUID, used=amount)
