@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Sections as Markdown: the kinds with their proofs, the protections, the soundness checks, the
-screens of AWX, the variables of the roles, and the contents of the collection.
+screens of AWX, the variables of the roles, the contents of the collection, and the figures of the
+judges.
 
 In a page, a section is between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
@@ -31,6 +32,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.microver
     REQUIREMENTS,
     format_version,
 )
+from ansible_collections.osops.placement.tests.judges.nova.page import format_nova
 from ansible_collections.osops.placement.tools.pages.badges import format_badges
 from ansible_collections.osops.placement.tools.pages.contents import (
     format_modules,
@@ -47,6 +49,7 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (
     DOCS.parent / "README.md",
     DOCS / "awx.md",
+    DOCS / "judges.md",
     DOCS / "kinds.md",
     DOCS / "safety.md",
     DOCS / "variables.md",
@@ -159,4 +162,5 @@ PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "orphan_cleanup": lambda: format_role("orphan_cleanup"),
     "host_decommission": lambda: format_role("host_decommission"),
     "hypervisor_cleanup": lambda: format_role("hypervisor_cleanup"),
+    "nova_judge": format_nova,
 }

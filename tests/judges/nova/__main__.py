@@ -33,7 +33,7 @@ from ansible_collections.osops.placement.tests.judges.nova.results import (
     summarize,
 )
 
-_HERE = pathlib.Path(__file__).parent
+_HERE = pathlib.Path(__file__).resolve().parent
 _REPOSITORY = _HERE.parents[2]
 _KEPT = _HERE.parent / "results"
 _PREFIX = "nova.tests.functional."
@@ -56,12 +56,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make test-nova NOVA_ARGS='...'", description=__doc__)
     parser.add_argument("--all", action="store_true", help="everything that boots or moves servers")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at the same time")
+    parser.add_argument("--missing", action="store_true", help="go on after an interruption")
     parser.add_argument("tests", nargs="*", help=f"only these, below {_PREFIX}; keeps no figures")
     arguments = parser.parse_args()
     nova = importlib.metadata.version("nova")
     folder = _REPOSITORY / "tests" / "output" / f"nova-{nova}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    if not arguments.missing:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
     _link_configuration()
     started = time.monotonic()
     known = yaml.safe_load((_HERE / "tests.yml").read_text())
@@ -69,7 +71,8 @@ def main() -> int:
     with concurrent.futures.ThreadPoolExecutor(arguments.processes) as pool:
         jobs = list(_divide(choice, folder))
         if not arguments.tests:
-            jobs += list(_plant(known["planted"], folder))
+            # First, because without them the rest proves nothing.
+            jobs = [*_plant(known["planted"], folder), *jobs]
         list(pool.map(_run, jobs))
     minutes = round((time.monotonic() - started) / 60)
     tests = [_read(folder / f"{name}.json", name) for name in choice.tests]
@@ -95,7 +98,10 @@ def main() -> int:
     problems = find_problems(summary)
     for problem in problems:
         print(problem, file=sys.stderr)
-    print(count_tests(summary), f"{minutes} min; one result a test in {folder}")
+    print(
+        count_tests(summary),
+        f"{minutes} min; one result a test in {folder.relative_to(_REPOSITORY)}/",
+    )
     return 1 if problems else 0
 
 
@@ -148,14 +154,15 @@ def _divide(choice: Choice, folder: pathlib.Path) -> t.Iterator[_Job]:
 
 def _plant(faults: t.Mapping[str, str], folder: pathlib.Path) -> t.Iterator[_Job]:
     for fault, name in faults.items():
-        (folder / fault).mkdir()
+        (folder / fault).mkdir(exist_ok=True)
         test = f"{_PREFIX}{name}"
         yield _Job((test,), (test,), folder / fault, fault)
 
 
 def _run(job: _Job) -> None:
     """Run a group. After a test that ends its process, another process goes on with the next."""
-    left = collections.deque(job.tests)
+    done = [name for name in job.tests if (job.folder / f"{name}.json").exists()]
+    left = collections.deque(name for name in job.tests if name not in done)
     while left:
         order = {
             "tests": list(left),

@@ -4,8 +4,8 @@
 
 """One pass of the collection in this process: the `work` functions of its modules, without Ansible.
 
-All kinds may be changed. At ages 0 everything is old enough at once. At the default ages, only what
-nobody has touched for an hour is.
+All kinds that can be changed are changed. At ages 0 everything is old enough at once; at the
+default ages, only what nobody has touched for an hour is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.progress i
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CHANGEABLE_KINDS,
-    KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     failures_option,
@@ -52,8 +51,8 @@ if t.TYPE_CHECKING:
 # Eventlet removes `select.poll`, and nobody stops a pass.
 signals._is_output_closed = lambda: False
 
-_KINDS = [kind.name for kind in KINDS]
-_CHANGEABLE = [kind.name for kind in CHANGEABLE_KINDS]
+# Those that are only reported cost as many requests again, and change nothing.
+_KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 
 DEFAULT_AGES: t.Mapping[str, str] = {}
 NO_AGES: t.Mapping[str, str] = {
@@ -130,7 +129,7 @@ class Cleaner:
         module = FakeModule(
             orphan_plan.build_argument_spec(),
             findings=str(self._folder / "findings.json"),
-            kinds=_CHANGEABLE,
+            kinds=_KINDS,
             dest=str(plan),
         )
         planned = orphan_plan.work(module)

@@ -15,6 +15,7 @@ import collections
 import contextlib
 import dataclasses as d
 import json
+import logging
 import pathlib
 import shutil
 import time
@@ -156,6 +157,7 @@ class Trial:
         try:
             with (
                 clock.paused(),
+                _without_logs(),
                 bystander.present(
                     self.cells[cell].writer.get_engine(),
                     api_db.context_manager.writer.get_engine(),
@@ -290,6 +292,16 @@ class Trial:
             "faults",
         )
         return {"pass_seconds": round(self.seconds, 1), **{n: getattr(self, n) for n in names}}
+
+
+@contextlib.contextmanager
+def _without_logs() -> t.Iterator[None]:
+    """Write no log: the tests run at the level of debugging, and some count messages."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _list_pci_aliases() -> list[dict[str, str]]:

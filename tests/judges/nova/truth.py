@@ -281,7 +281,7 @@ def _sum_port_requests(ports: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, Am
         for group in request.get("request_groups") or [request]:
             for name, amount in (group.get("resources") or {}).items():
                 found[port.get("device_id") or ""][name] += amount
-    return found
+    return {server: dict(amounts) for server, amounts in found.items()}
 
 
 def judge_change(state: State, kind: str, change: t.Mapping[str, t.Any]) -> list[str]:
