@@ -10,7 +10,6 @@ It runs in an environment with a Nova and everything that the tests of that Nova
 from __future__ import annotations
 
 import argparse
-import collections
 import concurrent.futures
 import dataclasses as d
 import datetime
@@ -44,10 +43,9 @@ _TESTS_OF_A_PROCESS = 8
 
 @d.dataclass(frozen=True)
 class Choice:
-    """Which tests run, and what is known of them: the file `tests.yml`."""
+    """Which tests run in which mode, and what is known of them: the file `tests.yml`."""
 
-    tests: list[str]
-    deep: frozenset[str]
+    tests: dict[str, str]
     left_out: dict[str, str]
     excused: dict[str, str]
 
@@ -75,12 +73,10 @@ def main() -> int:
             jobs = [*_plant(known["planted"], folder), *jobs]
         list(pool.map(_run, jobs))
     minutes = round((time.monotonic() - started) / 60)
-    tests = [_read(folder / f"{name}.json", name) for name in choice.tests]
-    planted = {
-        fault: _read(folder / fault / f"{_PREFIX}{name}.json", name)
-        for fault, name in known["planted"].items()
-        if not arguments.tests
-    }
+    tests = [_read(folder, name) for name in choice.tests]
+    planted = {}
+    for fault, named in known["planted"].items() if not arguments.tests else ():
+        planted[fault] = _read(folder / fault, _PREFIX + next(iter(named)))
     summary = summarize(tests, planted, choice.left_out, choice.excused)
     summary["about"] = {
         "nova": nova,
@@ -114,17 +110,18 @@ def _link_configuration() -> None:
 
 
 def _choose(known: t.Mapping[str, t.Any], nova: str, everything: bool, named: list[str]) -> Choice:
-    selection = dict(known["selection"])
-    tests = [f"{_PREFIX}{name}" for name in named or selection]
-    if everything and not named:
-        tests = _list_tests([f"{_PREFIX}{name}" for name in known["modules"]])
-    deep = {f"{_PREFIX}{name}" for name, mode in selection.items() if mode == "deep"}
+    selection = known["selection"]
+    if named:
+        tests = {name: selection.get(name, "steps") for name in named}
+    elif everything:
+        found = _list_tests([f"{_PREFIX}{name}" for name in known["modules"]])
+        tests = dict.fromkeys((name.removeprefix(_PREFIX) for name in found), "steps")
+    else:
+        tests = selection
     left_out = {**known["left_out"]["any"], **known["left_out"].get(nova, {})}
     return Choice(
-        tests=[name for name in tests if name.removeprefix(_PREFIX) not in left_out],
-        # A test that is named alone runs as in the selection.
-        deep=frozenset(deep),
-        left_out={name: reason for name, reason in left_out.items() if f"{_PREFIX}{name}" in tests},
+        tests={f"{_PREFIX}{name}": tests[name] for name in tests if name not in left_out},
+        left_out={name: reason for name, reason in left_out.items() if name in tests},
         excused=known["excused"],
     )
 
@@ -137,50 +134,58 @@ def _list_tests(modules: list[str]) -> list[str]:
 
 @d.dataclass(frozen=True)
 class _Job:
-    tests: tuple[str, ...]
-    deep: tuple[str, ...]
+    """Some tests with their modes, for one process."""
+
+    tests: dict[str, str]
     folder: pathlib.Path
     fault: str = ""
 
 
 def _divide(choice: Choice, folder: pathlib.Path) -> t.Iterator[_Job]:
-    """Yield the tests in groups, those that take long first, one of them in each group."""
-    ordered = sorted(choice.tests, key=lambda name: name not in choice.deep)
+    """Yield the tests in groups, with about as many in each mode in every group."""
+    ordered = sorted(choice.tests, key=lambda name: choice.tests[name])
     count = -(-len(ordered) // _TESTS_OF_A_PROCESS)
     for number in range(count):
-        tests = tuple(ordered[number::count])
-        yield _Job(tests, tuple(choice.deep.intersection(tests)), folder)
+        yield _Job({name: choice.tests[name] for name in ordered[number::count]}, folder)
 
 
-def _plant(faults: t.Mapping[str, str], folder: pathlib.Path) -> t.Iterator[_Job]:
-    for fault, name in faults.items():
+def _plant(faults: t.Mapping[str, t.Mapping[str, str]], folder: pathlib.Path) -> t.Iterator[_Job]:
+    for fault, tests in faults.items():
         (folder / fault).mkdir(exist_ok=True)
-        test = f"{_PREFIX}{name}"
-        yield _Job((test,), (test,), folder / fault, fault)
+        named = {f"{_PREFIX}{name}": mode for name, mode in tests.items()}
+        yield _Job(named, folder / fault, fault)
 
 
 def _run(job: _Job) -> None:
     """Run a group. After a test that ends its process, another process goes on with the next."""
-    done = [name for name in job.tests if (job.folder / f"{name}.json").exists()]
-    left = collections.deque(name for name in job.tests if name not in done)
+    left = _find_missing(job)
     while left:
-        order = {
-            "tests": list(left),
-            "deep": job.deep,
-            "folder": str(job.folder),
-            "fault": job.fault,
-        }
-        log = job.folder / f"{left[0]}.log"
+        order = {"tests": left, "folder": str(job.folder), "fault": job.fault}
+        first = next(iter(left))
+        log = job.folder / f"{first}.log"
         with log.open("w") as output:
             _call_worker(order, stdout=output, stderr=subprocess.STDOUT)
-        while left and (job.folder / f"{left[0]}.json").exists():
-            left.popleft()
+        left = _find_missing(job)
         if left:
-            name = left.popleft()
+            name = next(iter(left))
             text = log.read_text(errors="replace")[-4000:]
-            ended: dict[str, t.Any] = {"outcome": "ended its process", "text": text}
-            result = {"test": name, "deep": name in job.deep, "alone": ended}
-            (job.folder / f"{name}.json").write_text(json.dumps(result))
+            ended = {"outcome": "ended its process", "text": text}
+            result = {"test": name, "mode": left[name], "alone": ended}
+            _get_path(job.folder, name).write_text(json.dumps(result))
+            left.pop(name)
+
+
+def _find_missing(job: _Job) -> dict[str, str]:
+    """Return the tests of a group that have no result yet."""
+    missing = {}
+    for name, mode in job.tests.items():
+        if not _get_path(job.folder, name).exists():
+            missing[name] = mode
+    return missing
+
+
+def _get_path(folder: pathlib.Path, name: str) -> pathlib.Path:
+    return folder / f"{name}.json"
 
 
 def _call_worker(order: t.Mapping[str, t.Any], **options: t.Any) -> t.Any:
@@ -193,8 +198,9 @@ def _call_worker(order: t.Mapping[str, t.Any], **options: t.Any) -> t.Any:
     return subprocess.run(command, input=json.dumps(order), text=True, env=environment, **options)
 
 
-def _read(path: pathlib.Path, name: str) -> dict[str, t.Any]:
-    return {**json.loads(path.read_bytes()), "test": name.removeprefix(_PREFIX)}
+def _read(folder: pathlib.Path, name: str) -> dict[str, t.Any]:
+    result = json.loads(_get_path(folder, name).read_bytes())
+    return {**result, "test": name.removeprefix(_PREFIX)}
 
 
 if __name__ == "__main__":

@@ -20,15 +20,16 @@ RESULTS = pathlib.Path(__file__).parent.parent / "results"
 
 _ROWS = (
     ("tests", "tests"),
-    ("of these in deep mode", "deep"),
+    ("of these in the mode `deep`", "deep"),
+    ("of these in the mode `aged`", "aged"),
     ("steps", "steps"),
     ("steps without a look, because a pass ran", "unseen_steps"),
     ("passes", "passes"),
     ("requests of the passes", "requests"),
     ("needed allocations checked", "checked"),
     ("**violations**", "violations"),
-    ("conflicts of Nova at the default ages", "conflicts_default"),
-    ("conflicts of Nova at ages 0", "conflicts_0"),
+    ("**conflicts of Nova** at the default ages", "conflicts_aged"),
+    ("conflicts of Nova at ages 0", "conflicts"),
 )
 
 

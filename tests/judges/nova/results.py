@@ -14,6 +14,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
 )
 
 PLANTED = "planted"
+WITH = "with the collection only"
 
 Result = t.Mapping[str, t.Any]
 
@@ -30,7 +31,7 @@ def summarize(
     left_out: why tests fail without the collection. excused: why others fail only with it.
     """
     rows = [_summarize_test(result) for result in tests]
-    failing = {row["test"] for row in rows if row["outcome"] == "failed with the collection"}
+    failing = {row["test"] for row in rows if row["outcome"] == f"failed {WITH}"}
     return {
         "tests": rows,
         "planted": {fault: _summarize_test(result) for fault, result in planted.items()},
@@ -40,17 +41,19 @@ def summarize(
 
 
 def _summarize_test(result: Result) -> dict[str, t.Any]:
-    row = {"test": result["test"], "deep": result["deep"], "outcome": result["alone"]["outcome"]}
+    row = {"test": result["test"], "mode": result["mode"], "outcome": "passed"}
+    alone = result.get("alone", {}).get("outcome")
+    if alone == "passed":
+        row["outcome"] = f"{result['with']['outcome']} {WITH}"
+    elif alone:
+        row["outcome"] = f"{alone} without the collection too"
     if "with" not in result:
         return row
     run = result["with"]
-    if run["outcome"] != "passed":
-        row["outcome"] = f"{run['outcome']} with the collection"
     for name in ("steps", "unseen_steps", "passes", "requests", "checked", "removals"):
         row[name] = run[name]
     row["violations"] = [_describe(violation) for violation in run["violations"]]
-    for name in ("default", "0"):
-        row[f"conflicts_{name}"] = sum(found["ages"] == name for found in run["conflicts"])
+    row["conflicts"] = len(run["conflicts"])
     row["missed"] = dict(collections.Counter(f"{e['said']}: {e['why']}" for e in run["missed"]))
     row["errors"], row["faults"] = len(run["errors"]), len(run["faults"])
     return row
@@ -68,7 +71,10 @@ def sum_figures(summary: Result) -> dict[str, t.Any]:
     rows = [row for row in summary["tests"] if "passes" in row]
     sums: dict[str, t.Any] = {
         "tests": len(rows),
-        "deep": sum(row["deep"] for row in rows),
+        "deep": sum(row["mode"] == "deep" for row in rows),
+        "aged": sum(row["mode"] == "aged" for row in rows),
+        "conflicts": sum(row["conflicts"] for row in rows if row["mode"] != "aged"),
+        "conflicts_aged": sum(row["conflicts"] for row in rows if row["mode"] == "aged"),
         "violations": sum(len(row["violations"]) for row in rows),
         "removals": _add(row["removals"] for row in rows),
         "missed": _add(row["missed"] for row in rows),
@@ -79,8 +85,6 @@ def sum_figures(summary: Result) -> dict[str, t.Any]:
         "passes",
         "requests",
         "checked",
-        "conflicts_default",
-        "conflicts_0",
         "errors",
     ):
         sums[name] = sum(row[name] for row in rows)
@@ -105,8 +109,8 @@ def count_tests(summary: Result) -> str:
     sums = sum_figures(summary)
     made = count_made(sums["removals"])
     return (
-        f"{sums['tests']} tests, {sums['deep']} of them deep; {sums['steps']} steps, "
-        f"{sums['passes']} passes, {made} changes; {sums['checked']} needed allocations checked; "
+        f"{sums['tests']} tests, {sums['deep']} deep and {sums['aged']} aged; "
+        f"{sums['steps']} steps, {sums['passes']} passes, {made} changes; {sums['checked']} needed allocations checked; "
         f"{sums['violations']} violations; {sum(sums['missed'].values())} missed."
     )
 
@@ -118,7 +122,7 @@ def find_problems(summary: Result) -> list[str]:
         name = row["test"]
         for violation in row.get("violations", ()):
             problems.append(f"{name}: VIOLATION: {violation}")
-        if row.get("conflicts_default"):
+        if row["mode"] == "aged" and row.get("conflicts"):
             problems.append(f"{name}: Nova got a conflict at the default ages")
         if row.get("faults"):
             problems.append(f"{name}: {row['faults']} passes ended with an error of Python")

@@ -49,18 +49,20 @@ _LONGEST_PASS = 120
 class Trial:
     """The run of one test: what it has set up, and what was seen.
 
+    mode: `steps`, between the steps of the test, at ages 0; `deep`, also between those of Nova's
+        own operations; `aged`, the same at the default ages, as if allocations were years old.
     folder: where the files of the passes are written.
     """
 
+    mode: str
     folder: pathlib.Path
-    is_deep: bool = False
     fixtures: dict[str, t.Any] = d.field(default_factory=dict)
     cells: dict[str, t.Any] = d.field(default_factory=dict)
     is_over: bool = False
     in_pass: bool = False
     # The kind of the finding for which each consumer is changed, and those that were changed.
     kinds: dict[str, str] = d.field(default_factory=dict)
-    changed: dict[str, str] = d.field(default_factory=dict)
+    changed: set[str] = d.field(default_factory=set)
     # What the result has.
     steps: int = 0
     unseen_steps: int = 0
@@ -74,10 +76,16 @@ class Trial:
     missed: list[dict[str, t.Any]] = d.field(default_factory=list)
     errors: list[str] = d.field(default_factory=list)
     faults: list[str] = d.field(default_factory=list)
-    # Of the last state that was seen, by whether Nova was about to write.
-    _fingerprints: dict[bool, str] = d.field(default_factory=dict)
+    _fingerprint: str = ""
     _label: str = ""
-    _ages: str = ""
+
+    @property
+    def is_deep(self) -> bool:
+        return self.mode != "steps"
+
+    @property
+    def ages(self) -> str:
+        return "default" if self.mode == "aged" else "0"
 
     @property
     def is_ready(self) -> bool:
@@ -91,6 +99,9 @@ class Trial:
         """
         if self.is_over or not self.is_ready:
             return
+        # Ages 0 switch off the protection of exactly this moment (docs/safety.md).
+        if during_write and self.mode == "deep":
+            return
         self.steps += 1
         if not self._wait_for_pass():
             self.unseen_steps += 1
@@ -100,10 +111,10 @@ class Trial:
         except Exception:
             self.faults.append(f"{label}: {traceback.format_exc(limit=-3)}")
             return
-        if state.is_empty or state.fingerprint == self._fingerprints.get(during_write):
+        if state.is_empty or state.fingerprint == self._fingerprint:
             return
-        self._fingerprints[during_write] = state.fingerprint
-        self._run_pass(label, lambda: self._pass(during_write))
+        self._fingerprint = state.fingerprint
+        self._run_pass(label, self._clean)
 
     def end(self) -> None:
         """Run the last pass, while all fixtures are there, and keep what it left."""
@@ -118,9 +129,7 @@ class Trial:
         """Record that Placement refused a write of Nova, if it was for a change of a pass."""
         for consumer in consumers:
             if consumer in self.changed:
-                self.conflicts.append(
-                    {"consumer": consumer, "step": self.steps, "ages": self.changed[consumer]}
-                )
+                self.conflicts.append({"consumer": consumer, "step": self.steps})
 
     def judge_write(self, changes: t.Iterable[t.Mapping[str, t.Any]]) -> None:
         """Judge changes by the state of the moment in which they are written."""
@@ -128,7 +137,7 @@ class Trial:
         for change in changes:
             self._judge(state, "written", self.kinds.get(change["consumer"], ""), change)
             for part in (change, *filter(None, [change["partner"]])):
-                self.changed[part["consumer"]] = self._ages
+                self.changed.add(part["consumer"])
 
     def _wait_for_pass(self) -> bool:
         """Return whether no pass runs, after waiting for the end of one."""
@@ -174,23 +183,16 @@ class Trial:
             self.seconds += time.monotonic() - started
             self.requests += cloud.ServiceAdapter.count - count
 
-    def _pass(self, during_write: bool) -> None:
-        if during_write:
-            # At ages 0, the protection from this very moment is switched off (docs/safety.md).
-            self._age_allocations()
-            self._clean(DEFAULT_AGES)
-        else:
-            self._clean(NO_AGES)
-
     def _last_pass(self) -> None:
-        self._clean(NO_AGES)
         # As if a minute had passed, in which a port could have been attached.
         settling, leaks._SETTLING_SECONDS = leaks._SETTLING_SECONDS, 0
         try:
-            document = self._clean(NO_AGES)
+            document = self._clean()
         finally:
             leaks._SETTLING_SECONDS = settling
-        self._note_missed(document)
+        # At the default ages, everything of a test is too young.
+        if self.mode != "aged":
+            self._note_missed(document)
 
     def _age_allocations(self) -> None:
         """Make all allocations old enough for the default ages, but no event of Nova."""
@@ -199,9 +201,13 @@ class Trial:
             connection.execute(f"UPDATE allocations SET {column} = '2020-01-01 00:00:00'")
         connection.commit()
 
-    def _clean(self, ages: t.Mapping[str, str]) -> dict[str, t.Any] | None:
-        self._ages = "default" if ages is DEFAULT_AGES else "0"
-        folder = self.folder / f"pass-{self.passes}-{self._ages}"
+    def _clean(self) -> dict[str, t.Any] | None:
+        """Run a pass, and return the findings document; None after an error."""
+        ages = NO_AGES
+        if self.mode == "aged":
+            self._age_allocations()
+            ages = DEFAULT_AGES
+        folder = self.folder / f"pass-{self.passes}"
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         cleaner = Cleaner(lambda: cloud.connect(self.fixtures), folder, ages, _list_pci_aliases())
         before = self._read_state()
@@ -246,14 +252,14 @@ class Trial:
         wrong = truth.judge_change(state, kind, change)
         consumer = change.get("consumer", "")
         # Nova has done something to every server of a test within the last hour.
-        if self._ages == "default" and state.find_live(state.find_server(consumer)):
+        if self.mode == "aged" and state.find_live(state.find_server(consumer)):
             wrong.append(f"changes {consumer} while Nova is about to write an allocation")
         if wrong:
             self.violations.append(
                 {
                     "step": self.steps,
                     "label": self._label,
-                    "ages": self._ages,
+                    "ages": self.ages,
                     "stage": stage,
                     "kind": kind,
                     "wrong": wrong,

@@ -31,7 +31,9 @@ VIOLATION = {
 }
 
 
-def make_result(outcome: str = "passed", **found: t.Any) -> dict[str, t.Any]:
+def make_result(
+    outcome: str = "passed", mode: str = "deep", alone: str = "passed", **found: t.Any
+) -> dict[str, t.Any]:
     run = {
         "outcome": outcome,
         "steps": 10,
@@ -46,7 +48,10 @@ def make_result(outcome: str = "passed", **found: t.Any) -> dict[str, t.Any]:
         "errors": [],
         "faults": [],
     }
-    return {"test": "test", "deep": True, "alone": {"outcome": "passed"}, "with": {**run, **found}}
+    result = {"test": "test", "mode": mode, "with": {**run, **found}}
+    if outcome != "passed":
+        result["alone"] = {"outcome": alone}
+    return result
 
 
 def make_summary(
@@ -74,13 +79,14 @@ def test_good_run_has_no_problem() -> None:
     "result",
     [
         make_result(violations=[VIOLATION]),
-        make_result(conflicts=[{"consumer": "c", "ages": "default"}]),
+        make_result(mode="aged", conflicts=[{"consumer": "c"}]),
         make_result(faults=["Traceback"]),
         make_result("failed"),
         make_result(passes=0),
-        {"test": "test", "deep": False, "alone": {"outcome": "failed"}},
+        make_result("failed", alone="failed"),
+        {"test": "test", "mode": "steps", "alone": {"outcome": "ended its process"}},
     ],
-    ids=["violation", "conflict", "error", "failure", "no pass", "failure alone"],
+    ids=["violation", "conflict", "error", "failure", "no pass", "failure alone", "end"],
 )
 def test_problem_is_named(result: dict[str, t.Any]) -> None:
     [problem] = find_problems(make_summary(result))
@@ -96,10 +102,10 @@ def test_excused_test_may_fail_but_not_violate() -> None:
 
 
 def test_conflict_at_age_0_is_counted_only() -> None:
-    summary = make_summary(make_result(conflicts=[{"consumer": "c", "ages": "0"}]))
+    summary = make_summary(make_result(conflicts=[{"consumer": "c"}]))
 
     assert find_problems(summary) == []
-    assert sum_figures(summary)["conflicts_0"] == 1
+    assert sum_figures(summary)["conflicts"] == 1
 
 
 def test_planted_fault_must_be_found() -> None:
@@ -133,6 +139,6 @@ def test_section_shows_figures_causes_and_names(tmp_path: pathlib.Path) -> None:
 def test_selection_is_large_and_deep_enough() -> None:
     modes = list(CHOICES["selection"].values())
 
-    assert set(modes) == {"deep", "steps"}
+    assert set(modes) == {"aged", "deep", "steps"}
     assert len(modes) >= 100
     assert modes.count("deep") >= 40
