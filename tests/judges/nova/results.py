@@ -110,8 +110,9 @@ def count_tests(summary: Result) -> str:
     made = count_made(sums["removals"])
     return (
         f"{sums['tests']} tests, {sums['deep']} deep and {sums['aged']} aged; "
-        f"{sums['steps']} steps, {sums['passes']} passes, {made} changes; {sums['checked']} needed allocations checked; "
-        f"{sums['violations']} violations; {sum(sums['missed'].values())} missed."
+        f"{sums['steps']} steps, {sums['passes']} passes, {made} changes; "
+        f"{sums['checked']} needed allocations checked; {sums['violations']} violations; "
+        f"{sum(sums['missed'].values())} missed."
     )
 
 
