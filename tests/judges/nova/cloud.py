@@ -152,7 +152,7 @@ def connect(fixtures: t.Mapping[str, t.Any]) -> Session:
         session, service_type="placement", endpoint_override=fixtures["Placement"].endpoint
     )
     # Some tests have the project in the URL; Nova accepts both.
-    base = "/".join(fixtures["Nova"].base_url.split("/")[:4])
+    base = "/".join(fixtures["Nova"].admin_api.base_url.split("/")[:4])
     compute = ServiceAdapter(session, service_type="compute", endpoint_override=base)
     apis: dict[str, api_module.Api | None] = dict.fromkeys(_HANDLERS)
     for name, make_handler in _HANDLERS.items():

@@ -28,6 +28,9 @@ import warnings
 
 import testtools
 
+# An old Nova uses it without importing it.
+import webob.dec  # noqa: F401
+
 from ansible_collections.osops.placement.tests.judges.nova import clock, planted, wraps
 from ansible_collections.osops.placement.tests.judges.nova.trial import Trial
 
