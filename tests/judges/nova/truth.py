@@ -34,9 +34,10 @@ _MOVING_TASKS = frozenset(
     }
 )
 
-# What an allocation is: needed by a server, a move or a boot; left behind; kept by Nova itself for
-# now, although its server does not use it; or of a consumer of which Nova has no row.
-NEEDED, LEFT, KEPT, FOREIGN = "needed", "left", "kept", "foreign"
+# What an allocation is: needed by a server, a move or a boot; the only one of its server, in the
+# wrong place or of the wrong consumer; left behind; kept by Nova for now, although its server does
+# not use it; or of a consumer of which Nova has no row.
+NEEDED, ONLY, LEFT, KEPT, FOREIGN = "needed", "only", "left", "kept", "foreign"
 
 Row = dict[str, t.Any]
 Amounts = dict[str, int]
@@ -222,7 +223,7 @@ class State:
         if own == {None}:
             return NEEDED, "its own compute node has no row"
         if own.isdisjoint(map(self.find_root, self.list_providers(uuid))):
-            return KEPT, "its only allocation, on a host where it is not"
+            return ONLY, "on a host where it is not"
         return self._classify_former_host(moves, self._find_host(root))
 
     def _classify_former_host(self, moves: list[Row], host: str | None) -> tuple[str, str]:
@@ -244,7 +245,7 @@ class State:
                 return NEEDED, f"{what}, its server has the task {row['task_state']}"
         roots = set(map(self.find_root, self.list_providers(move["instance_uuid"])))
         if root in self.find_own_roots(move["instance_uuid"]) - roots:
-            return KEPT, f"{what}, its server has nothing else on its host"
+            return ONLY, f"{what}, its server has nothing else on its host"
         return LEFT, what
 
     def count_needed(self, uuid: str) -> Amounts:
@@ -290,8 +291,9 @@ def judge_change(state: State, kind: str, change: t.Mapping[str, t.Any]) -> list
         return _judge_deletion(state, change)
     wrong = []
     parts = [change, *filter(None, [change.get("partner")])]
+    has_gains = any(_subtract(part["after"], part["before"]) for part in parts)
     for part in parts:
-        wrong += _judge_losses(state, kind, part)
+        wrong += _judge_losses(state, kind, part, has_gains)
         wrong += _judge_gains(state, part)
     return wrong
 
@@ -308,7 +310,9 @@ def _judge_deletion(state: State, change: t.Mapping[str, t.Any]) -> list[str]:
     return wrong
 
 
-def _judge_losses(state: State, kind: str, part: t.Mapping[str, t.Any]) -> list[str]:
+def _judge_losses(
+    state: State, kind: str, part: t.Mapping[str, t.Any], has_gains: bool
+) -> list[str]:
     consumer = part["consumer"]
     wrong = []
     for provider, lost in _subtract(part["before"], part["after"]).items():
@@ -316,8 +320,13 @@ def _judge_losses(state: State, kind: str, part: t.Mapping[str, t.Any]) -> list[
         verdict, why = state.classify(consumer, root)
         if verdict == NEEDED and why == "on its own host":
             lost = _find_short(state, consumer, root, lost, part["after"])
-        is_wrong = verdict == NEEDED or (verdict == FOREIGN and kind != "unknown_consumer")
-        if lost and is_wrong:
+        is_wrong = {
+            NEEDED: True,
+            # Where it belongs is judged as a gain.
+            ONLY: not has_gains,
+            FOREIGN: kind != "unknown_consumer",
+        }
+        if lost and is_wrong.get(verdict, False):
             wrong.append(f"takes {lost} on {provider} from {consumer}: {verdict}, {why}")
     return wrong
 

@@ -16,6 +16,7 @@ from ansible_collections.osops.placement.tests.judges.nova.truth import (
     KEPT,
     LEFT,
     NEEDED,
+    ONLY,
     State,
     judge_change,
 )
@@ -129,7 +130,7 @@ def test_server_needs_its_host_and_everything_under_way(
         ({}, {"status": "finished"}, "node-2", NEEDED),
         ({"task_state": "resize_reverting"}, {}, "node-2", NEEDED),
         # The server itself has nothing on its host, so the migration has what it needs.
-        ({}, {"status": "error"}, "node-1", KEPT),
+        ({}, {"status": "error"}, "node-1", ONLY),
         ({"deleted": 1}, {"status": "finished"}, "node-2", LEFT),
     ],
 )
@@ -159,8 +160,18 @@ def test_removal_of_a_needed_allocation_is_wrong() -> None:
 def test_removal_from_another_host_is_right_only_after_the_move() -> None:
     change = make_change(SERVER, {"node-1": AMOUNTS, "node-2": AMOUNTS}, {"node-1": AMOUNTS})
 
-    assert judge_change(make_state(), "extra_host", change) == []
-    assert judge_change(make_state(move={"status": "migrating"}), "extra_host", change)
+    assert judge_change(make_state(allocations=BOTH), "extra_host", change) == []
+    moving = make_state(move={"status": "migrating"}, allocations=BOTH)
+    assert judge_change(moving, "extra_host", change)
+
+
+def test_only_allocation_of_a_server_must_be_replaced_by_the_same_change() -> None:
+    state = make_state(move={"status": "error"}, allocations=[(MOVE, "node-1", AMOUNTS)])
+    removal = make_change(MOVE, {"node-1": AMOUNTS}, {})
+
+    assert judge_change(state, "ended_migration", removal)
+    partner = make_change(SERVER, {}, {"node-1": AMOUNTS})
+    assert judge_change(state, "unreverted_allocation", {**removal, "partner": partner}) == []
 
 
 @pytest.mark.parametrize(
