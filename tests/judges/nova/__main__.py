@@ -46,6 +46,7 @@ class Choice:
     """Which tests run in which mode, and what is known of them: the file `tests.yml`."""
 
     tests: dict[str, str]
+    planted: dict[str, dict[str, str]]
     left_out: dict[str, str]
     excused: dict[str, str]
 
@@ -63,28 +64,20 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     _link_configuration()
-    started = time.monotonic()
     known = yaml.safe_load((_HERE / "tests.yml").read_text())
     choice = _choose(known, nova, arguments.all, arguments.tests)
+    # First, because without them the rest proves nothing.
+    jobs = [*_plant(choice, folder), *_divide(choice, folder)]
+    started = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(arguments.processes) as pool:
-        jobs = list(_divide(choice, folder))
-        if not arguments.tests:
-            # First, because without them the rest proves nothing.
-            jobs = [*_plant(known["planted"], folder), *jobs]
         list(pool.map(_run, jobs))
-    minutes = round((time.monotonic() - started) / 60)
-    tests = [_read(folder, name) for name in choice.tests]
-    planted = {}
-    for fault, named in known["planted"].items() if not arguments.tests else ():
-        planted[fault] = _read(folder / fault, _PREFIX + next(iter(named)))
-    summary = summarize(tests, planted, choice.left_out, choice.excused)
+    summary = _summarize(choice, folder)
     summary["about"] = {
         "nova": nova,
         "placement": importlib.metadata.version("openstack-placement"),
         "python": platform.python_version(),
         "date": str(datetime.datetime.now(datetime.UTC).date()),
-        "minutes": minutes,
-        "processes": arguments.processes,
+        "minutes": round((time.monotonic() - started) / 60),
         "all": arguments.all,
     }
     if not arguments.tests:
@@ -94,10 +87,7 @@ def main() -> int:
     problems = find_problems(summary)
     for problem in problems:
         print(problem, file=sys.stderr)
-    print(
-        count_tests(summary),
-        f"{minutes} min; one result a test in {folder.relative_to(_REPOSITORY)}/",
-    )
+    print(count_tests(summary), f"One result a test is in {folder.relative_to(_REPOSITORY)}/.")
     return 1 if problems else 0
 
 
@@ -121,6 +111,7 @@ def _choose(known: t.Mapping[str, t.Any], nova: str, everything: bool, named: li
     left_out = {**known["left_out"]["any"], **known["left_out"].get(nova, {})}
     return Choice(
         tests={f"{_PREFIX}{name}": tests[name] for name in tests if name not in left_out},
+        planted={} if named else known["planted"],
         left_out={name: reason for name, reason in left_out.items() if name in tests},
         excused=known["excused"],
     )
@@ -149,8 +140,8 @@ def _divide(choice: Choice, folder: pathlib.Path) -> t.Iterator[_Job]:
         yield _Job({name: choice.tests[name] for name in ordered[number::count]}, folder)
 
 
-def _plant(faults: t.Mapping[str, t.Mapping[str, str]], folder: pathlib.Path) -> t.Iterator[_Job]:
-    for fault, tests in faults.items():
+def _plant(choice: Choice, folder: pathlib.Path) -> t.Iterator[_Job]:
+    for fault, tests in choice.planted.items():
         (folder / fault).mkdir(exist_ok=True)
         named = {f"{_PREFIX}{name}": mode for name, mode in tests.items()}
         yield _Job(named, folder / fault, fault)
@@ -198,8 +189,20 @@ def _call_worker(order: t.Mapping[str, t.Any], **options: t.Any) -> t.Any:
     return subprocess.run(command, input=json.dumps(order), text=True, env=environment, **options)
 
 
-def _read(folder: pathlib.Path, name: str) -> dict[str, t.Any]:
-    result = json.loads(_get_path(folder, name).read_bytes())
+def _summarize(choice: Choice, folder: pathlib.Path) -> dict[str, t.Any]:
+    tests = [_read(folder, name, mode) for name, mode in choice.tests.items()]
+    planted = {}
+    for fault, named in choice.planted.items():
+        for name, mode in named.items():
+            planted[fault] = _read(folder / fault, _PREFIX + name, mode)
+    return summarize(tests, planted, choice.left_out, choice.excused)
+
+
+def _read(folder: pathlib.Path, name: str, mode: str) -> dict[str, t.Any]:
+    path = _get_path(folder, name)
+    result = {"mode": mode, "alone": {"outcome": "did not run"}}
+    if path.exists():
+        result = json.loads(path.read_bytes())
     return {**result, "test": name.removeprefix(_PREFIX)}
 
 

@@ -20,12 +20,14 @@ RESULTS = pathlib.Path(__file__).parent.parent / "results"
 
 _ROWS = (
     ("tests", "tests"),
-    ("of these in the mode `deep`", "deep"),
-    ("of these in the mode `aged`", "aged"),
+    ("chosen tests that did not run", "unrun"),
+    ("tests in the mode `deep`", "deep"),
+    ("tests in the mode `aged`", "aged"),
     ("steps", "steps"),
     ("steps without a look, because a pass ran", "unseen_steps"),
     ("passes", "passes"),
     ("requests of the passes", "requests"),
+    ("passes that ended with an error of the cloud", "errors"),
     ("needed allocations checked", "checked"),
     ("**violations**", "violations"),
     ("**conflicts of Nova** at the default ages", "conflicts_aged"),

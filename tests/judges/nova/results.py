@@ -45,8 +45,10 @@ def _summarize_test(result: Result) -> dict[str, t.Any]:
     alone = result.get("alone", {}).get("outcome")
     if alone == "passed":
         row["outcome"] = f"{result['with']['outcome']} {WITH}"
-    elif alone:
+    elif "with" in result and alone:
         row["outcome"] = f"{alone} without the collection too"
+    elif alone:
+        row["outcome"] = alone
     if "with" not in result:
         return row
     run = result["with"]
@@ -71,6 +73,7 @@ def sum_figures(summary: Result) -> dict[str, t.Any]:
     rows = [row for row in summary["tests"] if "passes" in row]
     sums: dict[str, t.Any] = {
         "tests": len(rows),
+        "unrun": len(summary["tests"]) - len(rows),
         "deep": sum(row["mode"] == "deep" for row in rows),
         "aged": sum(row["mode"] == "aged" for row in rows),
         "conflicts": sum(row["conflicts"] for row in rows if row["mode"] != "aged"),
