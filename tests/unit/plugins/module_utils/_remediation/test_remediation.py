@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
+    UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
@@ -26,7 +27,10 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
     NO_MINIMUM_AGE,
     judge,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    World,
+    answer,
+)
 
 MANY_SERVICES = 7000
 
@@ -37,7 +41,8 @@ class Run:
 
     `seconds` pass with each proof, and `seconds_of_write` with each write. The consumers in
     `moved` change after they were proven, those in `unreadable` cannot be looked up, and of those
-    in `contradicted` Placement says different things.
+    in `contradicted` Placement says different things. After `sound_proofs` proofs, a reading has
+    the listings in `unsound` instead of its own.
     """
 
     orphans: int
@@ -50,6 +55,8 @@ class Run:
     failing: bool = False
     writes_until_stop: int | None = None
     check_mode: bool = False
+    sound_proofs: int | None = None
+    unsound: t.Mapping[str, t.Any] = d.field(default_factory=dict)
     proofs: list[int] = d.field(default_factory=list)
     writes: list[int] = d.field(default_factory=list)
     ages: list[float] = d.field(default_factory=list)
@@ -90,6 +97,11 @@ class Run:
     # What reads the cloud
 
     def begin_renewal(self, consumers: object, providers: object) -> t.Any:
+        return self.read()
+
+    def read(self) -> t.Any:
+        if self.sound_proofs is not None and len(self.proofs) > self.sound_proofs:
+            return self.world.snapshot(**self.unsound)
         return self.world.snapshot()
 
     def renew(self, consumers: t.Sequence[str]) -> t.Any:
@@ -98,7 +110,7 @@ class Run:
         self.clock += self.seconds
         if not set(consumers).isdisjoint(self.unreadable):
             raise CloudError("Nova answered 500.")
-        return self.world.snapshot()
+        return self.read()
 
     def explain_contradictions(self, snapshot: object) -> dict[str, str]:
         return dict.fromkeys(self.contradicted, "Placement contradicts itself.")
@@ -208,3 +220,36 @@ def test_run_that_is_told_to_end_writes_no_more_of_what_is_proven(
     run = Run(64, MANY_SERVICES, writes_until_stop=2)
 
     assert run.run(monkeypatch) == {"removed": 16, "skipped": 48}
+
+
+# None of these is an answer about a consumer, so each proof alone would still hold.
+UNSOUND = [
+    pytest.param({"services": answer("GET /os-services", 500)}, id="services before"),
+    pytest.param({"services_after": answer("GET /os-services", 500)}, id="services after"),
+    pytest.param({"samples": (answer("GET /servers/a", 403),)}, id="credentials"),
+    pytest.param({"control": answer("GET /servers/detail", 200, (None,))}, id="filter"),
+]
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize("unsound", UNSOUND)
+def test_unsound_reading_ends_the_run_before_its_changes_are_written(
+    unsound: dict[str, t.Any], check_mode: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(80, sound_proofs=1, unsound=unsound, check_mode=check_mode)
+    size = 32 if check_mode else 8
+
+    assert run.run(monkeypatch) == {"removed": size, "failed": 80 - size}
+    assert run.proofs == [size, size]
+    assert run.writes == ([] if check_mode else [8])
+
+
+@pytest.mark.parametrize("unsound", UNSOUND)
+def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(
+    unsound: dict[str, t.Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(8, sound_proofs=-1, unsound=unsound)
+
+    with pytest.raises(UnsoundReading):
+        run.run(monkeypatch)
+    assert (run.proofs, run.writes) == ([], [])
