@@ -15,6 +15,7 @@ MATRIX_ARGS ?=
 RELEASE_GATES ?= test-all importer docs
 SIMULATE_ARGS ?=
 FUZZ_ARGS ?=
+MUTANTS_ARGS ?=
 LOCK_ARGS ?=
 # Each worker has its own cloud, which waits more than it works.
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
@@ -102,6 +103,10 @@ attacks: venv-controller ## run all tests that try to make a run change somethin
 .PHONY: fuzz
 fuzz: venv-controller ## damage the answers of the small OpenStack at random, and check every allocation; FUZZ_ARGS='--minutes 60 --seed 7'
 	@PYTHONPATH=collections:tests/minicloud $(controller)/python -m ansible_collections.osops.placement.tests.attacks.fuzzer $(FUZZ_ARGS)
+
+.PHONY: mutants
+mutants: venv-controller venv-mutants ## change the code in 400 small ways, and count how many the unit tests find; MUTANTS_ARGS=--help
+	@PYTHONPATH=collections nice .venv/mutants/bin/python -m ansible_collections.osops.placement.tests.mutants $(MUTANTS_ARGS)
 
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, and write docs/tested-versions.md; MATRIX_ARGS=--help
@@ -201,7 +206,7 @@ clean: ## stop the OpenStack and remove everything that these commands created
 	if [ -d .minicloud ]; then $(minicloud) down; fi
 	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache dist tests/output orphan-cleanup *.tar.gz
 
-venvs := venv-controller venv-lint venv-automation venv-docs venv-importer venv-runtime venv-sbom
+venvs := venv-controller venv-lint venv-automation venv-docs venv-importer venv-mutants venv-runtime venv-sbom
 .PHONY: $(venvs)
 $(venvs): venv-%:
 	@tests/tools/venv $*

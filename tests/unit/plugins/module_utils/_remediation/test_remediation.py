@@ -42,7 +42,8 @@ class Run:
     `seconds` pass with each proof, and `seconds_of_write` with each write. The consumers in
     `moved` change after they were proven, those in `unreadable` cannot be looked up, and of those
     in `contradicted` Placement says different things. After `sound_proofs` proofs, a reading has
-    the listings in `unsound` instead of its own.
+    the listings in `unsound` instead of its own. The hosts of the consumers in `outside` have left the
+    groups of the plan.
     """
 
     orphans: int
@@ -57,6 +58,7 @@ class Run:
     check_mode: bool = False
     sound_proofs: int | None = None
     unsound: t.Mapping[str, t.Any] = d.field(default_factory=dict)
+    outside: t.Collection[str] = ()
     proofs: list[int] = d.field(default_factory=list)
     writes: list[int] = d.field(default_factory=list)
     ages: list[float] = d.field(default_factory=list)
@@ -82,7 +84,7 @@ class Run:
         monkeypatch.setattr(remediation, "read_monotonic_clock", lambda: self.clock)
         ours: t.Any = self
         journal = None if self.check_mode else ours
-        run = Remediation(ours, NO_MINIMUM_AGE, ours, journal, max_failures)
+        run = Remediation(ours, NO_MINIMUM_AGE, ours, journal, max_failures, ours)
         outcomes = run.run(self.steps, self.explain_stop)
         assert [outcome.step for outcome in outcomes] == self.steps
         tally: dict[str, int] = {}
@@ -114,6 +116,10 @@ class Run:
 
     def explain_contradictions(self, snapshot: object) -> dict[str, str]:
         return dict.fromkeys(self.contradicted, "Placement contradicts itself.")
+
+    def explain_changes(self, changes: t.Sequence[Change], listings: t.Any) -> list[str]:
+        assert listings.providers == self.world.providers
+        return ["It left." if change.consumer in self.outside else "" for change in changes]
 
     # What writes
 
@@ -253,3 +259,13 @@ def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(
     with pytest.raises(UnsoundReading):
         run.run(monkeypatch)
     assert (run.proofs, run.writes) == ([], [])
+
+
+def test_only_the_hosts_in_the_groups_of_the_plan_are_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(8)
+    run.outside = {run.steps[number].change.consumer for number in (0, 5)}
+
+    assert run.run(monkeypatch) == {"removed": 6, "skipped": 2}
+    assert (run.proofs, run.writes) == ([6], [6])
