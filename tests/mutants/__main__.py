@@ -138,9 +138,7 @@ def _judge_all(mutants: list[Mutant], workers: int) -> dict[str, str]:
     return outcomes
 
 
-def _summarize(
-    sample: list[Mutant], outcomes: t.Mapping[str, str], seed: int
-) -> dict[str, t.Any]:
+def _summarize(sample: list[Mutant], outcomes: t.Mapping[str, str], seed: int) -> dict[str, t.Any]:
     """Return the figures of a run, and every survivor with its reason."""
     reasons = json.loads(REASONS.read_text(encoding="utf-8"))
     rooms: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)

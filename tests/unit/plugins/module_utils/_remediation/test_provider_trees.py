@@ -21,7 +21,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     JournalError,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    Hypervisor,
+    Service,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
 from ansible_collections.osops.placement.plugins.module_utils._remediation import provider_trees
@@ -172,9 +175,14 @@ def test_check_mode_proves_and_deletes_nothing(site: Site) -> None:
     assert (site.records, site.read, site.deleted) == ([], [], [])
 
 
+def _register(site: Site, uuid: str) -> None:
+    """Let a compute node have the name of the first root."""
+    site.world.nodes[uuid] = Hypervisor(uuid, "compute-90", "compute-90", "up", "enabled", ())
+    site.world.services.append(Service("nova-compute", "compute-90", "enabled", "up"))
+
+
 def _come_back(site: Site) -> None:
-    root = site.roots[0]
-    site.world.nodes[root] = Hypervisor(root, "compute-90", "compute-90", "up", "enabled", ())
+    _register(site, site.roots[0])
 
 
 def _allocate(site: Site) -> None:
@@ -213,8 +221,7 @@ def test_tree_that_is_no_longer_as_at_detection_stays(
 
 def test_tree_of_another_kind_now_stays(site: Site) -> None:
     """Its name is now that of a compute node with another UUID."""
-    other = site.world.uuid()
-    site.world.nodes[other] = Hypervisor(other, "compute-90", "compute-9", "up", "enabled", ())
+    _register(site, site.world.uuid())
 
     [outcome] = site.remove()
 

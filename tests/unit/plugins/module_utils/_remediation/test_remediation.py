@@ -42,8 +42,8 @@ class Run:
     `seconds` pass with each proof, and `seconds_of_write` with each write. The consumers in
     `moved` change after they were proven, those in `unreadable` cannot be looked up, and of those
     in `contradicted` Placement says different things. After `sound_proofs` proofs, a reading has
-    the listings in `unsound` instead of its own. The hosts of the consumers in `outside` have left the
-    groups of the plan.
+    the listings in `unsound` instead of its own. The hosts of the consumers in `outside` have left
+    the groups of the plan.
     """
 
     orphans: int
