@@ -39,6 +39,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "mutants"
 # The outcome of each mutant as soon as it is known: a run that was interrupted can be continued.
 OUTCOMES_FILE = CACHE / "outcomes.jsonl"
+# How long each test file takes without a mutant.
+SECONDS_FILE = CACHE / "seconds.json"
 RESULTS = ROOT / "tests" / "judges" / "results" / "mutants.json"
 REASONS = Path(__file__).with_name("survivors.json")
 
@@ -69,6 +71,7 @@ def main(argv: list[str]) -> int:
     sample = draw_mutants(ROOT, arguments.seed, arguments.sample)
     if not arguments.go_on:
         OUTCOMES_FILE.unlink(missing_ok=True)
+        SECONDS_FILE.unlink(missing_ok=True)
     killed = _read_killed()
     left = [mutant for mutant in sample if mutant.id not in killed]
     say(f"{len(sample)} mutants, {len(sample) - len(left)} of them judged before")
@@ -102,9 +105,7 @@ def _judge_all(mutants: list[Mutant], workers: int) -> dict[str, str]:
     if not mutants:
         return {}
     judges: queue.Queue[Judge] = queue.Queue()
-    say("The unit tests run once without a mutant.")
-    first = Judge.in_copy(ROOT, CACHE / "tree-1")
-    seconds = first.measure()
+    seconds = _measure()
     for number in range(workers):
         judge = Judge.in_copy(ROOT, CACHE / f"tree-{number + 1}")
         judge.seconds = seconds
@@ -136,6 +137,16 @@ def _judge_all(mutants: list[Mutant], workers: int) -> dict[str, str]:
         finally:
             pool.shutdown(cancel_futures=True)
     return outcomes
+
+
+def _measure() -> dict[str, float]:
+    """Return how long each test file takes; a continued run uses what the one before measured."""
+    if not SECONDS_FILE.exists():
+        say("The unit tests run once without a mutant.")
+        seconds = Judge.in_copy(ROOT, CACHE / "tree-1").measure()
+        SECONDS_FILE.write_text(json.dumps(seconds), encoding="utf-8")
+    measured: dict[str, float] = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))
+    return measured
 
 
 def _summarize(sample: list[Mutant], outcomes: t.Mapping[str, str], seed: int) -> dict[str, t.Any]:

@@ -1,0 +1,58 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs pytest in forks of a process that has already imported everything that is not mutated.
+
+It reads a line with a time-out and the arguments for each run, and writes a line with the status of
+pytest, or null after the time-out. Starting Python and its libraries takes longer than most tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+
+import pytest
+
+
+# What the tests and the code import, and nothing of the collection.
+LIBRARIES = (
+    "_hypothesis_pytestplugin",
+    "ansible.module_utils.basic",
+    "hypothesis",
+    "openstack.connection",
+)
+
+
+def _run(arguments: list[str]) -> None:
+    # In a session of its own, so that what the tests have started ends with them.
+    os.setsid()
+    silence = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(silence, number)
+    os._exit(pytest.main(arguments))
+
+
+def main() -> None:
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    context = multiprocessing.get_context("fork")
+    for line in sys.stdin:
+        patience, arguments = json.loads(line)
+        process = context.Process(target=_run, args=(arguments,))
+        process.start()
+        process.join(patience)
+        status = process.exitcode
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
+        print(json.dumps(status), flush=True)
+
+
+main()
