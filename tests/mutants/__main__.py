@@ -104,20 +104,22 @@ def _judge_all(mutants: list[Mutant], workers: int) -> dict[str, str]:
     """Return the outcome of each mutant."""
     if not mutants:
         return {}
-    judges: queue.Queue[Judge] = queue.Queue()
     seconds = _measure()
+    judges = []
+    free: queue.Queue[Judge] = queue.Queue()
     for number in range(workers):
         judge = Judge.in_copy(ROOT, CACHE / f"tree-{number + 1}")
         judge.seconds = seconds
-        judges.put(judge)
+        judges.append(judge)
+        free.put(judge)
     outcomes: dict[str, str] = {}
 
     def judge_one(mutant: Mutant) -> tuple[Mutant, str]:
-        judge = judges.get()
+        judge = free.get()
         try:
             return mutant, judge.judge(mutant)
         finally:
-            judges.put(judge)
+            free.put(judge)
 
     with (
         OUTCOMES_FILE.open("a", encoding="utf-8") as file,
@@ -135,7 +137,9 @@ def _judge_all(mutants: list[Mutant], workers: int) -> dict[str, str]:
                 if outcome == SURVIVED:
                     say(f"  line {mutant.line}: {mutant.before}\n  became: {mutant.after}")
         finally:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            for judge in judges:
+                judge.close()
     return outcomes
 
 
@@ -143,7 +147,11 @@ def _measure() -> dict[str, float]:
     """Return how long each test file takes; a continued run uses what the one before measured."""
     if not SECONDS_FILE.exists():
         say("The unit tests run once without a mutant.")
-        seconds = Judge.in_copy(ROOT, CACHE / "tree-1").measure()
+        judge = Judge.in_copy(ROOT, CACHE / "tree-1")
+        try:
+            seconds = judge.measure()
+        finally:
+            judge.close()
         SECONDS_FILE.write_text(json.dumps(seconds), encoding="utf-8")
     measured: dict[str, float] = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))
     return measured

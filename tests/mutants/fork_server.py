@@ -20,7 +20,6 @@ import sys
 
 import pytest
 
-
 # What the tests and the code import, and nothing of the collection.
 LIBRARIES = (
     "_hypothesis_pytestplugin",
@@ -33,13 +32,19 @@ LIBRARIES = (
 def _run(arguments: list[str]) -> None:
     # In a session of its own, so that what the tests have started ends with them.
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     silence = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(silence, number)
     os._exit(pytest.main(arguments))
 
 
+def _end(_number: int, _frame: object) -> None:
+    sys.exit(1)
+
+
 def main() -> None:
+    signal.signal(signal.SIGTERM, _end)
     for name in LIBRARIES:
         importlib.import_module(name)
     context = multiprocessing.get_context("fork")
@@ -47,11 +52,13 @@ def main() -> None:
         patience, arguments = json.loads(line)
         process = context.Process(target=_run, args=(arguments,))
         process.start()
-        process.join(patience)
-        status = process.exitcode
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.join()
+        try:
+            process.join(patience)
+            status = process.exitcode
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.join()
         print(json.dumps(status), flush=True)
 
 

@@ -24,20 +24,16 @@ if t.TYPE_CHECKING:
 
 TESTS = "tests/unit/plugins"
 SERVER = "tests/mutants/fork_server.py"
-# Whose code imports what is mutated, or hands it its input.
-NEIGHBOURS = (
-    "modules",
-    "_collector",
-    "_findings",
-    "_hosts",
-    "_models",
-    "_plan",
-    "_remediation",
-    "_rules",
-    "_snapshot",
+# The helpers of tests that bring a room with them.
+HELPERS = {"_rules": "module_utils.judging import"}
+# They take longer than all others together: every life of a server in the model of Nova, large
+# logs, and the same tests on other Pythons.
+LEFT_OUT = (
+    "test_nova_model.py",
+    "test_nova_log_info.py",
+    "test_oldest_python.py",
+    "test_hypervisor_python.py",
 )
-# They take longer than all others together: every life of a server in the model of Nova, and logs.
-LEFT_OUT = ("test_nova_model.py", "test_nova_log_info.py")
 
 # The tests in the order in which they are tried.
 MIRRORED, OWN_ROOM, OTHER_ROOMS = "mirrored", "room", "other rooms"
@@ -82,6 +78,12 @@ class Judge:
                 shutil.copy2(root / name, tree / name, follow_symlinks=False)
         return cls(tree, root / ".venv" / "controller" / "bin" / "python")
 
+    def close(self) -> None:
+        """End the tests that run."""
+        if self._server is not None:
+            self._server.terminate()
+            self._server.wait()
+
     def measure(self) -> dict[str, float]:
         """Return how many seconds each test file takes without a mutant.
 
@@ -120,7 +122,7 @@ class Judge:
     def _list_files(self) -> list[str]:
         files = []
         for path in sorted((self.tree / TESTS).rglob("test_*.py")):
-            if path.parent.name in NEIGHBOURS and path.name not in LEFT_OUT:
+            if path.name not in LEFT_OUT:
                 files.append(str(path.relative_to(self.tree)))
         return files
 
@@ -129,13 +131,14 @@ class Judge:
         room, _, name = module.removesuffix(".py").partition("/")
         stages: dict[str, list[str]] = {MIRRORED: [], OWN_ROOM: [], OTHER_ROOMS: []}
         for file in sorted(self._list_files(), key=lambda file: self.seconds.get(file, 0)):
-            stage = OTHER_ROOMS
+            code = (self.tree / file).read_text(encoding="utf-8")
+            helper = HELPERS.get(room, "")
             if Path(file).parent.name == room:
                 # Some tests of a module are not in the file of its name, and import it.
-                code = (self.tree / file).read_text(encoding="utf-8")
                 is_mirrored = f"test_{name}.py" in file or f"{room}.{name} import" in code
-                stage = MIRRORED if is_mirrored else OWN_ROOM
-            stages[stage].append(file)
+                stages[MIRRORED if is_mirrored else OWN_ROOM].append(file)
+            elif f"module_utils.{room}" in code or (helper and helper in code):
+                stages[OTHER_ROOMS].append(file)
         return {stage: files for stage, files in stages.items() if files}
 
     def _write(self, path: Path, code: str) -> None:
@@ -153,7 +156,10 @@ class Judge:
         assert server_in is not None and server_out is not None
         server_in.write(f"{json.dumps([patience, [*options, *arguments]])}\n")
         server_in.flush()
-        status: int | None = json.loads(server_out.readline())
+        line = server_out.readline()
+        if not line:
+            raise JudgingError("The process that runs the tests has ended.")
+        status: int | None = json.loads(line)
         return status
 
     def _start_server(self) -> subprocess.Popen[str]:
