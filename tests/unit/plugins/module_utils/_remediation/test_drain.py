@@ -44,6 +44,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.move_
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
     HOSTS,
     MovingNova,
+    lose,
 )
 
 if t.TYPE_CHECKING:
@@ -354,11 +355,10 @@ def test_run_that_would_be_refused_changes_nothing(site: Drain) -> None:
 
 
 def test_move_of_an_earlier_run_is_predicted_to_be_followed(site: Drain) -> None:
-    server = site.nova.boot("web")
-    site.run(lambda: "It was told to end." if site.nova.writes else "")
-    assert len(site.nova.writes) == 1 and site.nova.host(server) == SOURCE
-    # Without a task, it looks as if it could be moved.
-    site.nova.give_up(server)
+    site.nova.boot("web")
+    # The answer is lost, and the run ends before it is known whether Nova has the request.
+    site.nova.on("POST", "/action$", before=lose)
+    site.run(lambda: "It was told to end." if is_asked(site) else "")
 
     result = site.predict()
 
@@ -366,6 +366,10 @@ def test_move_of_an_earlier_run_is_predicted_to_be_followed(site: Drain) -> None
     assert "an earlier run asked Nova to move it (live, " in entry["reason"]
     assert "follows that move first" in entry["advice"]
     assert (entry["how"], result["changed"]) == ("stays", False)
+
+
+def is_asked(site: Drain) -> bool:
+    return any(request.startswith("POST") for request in site.nova.requests)
 
 
 def test_excluded_host_is_not_touched(site: Drain) -> None:
