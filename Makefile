@@ -106,7 +106,7 @@ fuzz: venv-controller ## damage the answers of the small OpenStack at random, an
 
 .PHONY: mutants
 mutants: venv-controller venv-mutants ## change the code in 400 small ways, and count how many the unit tests find; MUTANTS_ARGS=--help
-	@PYTHONPATH=collections nice .venv/mutants/bin/python -m ansible_collections.osops.placement.tests.mutants $(MUTANTS_ARGS)
+	@PYTHONPATH=collections nice .venv/mutants/bin/python -m ansible_collections.osops.placement.tests.judges.mutants $(MUTANTS_ARGS)
 
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, and write docs/tested-versions.md; MATRIX_ARGS=--help

@@ -21,13 +21,13 @@ import sys
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.tests.mutants.judging import (
+from ansible_collections.osops.placement.tests.judges.mutants.judging import (
     OUTCOMES,
     SURVIVED,
     Judge,
     JudgingError,
 )
-from ansible_collections.osops.placement.tests.mutants.sampling import (
+from ansible_collections.osops.placement.tests.judges.mutants.sampling import (
     MODULES,
     ROOM,
     Mutant,
@@ -35,7 +35,7 @@ from ansible_collections.osops.placement.tests.mutants.sampling import (
     list_modules,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CACHE = ROOT / ".cache" / "mutants"
 # The outcome of each mutant as soon as it is known: a run that was interrupted can be continued.
 OUTCOMES_FILE = CACHE / "outcomes.jsonl"

@@ -17,13 +17,13 @@ import typing as t
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from ansible_collections.osops.placement.tests.mutants.sampling import ROOM
+from ansible_collections.osops.placement.tests.judges.mutants.sampling import ROOM
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.mutants.sampling import Mutant
+    from ansible_collections.osops.placement.tests.judges.mutants.sampling import Mutant
 
 TESTS = "tests/unit/plugins"
-SERVER = "tests/mutants/fork_server.py"
+SERVER = "tests/judges/mutants/fork_server.py"
 # The helpers of tests that bring a room with them.
 HELPERS = {"_rules": "module_utils.judging import"}
 # They take longer than all others together: every life of a server in the model of Nova, large
@@ -149,7 +149,7 @@ class Judge:
 
     def _run(self, arguments: list[str], patience: float) -> int | None:
         """Return the status of pytest, None if it took too long."""
-        options = ["-x", "-q", "-p", "no:cacheprovider"]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--tb=no"]
         if self._server is None:
             self._server = self._start_server()
         server_in, server_out = self._server.stdin, self._server.stdout
