@@ -108,7 +108,7 @@ class Judge:
         try:
             for stage, files in self._list_stages(mutant.module).items():
                 expected = sum(self.seconds.get(file, 0) for file in files)
-                status = self._run(files, _PATIENCE * expected + _MORE_SECONDS)
+                status = self._run(files, int(_PATIENCE * expected) + _MORE_SECONDS)
                 if status is None:
                     return TIMED_OUT
                 if status in (_FAILED, _INTERRUPTED):
@@ -147,7 +147,7 @@ class Judge:
         changed_at = next(self._times)
         os.utime(path, (changed_at, changed_at))
 
-    def _run(self, arguments: list[str], patience: float) -> int | None:
+    def _run(self, arguments: list[str], patience: int) -> int | None:
         """Return the status of pytest, None if it took too long."""
         options = ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--tb=no"]
         if self._server is None:

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    PROGRESS,
+    Stage,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
     GONE,
@@ -566,6 +569,23 @@ def test_each_server_has_a_line_when_it_is_done(
         "1 of 2  web  compute-1 -> compute-2  N s",
         "2 of 2  parked  left on compute-1: it is SUSPENDED: resume it, or have its owner shut it "
         "off",
+    ]
+
+
+def test_servers_that_move_are_shown_with_where_they_go(
+    nova: MovingNova, drain: Drain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(Stage, "rename", lambda _stage, text: shown.append(text))
+    nova.boot("web")
+    drain.run()
+
+    texts = [re.sub(r"\d+ s", "N s", text) for text in shown]
+    # Nova has chosen no destination yet, and then one.
+    assert list(dict.fromkeys(texts)) == [
+        "moves (web compute-1 -> ? N s)",
+        "moves (web compute-1 -> compute-2 N s)",
+        "moves",
     ]
 
 

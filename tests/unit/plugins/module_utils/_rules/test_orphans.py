@@ -194,6 +194,14 @@ def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
     assert cloud.found(migration).verdict == "undecided"
 
 
+def test_deleted_migration_has_the_answers_about_its_host_as_evidence() -> None:
+    cloud = Cloud()
+    finding = cloud.found(deleted_migration(cloud))
+    host = cloud.snapshot().host_allocations[cloud.here]
+
+    assert host.tree in finding.evidence and host.servers in finding.evidence
+
+
 @pytest.mark.parametrize(
     ("type", "status", "kind"),
     [
