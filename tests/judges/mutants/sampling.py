@@ -193,7 +193,17 @@ def _make_mutant(mutation: Mutation, code: str) -> Mutant | None:
 
 
 class _Normalizer(ast.NodeTransformer):
-    """Leaves out what does nothing in a running program: annotations and their imports."""
+    """Leaves out what does nothing in a running program.
+
+    These are annotations, their imports, and that a dataclass is frozen: mypy checks that nothing
+    is assigned to it.
+    """
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        for decorator in node.decorator_list:
+            if isinstance(decorator, ast.Call):
+                decorator.keywords = [word for word in decorator.keywords if word.arg != "frozen"]
+        return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None

@@ -18,6 +18,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import (
+    DrainReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
     GONE,
@@ -31,6 +34,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation impor
 from ansible_collections.osops.placement.plugins.module_utils._remediation.drain import (
     DrainOptions,
     HostDrain,
+    require_not_excluded,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
     MoveJournal,
@@ -380,6 +384,29 @@ def test_excluded_host_is_not_touched(site: Drain) -> None:
         with pytest.raises(InvalidInput, match=r"is excluded by name \(compute-1, until Monday\)"):
             drain_or_predict()
     assert (site.updates, site.nova.writes) == ([], [])
+
+
+def test_names_of_a_host_are_read_only_if_any_is_excluded(site: Drain) -> None:
+    reader: t.Any = None
+    options = DrainOptions(SOURCE, REASON, DrainSettings(), RunLimits(1, 0, 1, 600))
+
+    require_not_excluded(reader, options)
+
+
+def test_host_is_listed_again_until_it_has_no_new_server(site: Drain) -> None:
+    site.nova.boot("web")
+    listed: list[str] = []
+    real = DrainReader.read
+
+    def read(reader: DrainReader, host: str) -> t.Any:
+        listed.append(host)
+        return real(reader, host)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DrainReader, "read", read)
+        site.run()
+
+    assert listed == [SOURCE] * 2
 
 
 def test_exclusion_of_another_host_does_not_matter(site: Drain) -> None:
