@@ -104,6 +104,13 @@ def test_check_mode_neither_waits_nor_keeps_others_waiting(folder: pathlib.Path)
                 pass
 
 
+def test_lock_file_of_an_earlier_run_becomes_private() -> None:
+    _lock_path().touch(mode=0o644)
+
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert _lock_path().stat().st_mode & 0o777 == 0o600
+
+
 def test_lock_ends_with_a_killed_process(folder: pathlib.Path) -> None:
     with child(HOLDING, "0", str(folder / "ended")) as first:
         assert (said(first), said(first)) == ("begins", "alone")

@@ -291,6 +291,9 @@ def test_too_many_failures_end_the_run(nova: MovingNova, drain: Drain) -> None:
 
     outcomes = drain.run(parallel=1, retries=0, max_failures=2)
     assert outcomes == {"a": FAILED, "b": FAILED, "c": SKIPPED, "d": SKIPPED}
+    tried = {entry["name"]: (entry["attempts"], entry["seconds"] > 0) for entry in drain.outcomes}
+    assert tried == {"a": (1, True), "b": (1, True), "c": (0, False), "d": (0, False)}
+    assert [entry["seconds"] for entry in drain.outcomes[2:]] == [0, 0]
 
 
 # What becomes of a server when it is not certain that the run began its move, by its status.

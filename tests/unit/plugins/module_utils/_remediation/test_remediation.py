@@ -60,6 +60,7 @@ class Run:
     unsound: t.Mapping[str, t.Any] = d.field(default_factory=dict)
     outside: t.Collection[str] = ()
     proofs: list[int] = d.field(default_factory=list)
+    looks: list[int] = d.field(default_factory=list)
     writes: list[int] = d.field(default_factory=list)
     ages: list[float] = d.field(default_factory=list)
 
@@ -124,6 +125,7 @@ class Run:
     # What writes
 
     def find_conflicts(self, changes: t.Sequence[Change]) -> dict[str, AllocationConflict]:
+        self.looks.append(len(changes))
         found = {change.consumer for change in changes} & set(self.moved)
         return {consumer: AllocationConflict("It has just changed.") for consumer in found}
 
@@ -166,6 +168,7 @@ def test_check_mode_proves_more_at_once_and_writes_nothing(monkeypatch: pytest.M
 
     assert run.run(monkeypatch) == {"removed": 80}
     assert (run.proofs, run.writes) == ([32, 32, 16], [])
+    assert run.looks == run.proofs
 
 
 def test_what_changes_after_the_proof_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
