@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--continue",
         action="store_true",
         dest="go_on",
-        help="do not judge again what the last run, interrupted or not, has killed",
+        help="do not judge again what the last run, interrupted or not, has killed or explained",
     )
     return parser
 
@@ -72,11 +72,11 @@ def main(argv: list[str]) -> int:
     if not arguments.go_on:
         OUTCOMES_FILE.unlink(missing_ok=True)
         SECONDS_FILE.unlink(missing_ok=True)
-    killed = _read_killed()
-    left = [mutant for mutant in sample if mutant.id not in killed]
+    known = _read_known()
+    left = [mutant for mutant in sample if mutant.id not in known]
     say(f"{len(sample)} mutants, {len(sample) - len(left)} of them judged before")
     try:
-        outcomes = killed | _judge_all(left, arguments.workers)
+        outcomes = known | _judge_all(left, arguments.workers)
     except JudgingError as error:
         say(str(error))
         return 1
@@ -90,14 +90,16 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def _read_killed() -> dict[str, str]:
-    killed = {}
+def _read_known() -> dict[str, str]:
+    """Return the outcomes that need no second look: of killed mutants, and of explained ones."""
+    explained = json.loads(REASONS.read_text(encoding="utf-8"))
+    known = {}
     if OUTCOMES_FILE.exists():
         for line in OUTCOMES_FILE.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
-            if entry["outcome"] != SURVIVED:
-                killed[entry["id"]] = entry["outcome"]
-    return killed
+            if entry["outcome"] != SURVIVED or entry["id"] in explained:
+                known[entry["id"]] = entry["outcome"]
+    return known
 
 
 def _judge_all(mutants: list[Mutant], workers: int) -> dict[str, str]:
