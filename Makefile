@@ -15,6 +15,7 @@ MATRIX_ARGS ?=
 RELEASE_GATES ?= test-all importer docs
 SIMULATE_ARGS ?=
 FUZZ_ARGS ?=
+MUTANTS_ARGS ?=
 LOCK_ARGS ?=
 NOVA ?= nova
 NOVA_ARGS ?=
@@ -115,6 +116,10 @@ test-nova: venv-$(NOVA) venv-controller ## run a hundred of Nova's own tests wit
 test-nova-all: ## run all of Nova's own tests that boot, move or delete servers in the same way
 	@$(MAKE) --no-print-directory test-nova NOVA_ARGS='--all $(NOVA_ARGS)'
 
+.PHONY: mutants
+mutants: venv-controller venv-mutants ## change the code in 400 small ways, and count how many the unit tests find; MUTANTS_ARGS=--help
+	@PYTHONPATH=collections nice .venv/mutants/bin/python -m ansible_collections.osops.placement.tests.judges.mutants $(MUTANTS_ARGS)
+
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, and write docs/tested-versions.md; MATRIX_ARGS=--help
 	@$(matrix) $(MATRIX_ARGS)
@@ -213,7 +218,7 @@ clean: ## stop the OpenStack and remove everything that these commands created
 	if [ -d .minicloud ]; then $(minicloud) down; fi
 	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache dist tests/output orphan-cleanup *.tar.gz
 
-venvs := venv-controller venv-lint venv-automation venv-docs venv-importer venv-runtime venv-sbom venv-nova
+venvs := venv-controller venv-lint venv-automation venv-docs venv-importer venv-mutants venv-runtime venv-sbom venv-nova
 .PHONY: $(venvs)
 $(venvs): venv-%:
 	@tests/tools/venv $*

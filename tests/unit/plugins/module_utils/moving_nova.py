@@ -106,6 +106,8 @@ class MovingNova:
         self.strays: set[str] = set()
         # The hosts with allocations of servers that have them not on their host alone.
         self.held: dict[str, tuple[str, ...]] = {}
+        # The hosts that have room for every server.
+        self.roomy: tuple[str, ...] = ()
         self._hooks: list[Hook] = []
         self._refused: set[str] = set()
         self._steps: dict[str, list[t.Callable[[], None]]] = {}
@@ -489,7 +491,7 @@ class MovingPlacement:
             owner = {"project_id": "project", "user_id": "user", "consumer_generation": 1}
             return {"allocations": held, **owner}
         if path == "/allocation_candidates":
-            return {"allocation_requests": [], "provider_summaries": {}}
+            return self._offer()
         if path.endswith("/traits"):
             return {"traits": [], "resource_provider_generation": 1}
         wanted = {params.get("uuid"), params.get("in_tree")}
@@ -509,6 +511,21 @@ class MovingPlacement:
                     }
                 )
         return {"resource_providers": rows}
+
+    def _offer(self) -> t.Any:
+        """Return the candidates of all hosts that have room."""
+        requests, summaries = [], {}
+        for host in self._nova.roomy:
+            root = PROVIDERS[host]
+            room = {"VCPU": 100, "MEMORY_MB": 100_000, "DISK_GB": 100_000}
+            requests.append({"allocations": {root: {"resources": dict.fromkeys(room, 1)}}})
+            summaries[root] = {
+                "resources": {cls: {"capacity": amount, "used": 0} for cls, amount in room.items()},
+                "traits": [],
+                "parent_provider_uuid": None,
+                "root_provider_uuid": root,
+            }
+        return {"allocation_requests": requests, "provider_summaries": summaries}
 
 
 def _build_node(host: str) -> dict[str, t.Any]:

@@ -130,7 +130,9 @@ def test_result_of_a_run_has_no_plan_of_other_findings(folder: Path) -> None:
     def end(plan: str) -> t.Any:
         detected = {"dest": str(folder / "findings.json"), "summary": findings["summary"]}
         planned = {"plan": str(folder / plan), "changes": 1}
-        run = {"detects": True, "by_plan": False, "detected": detected, "planned": planned}
+        run: dict[str, t.Any] = {"detects": True, "by_plan": False}
+        run["detected"] = {**detected, "failed": False, "msg": ""}
+        run["planned"] = {**planned, "failed": False, "msg": ""}
         options = {"findings": "findings.json", "output_dir": str(folder), "formats": ["csv"]}
         return run_action(orphan_result, folder, stage="write", run=run, **options)["reports"]
 

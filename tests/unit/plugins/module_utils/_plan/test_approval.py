@@ -379,6 +379,8 @@ def test_removed_step_is_noticed(told: t.Any) -> None:
         {"finding": "extra_host/{consumer}"},
         {"consumer": "compute-1", "finding": "{kind}/compute-1"},
         {"consumer": None, "finding": "{kind}/"},
+        {"consumer": "", "finding": "{kind}/"},
+        {"kind": "orphaned_provider", "finding": "orphaned_provider/", "consumer": None},
         {"digest": "none"},
         {"digest": None},
         {"kind": ["deleted_server"]},

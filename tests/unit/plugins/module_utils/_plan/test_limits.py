@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""After how many failures a run gives up.
+"""After how many failures a run gives up, and which limits are none.
 
-The limits on changes are tested with the plan.
+What the limits on changes refuse is tested with the plan.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     MAX_FAILURES,
+    Limits,
     explain_abort,
     failures_option,
+    parse_limits,
     parse_max_failures,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
@@ -28,6 +30,27 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.provi
     TreeRemover,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import Placement
+
+
+@pytest.mark.parametrize("max_changes", [0, 1, 100])
+@pytest.mark.parametrize("max_share", [0, 0.1, 1])
+def test_possible_limits_are_taken_as_they_are(max_changes: int, max_share: float) -> None:
+    options = {"max_changes": max_changes, "max_share": max_share}
+
+    assert parse_limits(options) == Limits(max_changes, max_share)
+
+
+@pytest.mark.parametrize("max_changes", [-1, -100])
+def test_negative_number_of_changes_is_refused(max_changes: int) -> None:
+    with pytest.raises(InvalidInput, match=f"is {max_changes}: it must be 0 or more"):
+        parse_limits({"max_changes": max_changes, "max_share": 0.1})
+
+
+@pytest.mark.parametrize("max_share", [-0.001, 1.001, 10, float("inf"), float("nan")])
+def test_share_that_is_no_fraction_is_refused(max_share: float) -> None:
+    """10 is meant as a percentage, and would switch the limit off."""
+    with pytest.raises(InvalidInput, match=f"is {max_share}: it must be a fraction from 0 to 1"):
+        parse_limits({"max_changes": 1, "max_share": max_share})
 
 
 def test_default_limit_is_the_same_everywhere() -> None:

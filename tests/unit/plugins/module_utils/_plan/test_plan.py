@@ -698,6 +698,18 @@ def test_nested_partners_and_self_partners_are_refused(told: t.Any, whose: str) 
         parse_signed(told)
 
 
+@pytest.mark.parametrize("digit", ["0", "f"])
+def test_partner_may_come_before_or_after_its_consumer(told: t.Any, digit: str) -> None:
+    partner = f"{digit * 8}-0000-4000-8000-000000000000"
+    change = _of_kind(told, "unreverted_allocation")
+    change["partner"]["consumer"] = partner
+    assert (partner < change["consumer"]) is (digit == "0")
+
+    [step] = [step for step in parse_signed(told).steps if step.change.partner]
+
+    assert step.change.partner and step.change.partner.consumer == partner
+
+
 @pytest.mark.parametrize(
     "partner", [{}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE}], ids=repr
 )

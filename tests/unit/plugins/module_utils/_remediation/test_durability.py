@@ -155,6 +155,7 @@ INSIDE_CASES = [
     (KUBERNETES, "/placement", ""),
     (KUBERNETES, "/nfs/out", ""),
     (KUBERNETES, "/host/out", ""),
+    (ROOT + "2 1 8:2 / /a\\040b\\134c rw - ext4 /dev/sda2 rw\n", "/a b\\c/out", ""),
     # What cannot be read proves nothing.
     ("", "/placement", UNKNOWN),
     ("not a mount", "/placement", UNKNOWN),

@@ -150,6 +150,17 @@ def test_what_is_not_wanted_is_only_named(left_out: str, names: set[str]) -> Non
     assert {predicted[name] for name in names} == {"differs"}
 
 
+def test_aggregates_that_the_host_is_still_in_are_one_check() -> None:
+    record = d.replace(RECORD, aggregates=RECORD.aggregates[:1])
+    checks, calls = _restore(WHOLE, *RESTORABLE, record=record)
+
+    check = checks["host aggregates"]
+    assert (check.outcome, check.detail) == ("ok", "still in ssd")
+    assert "host aggregates" not in _restore(BARE, *RESTORABLE)[0]
+    assert "host aggregates" not in _restore(WHOLE, record=d.replace(RECORD, aggregates=()))[0]
+    assert ("aggregate", "ssd", HOST) not in calls
+
+
 def test_zone_is_named_unless_its_aggregate_comes_back() -> None:
     assert "availability zone" not in _predict(BARE, "aggregates")
     assert _predict(BARE, "traits")["availability zone"] == "differs"

@@ -95,6 +95,22 @@ def test_run_that_waited_too_long_fails_and_says_for_what(folder: pathlib.Path) 
     ) in str(refusal.value)
 
 
+def test_check_mode_neither_waits_nor_keeps_others_waiting(folder: pathlib.Path) -> None:
+    with acquire_lock(ENDPOINT, 0, _nothing, writing=False):
+        assert not _lock_path().exists()
+        with acquire_lock(ENDPOINT, 0, _nothing):
+            assert _lock_path().exists()
+            with acquire_lock(ENDPOINT, 0, _nothing, writing=False):
+                pass
+
+
+def test_lock_file_of_an_earlier_run_becomes_private() -> None:
+    _lock_path().touch(mode=0o644)
+
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert _lock_path().stat().st_mode & 0o777 == 0o600
+
+
 def test_lock_ends_with_a_killed_process(folder: pathlib.Path) -> None:
     with child(HOLDING, "0", str(folder / "ended")) as first:
         assert (said(first), said(first)) == ("begins", "alone")

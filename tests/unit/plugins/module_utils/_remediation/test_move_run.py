@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
+from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
+    PROGRESS,
+    Stage,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
     FAILED,
     GONE,
@@ -288,6 +291,9 @@ def test_too_many_failures_end_the_run(nova: MovingNova, drain: Drain) -> None:
 
     outcomes = drain.run(parallel=1, retries=0, max_failures=2)
     assert outcomes == {"a": FAILED, "b": FAILED, "c": SKIPPED, "d": SKIPPED}
+    tried = {entry["name"]: (entry["attempts"], entry["seconds"] > 0) for entry in drain.outcomes}
+    assert tried == {"a": (1, True), "b": (1, True), "c": (0, False), "d": (0, False)}
+    assert [entry["seconds"] for entry in drain.outcomes[2:]] == [0, 0]
 
 
 # What becomes of a server when it is not certain that the run began its move, by its status.
@@ -566,6 +572,23 @@ def test_each_server_has_a_line_when_it_is_done(
         "1 of 2  web  compute-1 -> compute-2  N s",
         "2 of 2  parked  left on compute-1: it is SUSPENDED: resume it, or have its owner shut it "
         "off",
+    ]
+
+
+def test_servers_that_move_are_shown_with_where_they_go(
+    nova: MovingNova, drain: Drain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(Stage, "rename", lambda _stage, text: shown.append(text))
+    nova.boot("web")
+    drain.run()
+
+    texts = [re.sub(r"\d+ s", "N s", text) for text in shown]
+    # Nova has chosen no destination yet, and then one.
+    assert list(dict.fromkeys(texts)) == [
+        "moves (web compute-1 -> ? N s)",
+        "moves (web compute-1 -> compute-2 N s)",
+        "moves",
     ]
 
 

@@ -42,7 +42,8 @@ class Run:
     `seconds` pass with each proof, and `seconds_of_write` with each write. The consumers in
     `moved` change after they were proven, those in `unreadable` cannot be looked up, and of those
     in `contradicted` Placement says different things. After `sound_proofs` proofs, a reading has
-    the listings in `unsound` instead of its own.
+    the listings in `unsound` instead of its own. The hosts of the consumers in `outside` have left
+    the groups of the plan.
     """
 
     orphans: int
@@ -57,7 +58,9 @@ class Run:
     check_mode: bool = False
     sound_proofs: int | None = None
     unsound: t.Mapping[str, t.Any] = d.field(default_factory=dict)
+    outside: t.Collection[str] = ()
     proofs: list[int] = d.field(default_factory=list)
+    looks: list[int] = d.field(default_factory=list)
     writes: list[int] = d.field(default_factory=list)
     ages: list[float] = d.field(default_factory=list)
 
@@ -82,7 +85,7 @@ class Run:
         monkeypatch.setattr(remediation, "read_monotonic_clock", lambda: self.clock)
         ours: t.Any = self
         journal = None if self.check_mode else ours
-        run = Remediation(ours, NO_MINIMUM_AGE, ours, journal, max_failures)
+        run = Remediation(ours, NO_MINIMUM_AGE, ours, journal, max_failures, ours)
         outcomes = run.run(self.steps, self.explain_stop)
         assert [outcome.step for outcome in outcomes] == self.steps
         tally: dict[str, int] = {}
@@ -115,9 +118,14 @@ class Run:
     def explain_contradictions(self, snapshot: object) -> dict[str, str]:
         return dict.fromkeys(self.contradicted, "Placement contradicts itself.")
 
+    def explain_changes(self, changes: t.Sequence[Change], listings: t.Any) -> list[str]:
+        assert listings.providers == self.world.providers
+        return ["It left." if change.consumer in self.outside else "" for change in changes]
+
     # What writes
 
     def find_conflicts(self, changes: t.Sequence[Change]) -> dict[str, AllocationConflict]:
+        self.looks.append(len(changes))
         found = {change.consumer for change in changes} & set(self.moved)
         return {consumer: AllocationConflict("It has just changed.") for consumer in found}
 
@@ -160,6 +168,7 @@ def test_check_mode_proves_more_at_once_and_writes_nothing(monkeypatch: pytest.M
 
     assert run.run(monkeypatch) == {"removed": 80}
     assert (run.proofs, run.writes) == ([32, 32, 16], [])
+    assert run.looks == run.proofs
 
 
 def test_what_changes_after_the_proof_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,3 +262,13 @@ def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(
     with pytest.raises(UnsoundReading):
         run.run(monkeypatch)
     assert (run.proofs, run.writes) == ([], [])
+
+
+def test_only_the_hosts_in_the_groups_of_the_plan_are_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(8)
+    run.outside = {run.steps[number].change.consumer for number in (0, 5)}
+
+    assert run.run(monkeypatch) == {"removed": 6, "skipped": 2}
+    assert (run.proofs, run.writes) == ([6], [6])

@@ -53,6 +53,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 from ansible_collections.osops.placement.plugins.module_utils._remediation.recorded_changes import (
     find_changes,
 )
+from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
+    Restoration,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_additions import (
     describe_inventory_changes,
     find_lost_aggregates,
@@ -116,6 +119,20 @@ def test_written_tree_is_read_back_unchanged() -> None:
 
     assert (tree.step, tree.states, tree.root.name) == (TREE, HAD, "compute-9")
     assert [provider.uuid for provider in tree.providers] == [ROOT, CHILD]
+
+
+def test_outcome_of_a_tree_names_its_root_and_no_consumer() -> None:
+    (tree,) = find_deleted_trees(_records(), ENDPOINT)
+
+    assert Restoration(tree, "skipped", "It is gone.").as_dict() == {
+        "finding": f"orphaned_provider/{ROOT}",
+        "kind": "orphaned_provider",
+        "consumer": None,
+        "provider": {"uuid": ROOT, "name": "compute-9"},
+        "outcome": "skipped",
+        "reason": "It is gone.",
+        "write": None,
+    }
 
 
 def test_journal_of_version_1_0_is_read() -> None:

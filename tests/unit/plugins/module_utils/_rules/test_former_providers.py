@@ -359,6 +359,38 @@ def test_name_conflict_in_doubt_is_undecided_and_suggests_no_renaming(attack: At
     assert "--name" not in finding.reason
 
 
+@pytest.mark.parametrize(
+    ("attack", "kind"),
+    [
+        (stranger_on_the_former_provider, "misplaced_allocation"),
+        (unread_servers, "former_provider"),
+        (unread_tree, "former_provider"),
+    ],
+)
+def test_tree_with_consumers_of_others_is_no_former_provider_of_the_host(
+    attack: Attack, kind: str
+) -> None:
+    """An answer that could not be read leaves it open."""
+    cloud = Cloud()
+    attack(cloud)
+    finding = cloud.find()
+
+    assert finding is not None
+    assert finding.kind == kind and not _rewrites(finding)
+
+
+def test_name_of_another_region_is_not_advised_to_be_changed() -> None:
+    """The provider of that name may be that of a host there."""
+    cloud = Cloud(renamed=False)
+    other = d.replace(cloud.snapshot().cloud, other_novas=("RegionTwo",))
+    finding = cloud.find(cloud=other)
+
+    assert finding is not None
+    assert (finding.kind, finding.verdict) == ("former_provider", "undecided")
+    assert "region RegionTwo has its own Nova" in finding.reason
+    assert "--name" not in finding.reason
+
+
 def test_host_that_is_gone_is_another_kind() -> None:
     """The server has left a host that was decommissioned since."""
     cloud = World()

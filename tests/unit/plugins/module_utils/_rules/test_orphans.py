@@ -195,6 +195,36 @@ def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
 
 
 @pytest.mark.parametrize(
+    ("statuses", "verdict"),
+    [((200, 200), "orphaned"), ((200, 503), "undecided"), ((500,), "undecided")],
+    ids=str,
+)
+def test_deleted_migration_is_known_to_every_worker_that_is_asked(
+    statuses: tuple[int, ...], verdict: str
+) -> None:
+    cloud = Cloud()
+    migration = deleted_migration(cloud)
+    snapshot = cloud.snapshot()
+    known = snapshot.evidence[migration]
+    markers = tuple(answer("GET /os-migrations?marker", status) for status in statuses)
+    evidence = {**snapshot.evidence, migration: d.replace(known, markers=markers)}
+
+    finding = cloud.found(migration, evidence=evidence)
+
+    assert (finding.kind, finding.verdict) == ("deleted_migration", verdict)
+    for differing in markers:
+        assert (differing in finding.evidence) is (differing.status != 200)
+
+
+def test_deleted_migration_has_the_answers_about_its_host_as_evidence() -> None:
+    cloud = Cloud()
+    finding = cloud.found(deleted_migration(cloud))
+    host = cloud.snapshot().host_allocations[cloud.here]
+
+    assert host.tree in finding.evidence and host.servers in finding.evidence
+
+
+@pytest.mark.parametrize(
     ("type", "status", "kind"),
     [
         ("evacuation", "done", "evacuated_source"),

@@ -59,6 +59,16 @@ def test_host_in_two_zones_is_reported_with_their_aggregates(site: Site) -> None
     assert "zone a by aggregate first (7), zone b by aggregate second (8)" in finding.reason
 
 
+def test_hosts_that_are_right_or_unknown_do_not_hide_a_later_one(site: Site) -> None:
+    aggregates = [
+        Aggregate(RACK, "first", "a", ("absent", "compute-1", "compute-2"), id=7),
+        Aggregate(OTHER, "second", "b", ("absent", "compute-2"), id=8),
+    ]
+    found = site.findings(aggregates=tuple(aggregates))
+
+    assert [finding.subject for finding in found] == ["compute-2"]
+
+
 @pytest.mark.parametrize(
     "changes",
     [

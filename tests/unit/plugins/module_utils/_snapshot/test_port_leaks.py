@@ -386,6 +386,15 @@ def test_leak_is_undecided(situation: Callable[[Cloud], None]) -> None:
     assert finding.change is None and "because" in finding.reason
 
 
+@pytest.mark.parametrize(("age", "verdict"), [(59, "undecided"), (60, "drifted")])
+def test_leak_counts_once_neutron_has_had_a_minute_for_the_port(age: int, verdict: str) -> None:
+    cloud = Cloud()
+    cloud.allocations[cloud.leaker] = d.replace(cloud.allocations[cloud.leaker], age_seconds=age)
+    finding = cloud.finding()
+
+    assert finding and (finding.kind, finding.verdict) == ("leaked_port", verdict)
+
+
 def a_port_is_only_in_nova(cloud: Cloud) -> None:
     """A role that is not an administrator of Neutron sees no other projects, and gets 200."""
     cloud.hidden = True
