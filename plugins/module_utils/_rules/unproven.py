@@ -22,6 +22,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Evidence,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
@@ -124,7 +128,24 @@ def _explain_missing_server(view: ConsumerView) -> str:
         return f"Nova answers 404 for {subject.uuid}, but {view.contradiction}."
     if view.server_migrations or _is_named_by_migration(view):
         return f"Nova answers 404 for server {subject.uuid}, but still lists migrations of it."
+    status = _find_failed_status(subject)
+    if status:
+        return (
+            f"Nova answers 404 for {subject.uuid}, but {status} to another request about it: "
+            "nothing proves that it was deleted."
+        )
     return f"Nova answers 404 for {subject.uuid}, but no other answer proves that it was deleted."
+
+
+def _find_failed_status(subject: Evidence) -> int:
+    """Return the status of the first request that Nova could not answer; 0 if there is none."""
+    answers: list[Answer[t.Any]] = [subject.deleted_listing, subject.actions, subject.marker]
+    answers += [*subject.markers, *subject.rows, *subject.host_migrations]
+    for answer in answers:
+        # 0 was not asked, and 400 and 404 are answers of Nova.
+        if answer.status not in (0, 200, 400, 404):
+            return answer.status
+    return 0
 
 
 def _is_named_by_migration(view: ConsumerView) -> bool:

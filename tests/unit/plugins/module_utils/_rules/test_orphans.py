@@ -75,6 +75,16 @@ def test_missing_answer_proves_nothing(situation: Situation, question: str, stat
     assert (cloud.found(consumer).verdict, cloud.found(consumer).change) == ("undecided", None)
 
 
+@pytest.mark.parametrize("question", ["deleted_listing", "actions", "marker"])
+def test_reason_names_the_status_of_a_missing_answer(question: str) -> None:
+    """Behind a proxy with a dead worker, one of the requests about a consumer may fail."""
+    cloud = Cloud()
+    consumer = unknown_consumer(cloud)
+    cloud.answers(question, consumer, 503)
+
+    assert "503" in cloud.found(consumer).reason
+
+
 @pytest.mark.parametrize("status", [403, 500, 503])
 @pytest.mark.parametrize("question", ["server", "migrations"])
 def test_migration_has_not_ended_without_an_answer_about_its_server(
