@@ -120,6 +120,14 @@ test-nova-all: ## run all of Nova's own tests that boot, move or delete servers 
 mutants: venv-controller venv-mutants ## change the code in 400 small ways, and count how many the unit tests find; MUTANTS_ARGS=--help
 	@PYTHONPATH=collections nice .venv/mutants/bin/python -m ansible_collections.osops.placement.tests.judges.mutants $(MUTANTS_ARGS)
 
+.PHONY: test-stack
+test-stack: venv-controller ## run the collection on a real stack (Galera, RabbitMQ, HAProxy, libvirt), as root, for half an hour
+	@$(controller)/pytest -n0 -m "long or not long" tests/judges/stack $(PYTEST_ARGS)
+
+.PHONY: stack-down
+stack-down: ## end and delete a real stack that was kept
+	@PYTHONPATH=collections:tests/minicloud $(controller)/python -m ansible_collections.osops.placement.tests.judges.stack.bed
+
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, and write docs/tested-versions.md; MATRIX_ARGS=--help
 	@$(matrix) $(MATRIX_ARGS)

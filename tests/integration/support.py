@@ -388,6 +388,11 @@ class Ansible:
     def program(self, name: str) -> str:
         return str(self._bin / name)
 
+    def command(self, program: str, *arguments: str) -> Run:
+        """Run a program of the environment, such as one that a run has printed."""
+        done = self._run(program, *arguments)
+        return Run(done.returncode, done.stdout + done.stderr, self.folder)
+
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [self.program(program), *arguments]
         return subprocess.run(

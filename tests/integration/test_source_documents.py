@@ -34,6 +34,13 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 
+# The statement of the document: it writes 1 where Nova writes the row's id, so that for Nova the
+# row is neither deleted nor live.
+DELETED_BY_HAND = (
+    "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
+    "WHERE uuid = ?"
+)
+
 OWN_CLOUD = True
 pytestmark = pytest.mark.long
 
@@ -246,16 +253,7 @@ def test_002_1fe01b3cec3724ea_server_deleted_by_sql_still_occupies_its_host(
     }
     all_but_its_neighbours = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 32768 - 1}
 
-    # This is the statement of the document: it writes 1 where Nova writes the row's id, so that for
-    # Nova the row is neither deleted nor live.
-    world.sql(
-        CELL1,
-        (
-            "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
-            "WHERE uuid = ?"
-        ),
-        server,
-    )
+    world.sql(CELL1, DELETED_BY_HAND, server)
     assert world.cloud.nova_call("GET", f"/servers/{server}").status == 404
     world.restart(host)
     complaint = (

@@ -90,13 +90,14 @@ def install_part(paths: Paths, part: str) -> bool:
     with files.locked(paths.part_lock(part), waiting):
         if stamp.exists() and stamp.read_text(encoding="ascii").strip() == wanted:
             return False
-        _refuse_while_it_runs(paths, services.PROCESSES[part])
+        _refuse_while_it_runs(paths, services.PROCESSES.get(part, []))
         began = time.monotonic()
         print(f"installing into {folder} (once; log: {paths.install_log})", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         pip = [paths.program("python"), "-m", "pip", "install", "--quiet", "--no-deps"]
         _run(paths.install_log, [*pip, "--target", str(folder), "-r", str(requirements)])
-        _make_part_template(paths, part)
+        if part in services.PROCESSES:
+            _make_part_template(paths, part)
         files.write(stamp, wanted + "\n", 0o644)
         print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
     return True

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The section of docs/judges.md about the real stack, from what its tests have measured."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+RESULTS = pathlib.Path(__file__).parents[1] / "results" / "stack.json"
+
+
+def format_stack(results: pathlib.Path = RESULTS) -> str:
+    """Return the section as Markdown."""
+    if not results.exists():
+        return "`make test-stack` has not run yet.\n"
+    lines = ["| test | seconds | measured |", "|---|---|---|"]
+    for name, measured in json.loads(results.read_bytes()).items():
+        subject = name.removeprefix("test_").replace("_", " ")
+        lines.append(f"| {subject} | {measured['seconds']} | {_format_measured(measured)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _format_measured(measured: t.Mapping[str, t.Any]) -> str:
+    told = []
+    for key, value in measured.items():
+        if key != "seconds":
+            told.append(f"{key.replace('_', ' ')}: {_format_value(value)}")
+    return "; ".join(told)
+
+
+def _format_value(value: t.Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_format_value(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_format_value, value)) or "none"
+    return str(value)

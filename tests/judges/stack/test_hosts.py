@@ -1,0 +1,50 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A dead host that is decommissioned, and comes back as another one."""
+
+from __future__ import annotations
+
+import typing as t
+
+from minicloud_ctl import servers
+
+from ansible_collections.osops.placement.tests.integration import test_drain_host as drains
+from ansible_collections.osops.placement.tests.integration.test_drain_host import Drained
+from ansible_collections.osops.placement.tests.integration.test_redeploy import Redeployment
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+    from ansible_collections.osops.placement.tests.judges.stack.world import StackWorld
+
+HOST = "drain-4"
+
+
+def test_a_dead_host_is_decommissioned_and_redeployed_under_a_new_uuid(
+    ansible: Ansible, world: StackWorld, placement: Placement, measured: dict[str, t.Any]
+) -> None:
+    world.own_host(HOST)
+    old = world.provider(HOST)
+    doomed = Drained(world, ansible, HOST)
+    drains.test_a_dead_host_is_evacuated_with_the_word_and_decommissioned(doomed, world, placement)
+
+    world.host(HOST).reinstall()
+    world.revive(HOST)
+    assert world.provider(HOST) != old
+    done = Redeployment(ansible).done(HOST)
+    assert f"{HOST} is complete." in done.told
+
+    server = world.boot(HOST)
+    other = world.boot("compute-1")
+    world.live_migrate(other, HOST)
+    world.live_migrate(server, "compute-1")
+    for moved, host in ((other, HOST), (server, "compute-1")):
+        assert moved in world.find_guests(host)
+        assert list(placement.held(moved)) == [world.provider(host)]
+    audited = world.nova_manage("placement", "audit")
+    assert "Processed 0 allocation" in audited, audited
+    found = ansible.playbook("detect_orphans").read("findings.json")
+    assert found["findings"] == [] and found["undecided"] == []
+    measured["servers_evacuated"] = len(doomed.statuses)
+    servers.delete(world.cloud, other)
