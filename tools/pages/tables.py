@@ -32,7 +32,9 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.microver
     REQUIREMENTS,
     format_version,
 )
+from ansible_collections.osops.placement.tests.judges.mutants.page import format_mutants
 from ansible_collections.osops.placement.tests.judges.nova.page import format_nova
+from ansible_collections.osops.placement.tests.judges.stack.page import format_stack
 from ansible_collections.osops.placement.tools.pages.badges import format_badges
 from ansible_collections.osops.placement.tools.pages.contents import (
     format_modules,
@@ -163,4 +165,6 @@ PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "host_decommission": lambda: format_role("host_decommission"),
     "hypervisor_cleanup": lambda: format_role("hypervisor_cleanup"),
     "nova_judge": format_nova,
+    "mutants": format_mutants,
+    "stack_judge": format_stack,
 }
