@@ -22,9 +22,15 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 
 def belongs_to_others(status: os.stat_result) -> bool:
     """Return whether anybody but this user and root owns a folder, or may write in it."""
-    if status.st_uid not in (0, os.geteuid()) or status.st_mode & stat.S_IWOTH:
+    if status.st_uid not in _list_own_ids() or status.st_mode & stat.S_IWOTH:
         return True
     return bool(status.st_mode & stat.S_IWGRP) and not _is_private_group(status)
+
+
+def _list_own_ids() -> set[int]:
+    """Return the ids of root, of this user, and of who became root with sudo."""
+    invoker = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return {0, os.geteuid(), *([int(invoker)] if invoker.isdecimal() else [])}
 
 
 def _is_private_group(status: os.stat_result) -> bool:
@@ -48,7 +54,7 @@ def explain_shared_folder(path: str) -> str:
 def _find_others(path: str) -> str:
     with contextlib.suppress(FileNotFoundError):
         link = os.lstat(path.rstrip("/") or "/")
-        if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid()):
+        if stat.S_ISLNK(link.st_mode) and link.st_uid not in _list_own_ids():
             return f"{path} is a symbolic link of another user"
     folder = os.path.realpath(path)
     with contextlib.suppress(FileNotFoundError):
@@ -60,7 +66,7 @@ def _find_others(path: str) -> str:
             with contextlib.suppress(FileNotFoundError):
                 status = os.stat(parent)
                 # In a folder like /tmp, nobody can rename what belongs to somebody else.
-                is_sticky = status.st_mode & stat.S_ISVTX and status.st_uid in (0, os.geteuid())
+                is_sticky = status.st_mode & stat.S_ISVTX and status.st_uid in _list_own_ids()
                 if belongs_to_others(status) and not is_sticky:
                     who = "all" if status.st_mode & stat.S_IWOTH else "other"
                     return f"{parent} can be changed by {who} users"

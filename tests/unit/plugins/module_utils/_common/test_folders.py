@@ -89,6 +89,20 @@ def test_what_belongs_to_another_user_is_shared(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_what_belongs_to_who_became_root_with_sudo_is_private(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    os.chown(home, NOBODY, NOBODY)
+    monkeypatch.setenv("SUDO_UID", str(NOBODY))
+
+    assert explain_shared_folder(str(home / "site" / "orphan-cleanup")) == ""
+    monkeypatch.setenv("SUDO_UID", "")
+    assert "can be changed by other users" in explain_shared_folder(str(home / "site"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize(("owner", "mode"), [(NOBODY, 0o755), (0, 0o775), (NOBODY, 0o1777)])
 def test_folder_whose_parent_others_can_change_is_shared(
     tmp_path: pathlib.Path, owner: int, mode: int
