@@ -166,7 +166,7 @@ class ConsumerView(ServerView):
                 continue
             for root in filter(None, roots):
                 host = self._find_evacuated_host(root, move)
-                if host and self.index.is_reporting(host):
+                if host and self.index.is_reporting(host, move.changed_at):
                     return _describe_possible_guest(host, move)
         return None
 

@@ -12,7 +12,10 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    is_earlier,
+    seconds_between,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     NOVA_TRAITS,
@@ -170,11 +173,13 @@ class SnapshotIndex(ListingsIndex):
                 states.add(None)
         return states
 
-    def is_reporting(self, host: str) -> bool:
+    def is_reporting(self, host: str, since: str | None) -> bool:
         """Return whether nova-compute on `host` is up, or reports although it is forced down.
 
         Nova says `down` of each service that is forced down (nova/servicegroup/api.py,
         service_is_up), while its driver goes on writing the time of each report.
+
+        since: a time after which nobody has a reason to change the service.
         """
         if "up" in self.list_compute_states(host):
             return True
@@ -185,7 +190,8 @@ class SnapshotIndex(ListingsIndex):
         ):
             for service in services:
                 silence = seconds_between(service.updated_at, answer.at)
-                if service.forced_down and silence is not None and silence < _SILENCE:
+                is_recent = silence is not None and silence < _SILENCE
+                if service.forced_down and is_recent and is_earlier(since, service.updated_at):
                     return True
         return False
 

@@ -79,6 +79,8 @@ def set_back(paths: Paths, hours: int) -> None:
             if tables.issuperset(NOVA_TIMES):
                 for table, columns in NOVA_TIMES.items():
                     _set_back(connection, table, columns, hours)
+                # Another service that is set back looks down until it reports.
+                _set_back(connection, "services", ("updated_at",), hours, "forced_down")
 
 
 def set_allocations_back(paths: Paths, hours: int) -> None:
@@ -88,14 +90,18 @@ def set_allocations_back(paths: Paths, hours: int) -> None:
 
 
 def _set_back(
-    connection: sqlite3.Connection, table: str, columns: tuple[str, ...], hours: int
+    connection: sqlite3.Connection,
+    table: str,
+    columns: tuple[str, ...],
+    hours: int,
+    which: str = "1",
 ) -> None:
     # Which of two events came first may depend on the fraction of a second.
     changes = (
         f"{name} = strftime('%Y-%m-%d %H:%M:%S', {name}, '-{hours} hours') || substr({name}, 20)"
         for name in columns
     )
-    connection.execute(f"UPDATE {table} SET {', '.join(changes)}")
+    connection.execute(f"UPDATE {table} SET {', '.join(changes)} WHERE {which}")
 
 
 def map_cell(
