@@ -264,26 +264,24 @@ class ServerView:
 
     def is_named_by_migration(self, root: str) -> bool:
         """Return whether a migration of the server names the host or node of a root provider."""
-        for move in self.server_migrations:
-            if self.index.has_name(root, move.source_compute, move.source_node):
-                return True
-            if self.index.has_name(root, move.dest_compute, move.dest_node):
-                return True
-        return False
+        return any(self._names(move, root) for move in self.server_migrations)
+
+    def _names(self, move: Migration, root: str) -> bool:
+        ends = (move.source_compute, move.source_node), (move.dest_compute, move.dest_node)
+        return any(self.index.has_name(root, *end) for end in ends)
 
     @property
     def held_roots(self) -> AbstractSet[str | None]:
         """The trees that explain where a move of the server has left an allocation."""
         return self.server_trees.keys()
 
-    def _is_named_after(self, failed: Migration | None, host: str | None) -> bool:
-        """Return whether a move later than a `failed` one began or ended on a host of that name.
+    def _is_named_after(self, failed: Migration | None, root: str) -> bool:
+        """Return whether a move later than a `failed` one names the tree `root`.
 
         Then an allocation there may come from that one.
         """
         return failed is not None and any(
-            is_earlier(failed.updated_at, later.created_at)
-            and host in (later.source_compute, later.dest_compute)
+            is_earlier(failed.updated_at, later.created_at) and self._names(later, root)
             for later in self.server_migrations
         )
 
@@ -306,7 +304,7 @@ class ServerView:
             return False
         unexplaining = {self.own_tree} if failed else set()
         for held in filter(None, self.held_roots - unexplaining):
-            if self.index.is_at(held, host, node) and not self._is_named_after(failed, host):
+            if self.index.is_at(held, host, node) and not self._is_named_after(failed, held):
                 return False
         # Until nova-compute starts, which a new name needs, an evacuation from there is `done`.
         return not any(
