@@ -42,6 +42,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.serve
     MoveEnd,
     Mover,
     MoveTask,
+    end_open,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -233,12 +234,11 @@ class MoveRun:
 
     def _end_late(self, active: _Active) -> MoveEnd:
         waits_for = active.trouble or f"It is waiting for {active.move.waits_for}."
-        return MoveEnd(
-            UNDER_WAY,
+        reason = (
             f"the move has not ended within {self._limits.timeout} seconds (move_timeout). "
-            f"{waits_for} Nova goes on with it; run again to follow it",
-            how=active.move.attempt.how,
+            f"{waits_for} Nova goes on with it; run again to follow it"
         )
+        return end_open(UNDER_WAY, active.move, reason)
 
     def _end(self, task: MoveTask, end: MoveEnd, attempts: int, first_began: float) -> None:
         """Record an outcome, or put the server back into the queue for another attempt."""

@@ -327,7 +327,7 @@ class Mover:
             ):
                 verdict = d.replace(verdict, state=ABORTED)
         if verdict.state in (BROKEN, UNCERTAIN):
-            return _end_open(FAILED, move, self._explain(move, verdict.reason))
+            return end_open(FAILED, move, self._explain(move, verdict.reason))
         if verdict.state == ABORTED:
             return MoveEnd(FAILED, self._explain(move, verdict.reason), how=how, may_retry=True)
         # Nova gives a server its task before it accepts the request. Without a task and without a
@@ -367,7 +367,7 @@ class Mover:
         hindrance = self._find_dead_service(move) or self._find_standstill(move)
         if not hindrance:
             return None
-        return _end_open(UNDER_WAY, move, hindrance)
+        return end_open(UNDER_WAY, move, hindrance)
 
     def _find_dead_service(self, move: ActiveMove) -> str:
         """Return which service a move waits for in vain, and what to do."""
@@ -488,7 +488,7 @@ def _end_of_others(attempt: Attempt, verdict: Verdict, migration: Migration) -> 
     return MoveEnd(LEFT, reason, how=attempt.how)
 
 
-def _end_open(outcome: str, move: ActiveMove, reason: str) -> MoveEnd:
+def end_open(outcome: str, move: ActiveMove, reason: str) -> MoveEnd:
     """Return the end of a move, with where its guest may be if that is not certain."""
     migration, attempt = move.migration, move.attempt
     if migration is None or not may_have_left(migration):

@@ -880,6 +880,9 @@ def test_a_move_that_fetches_an_image_is_waited_for(
     # The next run follows it.
     assert drain.now > 600
     assert "move_timeout" in drain.reason("web")
+    # Only a move that has begun on its destination can have left its source.
+    hosts = [SOURCE, "compute-2"] if status == "pre-migrating" else []
+    assert drain.outcome()["may_be_on"] == hosts
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "ERROR"])
