@@ -109,10 +109,13 @@ def test_one_of_four_workers_is_dead(
     stack: Stack,
     world: StackWorld,
     placement: Placement,
+    few: Strays,
     measured: dict[str, t.Any],
 ) -> None:
     """Nobody notices behind a proxy that checks its workers; behind another, requests fail."""
     dead = ("nova-api-2", "placement-3")
+    # A run over the whole cloud would remove these, too.
+    few.release()
     for cloud in ("minicloud", "unchecked"):
         server = world.boot("compute-1")
         orphans = {world.claim("compute-2") for _count in range(10)}
@@ -201,4 +204,5 @@ def test_galera_is_stopped_and_started_in_the_middle_of_a_cleanup(
     assert not many.held, again["msg"]
     folder = str(ansible.folder)
     restored = ansible.direct("orphan_restore", journal=told["journal"], output_dir=folder)
-    assert restored["tally"]["restored"] == counted.count("removed")
+    # An undo also returns what the run may have removed: its requests were answered 500.
+    assert restored["tally"]["restored"] == counted.count("removed") + counted.count("failed")
