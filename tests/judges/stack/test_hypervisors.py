@@ -121,7 +121,7 @@ def test_what_a_deleted_server_left_is_quarantined_restored_and_purged(
     store = world.host(HOST).instances / ".quarantine"
     kept = clean.purge(purge_age="30d")
     assert [path.name.partition(".")[0] for path in store.iterdir()] == [server]
-    purged = clean.purge(purge_age="0")
+    purged = clean.purge(purge_age="0d")
     assert list(store.iterdir()) == []
     assert "Traceback" not in kept.output + purged.output
     assert read_state(world, living)[0] and living in world.find_guests(HOST)
