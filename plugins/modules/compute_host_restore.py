@@ -136,9 +136,17 @@ evacuations:
   elements: str
   sample: []
   version_added: 3.0.0
+busy:
+  description: The UUIDs of the servers that nova-compute on the host is building, moving or doing
+    something else with, which a restart would break off.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+  version_added: 3.0.0
 restart_completes:
-  description: Whether a restart of nova-compute on the host destroys nothing and completes
-    RV(evacuations).
+  description: Whether a restart of nova-compute on the host destroys nothing, breaks off nothing,
+    and completes RV(evacuations).
   returned: success
   type: bool
   sample: false
@@ -268,6 +276,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         "checks": list(map(d.asdict, checks)),
         "complete": not any(check.outcome in BAD_OUTCOMES for check in checks),
         "evacuations": [entry.server for entry in host.evacuations.evacuations],
+        "busy": list(host.evacuations.busy),
         "restart_completes": restarts,
         "mapped": host.mapped,
         "node": host.node.uuid if host.node else None,

@@ -51,7 +51,7 @@ class Risen(Drained):
 
     @property
     def advice(self) -> str:
-        return f"Restart nova-compute on {self.host} before, which completes the evacuations."
+        return f"Restart nova-compute on {self.host} before, which completes them."
 
     @property
     def statuses_of_evacuations(self) -> set[str]:

@@ -49,17 +49,20 @@ class UnfinishedEvacuations:
 
     present: the servers of these that are on the host, or may be.
     stuck: those that no start of nova-compute completes.
+    busy: the servers on the host, and on the way from or to it, whose task a restart would break
+        off. A build then ends in ERROR (nova/compute/manager.py, _init_instance).
     """
 
     host: str
     evacuations: tuple[Migration, ...] = ()
     present: tuple[str, ...] = ()
     stuck: tuple[Migration, ...] = ()
+    busy: tuple[str, ...] = ()
 
     @property
     def restart_completes(self) -> bool:
         """Whether a restart of nova-compute is safe, and completes evacuations."""
-        return not self.present and len(self.stuck) < len(self.evacuations)
+        return not self.present and not self.busy and len(self.stuck) < len(self.evacuations)
 
     def explain(self) -> str:
         """Return what is wrong and the way out, empty if nothing is."""
@@ -70,14 +73,22 @@ class UnfinishedEvacuations:
                 f"Servers that were evacuated from {self.host} are on it again, or may be "
                 f"({summarize_names(self.present)}), and the evacuations are not completed: at its "
                 f"next start, nova-compute on {self.host} destroys them. Do not restart it. Move "
-                "them to another host first, and run again."
+                "them to another host first, and run again. While it is down, make sure that they "
+                "are there, and set the status of those evacuations from done to completed in the "
+                "table migrations of the cell's database instead."
             )
-        if self.restart_completes:
+        if len(self.stuck) < len(self.evacuations):
             servers = sorted({migration.server for migration in self.evacuations})
+            way_out = f"Restart nova-compute on {self.host} before, which completes them."
+            if self.busy:
+                way_out = (
+                    "A restart completes them, but breaks off what it is doing now "
+                    f"({summarize_names(self.busy)}): run again when that has ended."
+                )
             return (
                 f"Evacuations from {self.host} are not completed (of {summarize_names(servers)}): "
                 "if such a server returns, the next start of nova-compute there destroys it. "
-                f"Restart nova-compute on {self.host} before, which completes the evacuations."
+                f"{way_out}"
             )
         nodes = sorted({make_printable(str(entry.source_node)) for entry in self.stuck})
         return (
@@ -100,16 +111,19 @@ def read_unfinished_evacuations(
     """
     evacuations, moves = list_evacuations(nova, host)
     unfinished = {entry for entry in evacuations if entry.is_unfinished_evacuation}
-    found = [entry for entry in unfinished if entry.has_source(names)]
-    if not found:
-        return UnfinishedEvacuations(host)
-    found.sort(key=lambda entry: entry.uuid)
+    found = sorted((one for one in unfinished if one.has_source(names)), key=lambda one: one.uuid)
+    moves = tuple(move for move in moves if move not in found)
+    hosted = require_answer(nova.query_servers_on_host(host), f"the servers of {host}")
+    busy = {entry.uuid for entry in hosted if entry.task_state or entry.status == "BUILD"}
+    # One that waits to be confirmed waits for a person.
+    busy.update(move.server for move in moves if not move.ended and move.status != "finished")
     servers = sorted({entry.server for entry in found})
     lookups = dict(zip(servers, map_parallel(nova.get_server, servers), strict=True))
-    moves = tuple(move for move in moves if move not in found)
     present = {entry.server for entry in found if _may_be_there(entry, lookups, moves, names)}
     stuck = [entry for entry in found if not entry.is_completed_at(host, nodes)]
-    return UnfinishedEvacuations(host, tuple(found), tuple(sorted(present)), tuple(stuck))
+    return UnfinishedEvacuations(
+        host, tuple(found), tuple(sorted(present)), tuple(stuck), tuple(sorted(busy))
+    )
 
 
 def list_evacuations(
@@ -148,18 +162,17 @@ def _may_be_there(
     """
     lookup = lookups[evacuation.server]
     # Nova lists no evacuation of a deleted server, so a 404 proves nothing.
-    if lookup.value is None or not lookup.value.host_known:
+    # With a task it may be on its way, before Nova has a record of that.
+    if lookup.value is None or not lookup.value.host_known or lookup.value.task_state is not None:
         return True
     place = {(lookup.value.host or "").casefold(), (lookup.value.node or "").casefold()}
     if not place.isdisjoint(name.casefold() for name in names):
         return True
     # A later move that has not ended, or that failed, can have a guest at either end.
-    for move in moves:
-        is_later = (move.created_at or "") >= (evacuation.created_at or "")
-        is_open = not move.ended or move.is_inconclusive
-        if move.server == evacuation.server and is_later and is_open:
-            return True
-    return False
+    began = evacuation.created_at or ""
+    own = [move for move in moves if move.server == evacuation.server]
+    later = [move for move in own if (move.created_at or "") >= began]
+    return any(not move.ended or move.is_inconclusive for move in later)
 
 
 def find_returning_hosts(
@@ -169,11 +182,8 @@ def find_returning_hosts(
 
     names: by host, its names.
     """
-    hosts: set[str] = set()
-    for migration in migrations:
-        if migration.is_unfinished_evacuation:
-            hosts.update(host for host, own in names.items() if migration.has_source(own))
-    return sorted(hosts)
+    left = [migration for migration in migrations if migration.is_unfinished_evacuation]
+    return sorted(host for host, own in names.items() if any(one.has_source(own) for one in left))
 
 
 def list_evacuation_sources(
@@ -201,5 +211,6 @@ def explain_returning(hosts: Collection[str]) -> tuple[str, str]:
     return (
         f"it was evacuated from {names}, where Nova may send it, and where the next start of "
         "nova-compute would destroy it, because the evacuation is not completed",
-        f"restart nova-compute on {names} before, which completes it",
+        f"complete it before: redeploy_host -e host_decommission_target={min(hosts)} says whether "
+        "a restart of nova-compute does so, or would destroy servers that are back already",
     )

@@ -8,6 +8,7 @@ find.
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 import pytest
@@ -44,8 +45,10 @@ def _migration(uuid: str = "m-1", **changes: t.Any) -> Migration:
     return Migration(uuid, **{**fields, **changes})
 
 
-def _server(host: str | None, node: str | None = None, host_known: bool = True) -> Server:
-    return Server(
+def _server(
+    host: str | None, node: str | None = None, host_known: bool = True, **changes: t.Any
+) -> Server:
+    server = Server(
         uuid=GUEST,
         name="guest",
         status="ACTIVE",
@@ -60,6 +63,7 @@ def _server(host: str | None, node: str | None = None, host_known: bool = True) 
         updated=None,
         terminated_at=None,
     )
+    return d.replace(server, **changes)
 
 
 def _answer(value: t.Any, status: int = 200) -> Answer[t.Any]:
@@ -75,8 +79,9 @@ class Nova:
         server: Answer[Server] | None = None,
         moves: t.Any = (),
         services: t.Iterable[dict[str, str]] = (),
+        hosted: t.Any = (),
     ) -> None:
-        self.evacuations, self.moves = evacuations, moves
+        self.evacuations, self.moves, self.hosted = evacuations, moves, hosted
         self.server = server or _answer(_server(ELSEWHERE, ELSEWHERE))
         # By host, the status of its service in each listing.
         self.services = iter(services or [{HOST: "enabled"}] * 2)
@@ -90,6 +95,9 @@ class Nova:
 
     def list_migrations_of_host(self, _host: str) -> Answer[t.Any]:
         return _answer(self.moves, 200 if self.moves is not None else 500)
+
+    def query_servers_on_host(self, _host: str) -> Answer[t.Any]:
+        return _answer(self.hosted, 200 if self.hosted is not None else 500)
 
     def get_server(self, _uuid: str) -> Answer[Server]:
         return self.server
@@ -136,8 +144,11 @@ def test_a_restart_completes_what_has_the_present_names(
         (_answer(_server(None, host_known=False)), [], True),
         (_answer(None, 500), [], True),
         (_answer(None, 404), [], True),
-        # A shelved server is on no host.
+        # A shelved server is on no host, unless it is being unshelved.
         (_answer(_server(None)), [], False),
+        (_answer(_server(None, task_state="spawning")), [], True),
+        # Nova has accepted a move, and has no record of it yet.
+        (_answer(_server(ELSEWHERE, task_state="migrating")), [], True),
         # It is on its way, or a failed move has left its guest.
         (None, [{"status": "running", "type": "live-migration"}], True),
         (None, [{"status": "finished", "type": "resize"}], True),
@@ -145,7 +156,7 @@ def test_a_restart_completes_what_has_the_present_names(
         (None, [{"status": "completed", "type": "live-migration"}], False),
         # Before the evacuation, which has started the guest anew.
         (None, [{"status": "error", "created_at": "2026-11-20T09:00:00"}], False),
-        (None, [{"status": "running", "server": "another"}], False),
+        (None, [{"status": "error", "server": "another"}], False),
     ],
 )
 def test_nobody_restarts_nova_compute_under_a_server_that_may_be_there(
@@ -162,8 +173,37 @@ def test_nobody_restarts_nova_compute_under_a_server_that_may_be_there(
     assert ("Do not restart it" in found.explain()) is is_present
 
 
+OTHER = {"uuid": "66666666-6666-4666-8666-666666666666"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "move", "is_busy"),
+    [
+        ({}, {"status": "completed"}, False),
+        ({}, {"status": "finished", "type": "resize"}, False),
+        ({}, {"status": "running"}, True),
+        ({"status": "BUILD"}, {"status": "completed"}, True),
+        ({"task_state": "image_uploading"}, {"status": "completed"}, True),
+    ],
+)
+def test_a_restart_breaks_off_no_build_and_no_move(
+    changes: dict[str, t.Any], move: dict[str, t.Any], is_busy: bool
+) -> None:
+    """Nova gives builds to a host that was deployed again as soon as it has discovered it."""
+    moves = [_migration("m-2", **{"type": "live-migration", "server": OTHER["uuid"], **move})]
+    found = _read(Nova([_migration()], moves=moves, hosted=[_server(HOST, **OTHER, **changes)]))
+
+    assert found.restart_completes is not is_busy
+    assert (OTHER["uuid"] in found.explain()) is is_busy
+    assert (f"Restart nova-compute on {HOST}" in found.explain()) is not is_busy
+
+
 def test_what_nova_does_not_list_is_not_taken_for_nothing() -> None:
-    for nova in (Nova(None), Nova([_migration()], moves=None)):
+    for nova in (
+        Nova(None),
+        Nova([_migration()], moves=None),
+        Nova([_migration()], hosted=None),
+    ):
         with pytest.raises(CloudError, match="answered 500"):
             _read(nova)
 
