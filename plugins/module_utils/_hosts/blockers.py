@@ -145,10 +145,7 @@ def list_other_spellings(name: str, labels: Iterable[str]) -> list[str]:
 
 def _find_compute_service(host: str, services: Iterable[Service]) -> Service | None:
     """Return the service nova-compute of a host, also one in a cell that does not answer."""
-    found = {}
-    for service in services:
-        if service.binary == COMPUTE and service.host == host:
-            found[service.id] = service
+    found = {one.id: one for one in services if one.binary == COMPUTE and one.host == host}
     if len(found) > 1:
         ids = summarize_names(id or "one in a cell that does not answer" for id in found)
         raise InvalidInput(
@@ -192,11 +189,8 @@ def find_leftovers(
     host: Host, index: SnapshotIndex, policy: Policy, kinds: Collection[str]
 ) -> list[Finding]:
     """Return the findings of the chosen `kinds` whose changes free the host's trees."""
-    leftovers = []
-    for finding in _find_consumers(host, index, policy).values():
-        if finding and _frees_host(finding, host, index, kinds):
-            leftovers.append(finding)
-    return leftovers
+    found = _find_consumers(host, index, policy).values()
+    return [one for one in found if one and _frees_host(one, host, index, kinds)]
 
 
 def find_blockers(
@@ -342,8 +336,16 @@ def _find_migration_blockers(
             "",
             f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from "
             f"{migration.source_compute} to {migration.dest_compute} {state}: "
-            f"{get_advice(migration)}.",
+            f"{_choose_advice(migration, host)}.",
         )
+
+
+def _choose_advice(migration: Migration, host: Host) -> str:
+    """Return what to do about a migration, also where its server is on a host that is down."""
+    is_down = host.service is not None and host.service.state == "down"
+    if is_down and migration.status == "finished" and migration.dest_compute == host.name:
+        return "start nova-compute there first. A confirmation deletes the disk on the source"
+    return get_advice(migration)
 
 
 def _list_host_migrations(
@@ -393,10 +395,8 @@ def _frees_host(finding: Finding, host: Host, index: SnapshotIndex, kinds: Colle
     if finding.kind not in kinds or not isinstance(finding.change, Change):
         return False
     remaining = finding.change.after["allocations"]
-    for provider in list_host_providers(host, index.providers):
-        if provider.uuid in remaining:
-            return False
-    return True
+    own = list_host_providers(host, index.providers)
+    return not any(provider.uuid in remaining for provider in own)
 
 
 def _make_allocation_blocker(

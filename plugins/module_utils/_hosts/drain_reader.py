@@ -44,6 +44,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs 
     build_candidate_query,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import (
+    BARE_METAL,
     judge_allocation,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
@@ -162,6 +163,9 @@ class DrainReader:
             if uuid in held and not provider.sharing:
                 held_roots.add(provider.root)
         way = judge_allocation(server, own_roots, held_roots)
+        classes = {cls for amounts in held.values() for cls in amounts}
+        if way is None and not classes & {"VCPU", "PCPU", "MEMORY_MB"}:
+            return BARE_METAL
         if way is None or not own_roots & held_roots:
             return way
         answer = self._nova.list_migrations_of_server(server.uuid)

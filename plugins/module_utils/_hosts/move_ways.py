@@ -53,6 +53,15 @@ _STAYING_STATUSES = {
     "VERIFY_RESIZE": "have its owner confirm or revert the resize",
 }
 
+# The same on a host that is dead and fenced. A request that nova-compute has to carry out leaves a
+# task, with which Nova evacuates no server.
+_NO_GUEST = "reset its state to active, which loses nothing: its guest is gone"
+_FENCED_STATUSES = {
+    **dict.fromkeys(("PAUSED", "RESCUE", "SUSPENDED"), _NO_GUEST),
+    "SHELVED": "start its host, or create it again from the image that shelving made of it",
+    "VERIFY_RESIZE": "start its host, then revert: to confirm deletes the disk on the source",
+}
+
 # Extra specs and image properties with which a server cannot move live, with the reason.
 _NOT_LIVE = {
     r"pci_passthrough:.*": "it has a PCI device",
@@ -68,6 +77,14 @@ _MAYBE_LIVE = {
     r"hw[:_]numa_nodes": "it has a NUMA topology",
     r"hw[:_]pmem": "it has persistent memory",
 }
+
+# Ironic's driver can neither move nor evacuate a server, and Nova then sets it in ERROR
+# (nova/compute/manager.py, _do_rebuild_instance; nova/conductor/manager.py, _live_migrate).
+BARE_METAL = Way(
+    STAYS,
+    "it is a bare metal node, which Nova does not move (its allocation has no CPU and no memory)",
+    "start nova-compute if it is down: the node runs without it",
+)
 
 # Types of ports that are a device of the host.
 _DEVICE_PORTS = frozenset({"direct", "direct-physical", "macvtap", "vdpa", "remote-managed"})
@@ -92,7 +109,8 @@ def decide_way(
             "remove it from exclude_consumers if it may move",
         )
     # These hold however the server would move, so they come first.
-    reason, advice = _find_obstacle(server, host, migrations)
+    fenced = settings.fenced and not host_is_up
+    reason, advice = _find_obstacle(server, host, fenced, migrations)
     if reason:
         return Way(STAYS, reason, advice)
     warnings = list(_find_warnings(server, ports))
@@ -107,7 +125,7 @@ def decide_way(
 
 
 def _find_obstacle(
-    server: DrainServer, host: str, migrations: Sequence[Migration]
+    server: DrainServer, host: str, fenced: bool, migrations: Sequence[Migration]
 ) -> tuple[str, str]:
     """Return why a server must not be touched, and what to do; two empty texts if it may be."""
     found = server.server
@@ -116,7 +134,13 @@ def _find_obstacle(
     if not found.task_known:
         return "Nova does not show its task", "use credentials with the admin role"
     if found.task_state is not None:
-        return f"its task is {found.task_state}", "wait until the task has ended, and run again"
+        advice = "wait until the task has ended, and run again"
+        # Without a migration, only its dead host would end it.
+        if fenced and not migrations:
+            advice = "reset its state to active, which ends the task, or delete it"
+        return f"its task is {found.task_state}", advice
+    if fenced and found.status in _FENCED_STATUSES:
+        return f"it is {found.status}", _FENCED_STATUSES[found.status]
     if found.status in _STAYING_STATUSES:
         return f"it is {found.status}", _STAYING_STATUSES[found.status]
     for migration in migrations:
@@ -172,12 +196,6 @@ def _decide_for_dead_host(
             "dead, cut off its power and set fenced (host_decommission_fenced) to true",
             warnings=tuple(warnings),
         )
-    if server.server.status == "PAUSED":
-        return Way(
-            STAYS,
-            "it is PAUSED, and Nova evacuates only servers that are ACTIVE or SHUTOFF",
-            "reset its state to active, which loses nothing: its guest is gone",
-        )
     return Way(EVACUATION, f"{host} is down and fenced", warnings=tuple(warnings))
 
 
@@ -203,16 +221,12 @@ def _decide_for_running_server(
                 "its disk is copied with it unless it is on storage that other hosts can reach"
             )
         return Way(LIVE, f"it is {server.server.status}", warnings=tuple(warnings))
+    reason, advice = f"{obstacle}, so it cannot move live", "have its owner shut it off"
     if server.server.status == "ACTIVE" and settings.cold_active:
-        warnings.append("it is shut down while it moves")
-        return Way(COLD, f"{obstacle}, so it cannot move live", warnings=tuple(warnings))
+        return Way(COLD, reason, warnings=(*warnings, "it is shut down while it moves"))
     if server.server.status == "ACTIVE":
-        return Way(
-            STAYS,
-            f"{obstacle}, so it cannot move live",
-            "shut it off, or set cold=active to have it shut down while it moves",
-        )
-    return Way(STAYS, f"{obstacle}, so it cannot move live", "have its owner shut it off")
+        advice = "shut it off, or set cold=active to have it shut down while it moves"
+    return Way(STAYS, reason, advice)
 
 
 def _find_warnings(server: DrainServer, ports: Sequence[ServerPort]) -> t.Iterator[str]:
@@ -234,9 +248,5 @@ def _find_warnings(server: DrainServer, ports: Sequence[ServerPort]) -> t.Iterat
 
 def _match_specs(server: DrainServer, reasons: dict[str, str]) -> list[str]:
     """Return the reasons whose pattern matches an extra spec or an image property."""
-    matched = []
     names = [*server.extra_specs, *server.image_properties]
-    for pattern, reason in reasons.items():
-        if any(re.fullmatch(pattern, name) for name in names):
-            matched.append(reason)
-    return matched
+    return [why for spec, why in reasons.items() if any(re.fullmatch(spec, name) for name in names)]

@@ -172,6 +172,19 @@ def test_move_from_or_to_the_host_blocks_it(source: str, dest: str, status: str,
     assert [(blocker.kind, blocker.subject) for blocker in site.blockers()] == [(kind, move)]
 
 
+@pytest.mark.parametrize("state", ["up", "down"])
+@pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
+def test_a_resize_to_a_dead_host_is_not_to_be_confirmed(state: str, source: str, dest: str) -> None:
+    """That deletes the disk on its source, which may be the last one."""
+    site = Site()
+    site.services[0] = d.replace(site.services[0], state=state)
+    by_name = {"old": site.old, "new": site.new}
+    site.migration(site.server(site.new, site.new), by_name[source], by_name[dest], "finished")
+
+    (blocker,) = (each for each in site.blockers() if each.kind == "resize")
+    assert ("confirm or revert" in blocker.reason) is (state == "up" or dest == "new")
+
+
 def test_allocation_of_a_move_is_listed_once_with_the_move() -> None:
     site = Site()
     server = site.server(site.new, site.new)

@@ -108,6 +108,33 @@ def test_way_of_a_server(name: str) -> None:
     assert bool(way.advice) == (how == STAYS)
 
 
+@pytest.mark.parametrize(
+    ("status", "dead_end", "way_out"),
+    [
+        ("PAUSED", "unpause", "reset its state"),
+        ("SUSPENDED", "resume", "reset its state"),
+        ("RESCUE", "unrescue it", "reset its state"),
+        ("SHELVED", "unshelve", "image that shelving made"),
+        ("VERIFY_RESIZE", "have its owner", "deletes the disk on the source"),
+    ],
+)
+def test_nothing_is_to_be_asked_of_a_dead_host(status: str, dead_end: str, way_out: str) -> None:
+    """It would leave a task behind, and a confirmation deletes the last disk, on the source."""
+    way = decide_way(build_server(status=status), SOURCE, False, FENCED)
+
+    assert way.how == STAYS and status in way.reason
+    assert dead_end not in way.advice and way_out in way.advice
+
+
+def test_a_task_that_only_a_dead_host_would_end_is_not_waited_for() -> None:
+    server = build_server(task_state="powering-off")
+    moves = [build_migration(1, "accepted", type="evacuation")]
+
+    assert "reset its state" in decide_way(server, SOURCE, False, FENCED).advice
+    assert "wait" in decide_way(server, SOURCE, False, FENCED, moves).advice
+    assert "wait" in decide_way(server, SOURCE, True, PLAIN).advice
+
+
 @pytest.mark.parametrize("status", ["queued", "running", "finished", "accepted", "brand-new"])
 def test_a_server_in_a_migration_of_somebody_else_stays(status: str) -> None:
     way = decide_way(build_server(), SOURCE, True, PLAIN, [build_migration(1, status)])
