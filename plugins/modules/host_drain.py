@@ -421,7 +421,8 @@ occupants:
   contains:
     kind:
       description: V(server), V(migration), V(resize), V(claim) for another consumer with an
-        allocation on the host, or V(unsound_reading) if the services do not show everything.
+        allocation on the host, V(enabled) if somebody has enabled the host during the
+        drain, or V(unsound_reading) if the services do not show everything.
       returned: always
       type: str
       sample: claim

@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # The kinds of blockers that are, or may become, a guest; the other kinds block an empty host.
 _OCCUPYING = frozenset(
-    {"server", "migration", "resize", "claim", "hidden_allocation", "unsound_reading"}
+    {"server", "migration", "resize", "claim", "hidden_allocation", "unsound_reading", "enabled"}
 )
 
 # How many occupants a message has in full.

@@ -35,6 +35,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
     build_drain_plan,
+    is_selectable,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import (
     DrainReader,
@@ -212,9 +213,8 @@ class HostDrain:
         require_not_excluded(self._reader, self._options)
         self._require_clear_state()
         reading = self._reader.read(self._options.host)
-        begun = {
-            attempt.server: _describe_begun(attempt) for attempt in history.list_attempts(DRAIN)
-        }
+        attempts = history.list_attempts(DRAIN)
+        begun = {attempt.server: _describe_begun(attempt) for attempt in attempts}
         reading = d.replace(reading, obstacles={**reading.obstacles, **begun})
         plan = build_drain_plan(reading, self._options.settings)
         body = self._build_service_update(reading.service)
@@ -272,7 +272,7 @@ class HostDrain:
             begun = []
             if stopped() or runner.halted:
                 break
-        contents, others = self._read_contents(outcomes)
+        contents, others = self._read_contents(outcomes, is_run=True)
         return {
             **contents,
             "outcomes": outcomes,
@@ -295,6 +295,11 @@ class HostDrain:
         if is_down(service):
             heard = list_heard_hosts(service, services, now)
             require_witnesses(service.host, heard, list_hosts_silent_with(service, services))
+            # To start nova-compute is the first advice otherwise.
+            if not settings.fenced:
+                unfinished = self._reader.read_unfinished_evacuations(service.host)
+                if unfinished.present:
+                    raise InvalidInput(f"Nothing was changed. {unfinished.explain()}")
         if is_run or settings.fenced:
             require_fencing(service, settings)
         if settings.fenced and (is_run or service.forced_down):
@@ -395,7 +400,7 @@ class HostDrain:
         )
 
     def _read_contents(
-        self, outcomes: Sequence[MoveOutcomeDocument] = ()
+        self, outcomes: Sequence[MoveOutcomeDocument] = (), is_run: bool = False
     ) -> tuple[dict[str, t.Any], str]:
         """Return what is on the host or on its way from or to it, and what is no server in words.
 
@@ -407,6 +412,9 @@ class HostDrain:
             listed, at = self._reader.list_open_migrations(host)
             migrations = [describe_migration(entry, at) for entry in listed]
             blockers = read_blockers(self._session, host)
+            # Last, so that nothing came to the host after the other listings.
+            if is_run and is_selectable(self._reader.read_service(host)):
+                blockers += (Blocker("enabled", host, "", f"{host} is enabled again: run again."),)
         except PlacementToolsError as error:
             blockers = (Blocker("unsound_reading", host, "", str(error)),)
         occupants = list_occupants(blockers, outcomes)
@@ -478,8 +486,5 @@ def _conclude(
 
 def collect_trouble(outcomes: Iterable[MoveOutcomeDocument], kinds: Collection[str]) -> list[str]:
     """Return the names of the servers with these outcomes, each with the reason."""
-    named = []
-    for entry in outcomes:
-        if entry["outcome"] in kinds:
-            named.append(make_printable(f"{entry['name']} ({entry['reason']})"))
-    return named
+    troubled = [entry for entry in outcomes if entry["outcome"] in kinds]
+    return [make_printable(f"{entry['name']} ({entry['reason']})") for entry in troubled]

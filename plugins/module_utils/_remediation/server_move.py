@@ -264,7 +264,25 @@ class Mover:
         returning = find_returning_hosts(sighting.migrations, _list_targets(task, services))
         if returning:
             return MoveEnd(LEFT, ": ".join(explain_returning(returning)))
-        return way
+        return self._find_failed_evacuation(task, sighting.migrations) or way
+
+    def _find_failed_evacuation(
+        self, task: MoveTask, migrations: Sequence[Migration]
+    ) -> MoveEnd | None:
+        """Return why a server stays whose last move was an evacuation that it did not follow.
+
+        Its guest may run at the destination. A live migration that was cut off has left the
+        allocation there.
+        """
+        last = next(iter(migrations), None)
+        if last is None or last.type != "evacuation" or last.source_compute != task.source:
+            return None
+        attempt = Attempt(task.server, task.name, EVACUATION, task.source)
+        actions = self._list_actions(task.server)
+        if not may_have_left(last) or self._was_on_its_host_since(attempt, last, actions):
+            return None
+        reason = "its last move is an evacuation from here, which it did not follow"
+        return end_open(LEFT, ActiveMove(attempt, migration=last), reason)
 
     def _send(self, attempt: Attempt) -> MoveReply:
         if attempt.how == LIVE:
@@ -438,12 +456,9 @@ class Mover:
 
     def _explain(self, move: ActiveMove, reason: str) -> str:
         """Return a reason with Nova's own words about the failure, where it has any."""
-        if not move.attempt.request_id:
-            return reason
-        words = self._reader.find_failure(move.attempt.server, move.attempt.request_id)
-        if not words:
-            return reason
-        return f"{reason}: {words}"
+        request = move.attempt.request_id
+        words = self._reader.find_failure(move.attempt.server, request) if request else ""
+        return f"{reason}: {words}".removesuffix(": ")
 
     def _confirm(self, move: ActiveMove, migration: Migration) -> MoveEnd | None:
         """Confirm a cold migration that this collection began."""

@@ -106,6 +106,8 @@ class MovingNova:
         self.strays: set[str] = set()
         # The hosts with allocations of servers that have them not on their host alone.
         self.held: dict[str, tuple[str, ...]] = {}
+        # The servers whose allocation is a bare metal node.
+        self.bare_metal: set[str] = set()
         # The hosts that have room for every server.
         self.roomy: tuple[str, ...] = ()
         self._hooks: list[Hook] = []
@@ -162,6 +164,23 @@ class MovingNova:
             roles=frozenset(),
             placement=Api("Placement", MovingPlacement(self), (1, 14)),
         )
+
+    def add_migration(self, uuid: str, type_: str, status: str, to: str) -> dict[str, t.Any]:
+        """Have a migration from the first host that ended before the test."""
+        row = {
+            "uuid": f"migration-{len(self.migrations)}",
+            "instance_uuid": uuid,
+            "migration_type": type_,
+            "status": status,
+            "source_compute": HOSTS[0],
+            "source_node": HOSTS[0],
+            "dest_compute": to,
+            "dest_node": to,
+            "created_at": "2026-11-20T02:00:00",
+            "updated_at": "2026-11-20T02:01:00",
+        }
+        self.migrations.insert(0, row)
+        return row
 
     def delete(self, uuid: str) -> None:
         del self.servers[uuid]
@@ -485,7 +504,8 @@ class MovingPlacement:
         if path.startswith("/allocations/"):
             server = path.rpartition("/")[2]
             hosts = self._nova.held.get(server, (self._nova.host(server),))
-            held = {PROVIDERS[name]: {"generation": 1, "resources": {"VCPU": 1}} for name in hosts}
+            cls = "CUSTOM_BAREMETAL" if server in self._nova.bare_metal else "VCPU"
+            held = {PROVIDERS[name]: {"generation": 1, "resources": {cls: 1}} for name in hosts}
             if not held:
                 return {"allocations": {}}
             owner = {"project_id": "project", "user_id": "user", "consumer_generation": 1}

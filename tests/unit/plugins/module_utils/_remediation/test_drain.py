@@ -311,6 +311,18 @@ def test_migration_to_the_host_is_not_one_from_it(site: Drain) -> None:
     assert _list_ends(site.run()) == {}
 
 
+def test_host_that_somebody_enables_during_the_drain_is_not_empty(site: Drain) -> None:
+    site.nova.boot("web")
+    enable = functools.partial(site.nova.services[SOURCE].update, status="enabled")
+    site.nova.on("POST", "/action$", after=enable)
+
+    result = site.run()
+
+    assert _list_ends(result) == {"web": MOVED}
+    assert not result["empty"] and f"{SOURCE} is empty" not in result["msg"]
+    assert [entry["kind"] for entry in result["occupants"]] == ["enabled"]
+
+
 # What a run would do
 
 
@@ -356,6 +368,24 @@ def test_run_that_would_be_refused_changes_nothing(site: Drain) -> None:
     site.nova.boot("web")
 
     assert site.predict()["changed"] is False
+
+
+@pytest.mark.parametrize("is_back", [True, False])
+def test_nobody_is_told_to_start_a_nova_compute_that_would_destroy_its_servers(
+    site: Drain, is_back: bool
+) -> None:
+    """A server is on the source of its own evacuation, and nova-compute there is down."""
+    for service in site.nova.services.values():
+        service["updated_at"] = "2026-11-20T03:00:00.000000"
+    site.nova.services[SOURCE].update(state="down", updated_at="2026-11-20T02:00:00.000000")
+    server = site.nova.boot("web", host=SOURCE if is_back else "compute-2")
+    site.nova.add_migration(server, "evacuation", "done", "compute-2")
+
+    advice = "destroys them. Do not restart it" if is_back else "First start nova-compute"
+    for ask in (site.run, site.predict)[: 1 + is_back]:
+        with pytest.raises(InvalidInput, match=advice):
+            ask()
+    assert (site.updates, site.nova.writes) == ([], [])
 
 
 def test_move_of_an_earlier_run_is_predicted_to_be_followed(site: Drain) -> None:

@@ -1080,6 +1080,45 @@ def test_a_server_is_evacuated_again_when_its_next_host_dies_too(
     assert len(nova.writes) == (outcome == MOVED)
 
 
+@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
+@pytest.mark.parametrize("is_up", [True, False])
+def test_a_bare_metal_node_is_not_moved(
+    nova: MovingNova, drain: Drain, status: str, is_up: bool
+) -> None:
+    """Ironic's driver can do none of it, and Nova would set the server in ERROR."""
+    server = nova.boot("node", status)
+    nova.bare_metal = {server}
+    if not is_up:
+        nova.services[SOURCE].update(state="down", forced_down=True, updated_at=REPORTED)
+
+    outcomes = drain.run(settings=DrainSettings(fenced=not is_up), last_report=REPORTED)
+
+    assert outcomes == {"node": LEFT} and nova.writes == []
+    assert "bare metal" in drain.reason("node")
+
+
+@pytest.mark.parametrize("status", ["failed", "error", "completed"])
+@pytest.mark.parametrize("is_up", [True, False])
+@pytest.mark.parametrize("is_started", [True, False])
+def test_a_server_of_an_evacuation_by_hand_that_failed_is_not_evacuated_again(
+    nova: MovingNova, drain: Drain, status: str, is_up: bool, is_started: bool
+) -> None:
+    """It failed after the guest ran, and a person reset the state of the server."""
+    server = nova.boot("web")
+    row = nova.add_migration(server, "evacuation", status, "compute-2")
+    if not is_up:
+        nova.services[SOURCE].update(state="down", forced_down=True, updated_at=REPORTED)
+    if is_started:
+        nova.control_guest(server, "start", "compute_start_instance", "Success", SOURCE)
+
+    outcomes = drain.run(settings=DrainSettings(fenced=not is_up), last_report=REPORTED)
+
+    assert outcomes == {"web": MOVED if is_started else LEFT}
+    if not is_started:
+        assert drain.outcome()["may_be_on"] == [SOURCE, "compute-2"] and nova.writes == []
+        assert row["uuid"] in drain.reason("web")
+
+
 def test_a_failed_move_that_left_the_allocation_elsewhere_is_not_repeated(
     nova: MovingNova, drain: Drain
 ) -> None:
