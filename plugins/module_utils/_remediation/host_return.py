@@ -41,6 +41,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.drain
     require_not_excluded,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+    DRAIN,
     RETURN,
     Departure,
     MoveHistory,
@@ -66,6 +67,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+
+
+_UNFOLLOWED = (
+    "a drain that did not end asked Nova to move it, so it does not count as moved away: confirm "
+    "its migration if that waits, and move it back by hand"
+)
 
 
 class HostReturn:
@@ -151,6 +158,12 @@ class HostReturn:
             reason = f"nova-compute on {service.host} is down: start it, and run again"
         departures: list[Departure] = []
         outcomes: list[MoveOutcomeDocument] = []
+        for attempt in history.list_attempts(DRAIN) if self._move_back else ():
+            found_now = self._reader.find_server(attempt.server)
+            if found_now is not None and found_now.server.host != attempt.source:
+                task = MoveTask(attempt.server, attempt.name, attempt.source)
+                end = MoveEnd(LEFT, _UNFOLLOWED, found_now.server.host)
+                outcomes.append(build_outcome(task, end, 0, 0))
         begun = {attempt.server for attempt in history.list_attempts(RETURN)}
         for entry in history.list_departures() if self._move_back else ():
             if entry.server in begun:

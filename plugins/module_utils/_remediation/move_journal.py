@@ -141,11 +141,8 @@ class MoveHistory:
 
     def list_attempts(self, purpose: str) -> list[Attempt]:
         """Return the moves that were requested, or were about to be, and are not over."""
-        attempts = []
-        for record in self._open.values():
-            if record["purpose"] == purpose:
-                attempts.append(_build_attempt(record))
-        return attempts
+        begun = [record for record in self._open.values() if record["purpose"] == purpose]
+        return list(map(_build_attempt, begun))
 
     def list_departures(self) -> list[Departure]:
         """Return the servers that were moved away and not moved back."""
@@ -209,16 +206,25 @@ def read_history(paths: Sequence[str], compute_endpoint: str, host: str) -> Move
     """Return what journals say about a host.
 
     Records about other hosts and clouds are left out.
-    Raises InvalidInput for a file that is not a journal of moves.
+    Raises InvalidInput for a file that is not a journal of moves, and for moves of a host of that
+    name that are not over, and that another cloud has, or another interface of this one.
     """
     records: list[JournalRecord] = []
+    others: list[JournalRecord] = []
     for path in paths:
         found, _torn = read_journal(path)
         for record in found:
             _check_record(record, path)
-            recorded = hide_credentials(str(record["compute_endpoint"]))
-            if recorded == compute_endpoint and record["host"] == host:
-                records.append(record)
+            if record["host"] == host:
+                is_here = hide_credentials(str(record["compute_endpoint"])) == compute_endpoint
+                (records if is_here else others).append(record)
+    if any(map(MoveHistory(others).list_attempts, (DRAIN, RETURN))):
+        recorded = hide_credentials(str(others[-1]["compute_endpoint"]))
+        raise InvalidInput(
+            f"A run that did not end moved servers of {host} with Nova at {recorded}, and this "
+            f"connection has Nova at {compute_endpoint}. Nothing was changed: connect with the "
+            "same interface, and keep each cloud in a folder of its own."
+        )
     return MoveHistory(records)
 
 

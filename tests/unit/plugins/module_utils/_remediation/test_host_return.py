@@ -360,6 +360,19 @@ def test_move_that_an_earlier_run_began_is_followed_and_not_asked_again(site: Re
     assert [entry["outcome"] for entry in result["outcomes"]] == [MOVED]
 
 
+@pytest.mark.parametrize("is_away", [True, False])
+def test_server_of_a_drain_that_was_killed_is_not_forgotten(site: Return, is_away: bool) -> None:
+    """Nova has moved it, and the journal does not say so."""
+    server = site.nova.boot("web", host="compute-2" if is_away else SOURCE)
+    site.journal.record_request(Attempt(server, "web", LIVE, SOURCE), DRAIN)
+
+    for result in (site.predict(), site.run()):
+        left = [(entry["uuid"], entry["outcome"], entry["to"]) for entry in result["outcomes"]]
+        assert left == ([(server, LEFT, "compute-2")] if is_away else [])
+    assert ("Not moved back: web" in result["msg"]) is is_away
+    assert site.nova.writes == []
+
+
 def test_excluded_host_is_not_returned(site: Return) -> None:
     site.excluded = {SOURCE: ""}
 

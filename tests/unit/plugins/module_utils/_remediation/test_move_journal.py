@@ -100,13 +100,23 @@ def test_the_service_is_as_it_was_before_the_first_drain(
     assert read(tmp_path).changes_of_service == {}
 
 
-@pytest.mark.parametrize(("host", "endpoint"), [("compute-2", NOVA), (SOURCE, "http://other/")])
-def test_records_of_others_are_left_out(
-    journal: MoveJournal, tmp_path: Path, host: str, endpoint: str
-) -> None:
+def test_records_of_other_hosts_are_left_out(journal: MoveJournal, tmp_path: Path) -> None:
     journal.record_request(AWAY, DRAIN)
 
-    assert read(tmp_path, host, endpoint).list_attempts(DRAIN) == []
+    assert read(tmp_path, "compute-2").list_attempts(DRAIN) == []
+
+
+def test_open_moves_through_another_interface_are_not_forgotten(
+    journal: MoveJournal, tmp_path: Path
+) -> None:
+    """The guest of an interrupted live migration may be elsewhere, and would be moved again."""
+    journal.record_request(AWAY, DRAIN)
+
+    with pytest.raises(InvalidInput, match=f"{NOVA}.* http://other/"):
+        read(tmp_path, endpoint="http://other/")
+    # What is over may be of another cloud.
+    journal.record_end(AWAY, MOVED, "compute-2", "")
+    assert read(tmp_path, endpoint="http://other/").list_departures() == []
 
 
 def test_a_torn_last_line_is_a_request_that_was_not_sent(
