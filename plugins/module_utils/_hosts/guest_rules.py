@@ -126,7 +126,9 @@ def judge_guests(
     mistaken_hosts = _find_mistaken_hosts(guests, index)
     inodes: dict[str, dict[str, int | None]] = collections.defaultdict(dict)
     for guest in guests:
-        if guest.name == guest.uuid and guest.host not in mistaken_hosts:
+        # On a file system of another host, the inode may have another number here.
+        is_own = guest.facts.get("shared") is False and guest.host not in mistaken_hosts
+        if guest.name == guest.uuid and is_own:
             inodes[guest.uuid][guest.host] = guest.facts.get("inode")
     seen = (d.replace(guest, inodes=inodes[guest.uuid]) for guest in guests)
     findings = [
@@ -283,7 +285,7 @@ def _decide_running(guest: Guest, view: ConsumerView, policy: Policy) -> Decisio
     # The server may have been moved between the two answers.
     if is_earlier(guest.read_at, server.updated):
         return undecided(f"{reason} since a later change: run again.", *view.server_answers)
-    danger = "Two guests of one server may write to the same disks: stop the wrong one with virsh."
+    danger = "If it runs there too, both may write to the same disks: stop the wrong one (virsh)."
     if _was_evacuated(view, guest.host, "done"):
         danger += " nova-compute here destroys this one, with its local disks, when it starts."
     return orphaned(f"{reason}. {danger}", *view.server_answers)
@@ -298,6 +300,13 @@ def _decide_cut_move(guest: Guest, view: ConsumerView, policy: Policy) -> Decisi
     """
     if not guest.is_put_aside or not _is_server_on_host(guest, view.index):
         return None
+    for last in view.server_migrations[:1]:
+        if last.has_arrived and last.dest_compute == guest.host:
+            return undecided(
+                f"An earlier move left it here. The last one ({last.uuid}, {last.type}) brought "
+                f"its server here, whose disks are in {guest.uuid}: do not put this back.",
+                *view.server_answers,
+            )
     return undecided(
         "A resize or cold migration that was cut off left the disks of its server here, which "
         f"cannot start without them. Stop the server, rename {guest.name} to {guest.uuid} (compare "

@@ -46,7 +46,7 @@ class Guest:
     used_by: for a directory the names of other domains that have a disk in it, running or not.
     quarantined: whether it is a directory in the quarantine.
     inodes: by host, the inode of the directory that the server has there; without hosts that were
-        not read, and those that may be another host.
+        not read, that may be another host, or whose storage is or may be shared.
     """
 
     kind: str

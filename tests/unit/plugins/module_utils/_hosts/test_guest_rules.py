@@ -700,6 +700,17 @@ def test_guest_runs_elsewhere_however_lately_nova_did_something(site: Site) -> N
     assert finding.kind == "running_leftover"
 
 
+def test_only_guest_of_a_server_is_not_called_a_second_one(site: Site) -> None:
+    """libvirt has completed a live migration that Nova gave up: it runs here, and only here."""
+    server = site.server(site.there, site.there)
+    site.migration(server, site.there, site.here, "error", type="live-migration")
+    (finding,) = site.judged(site.found(_domain(server, state="running")))
+
+    assert finding.kind == "running_leftover"
+    assert "If it runs there too" in finding.decision.reason
+    assert "Two guests" not in finding.decision.reason
+
+
 def test_guest_of_a_server_without_a_host_runs_too(site: Site) -> None:
     server = site.server(status="SHELVED_OFFLOADED")
     (finding,) = site.judged(site.found(_domain(server, state="running")))
@@ -768,6 +779,9 @@ def test_directory_of_a_live_server_is_left_over_only_beside_another_one(site: S
     assert judge() == "protected"
     assert judge(_directory(server, inode=1)) == "protected"
     assert judge(_directory(server, inode=None)) == "protected"
+    # That host may see this directory, over a protocol that gives it a number of its own.
+    assert judge(_directory(server, inode=2, shared=True)) == "protected"
+    assert judge(_directory(server, inode=2, shared=None)) == "protected"
     assert judge(_directory(server, inode=2, name=f"{server}_resize")) == "protected"
     # Of a host that may be another one, nothing is proven.
     (finding,) = site.judged(
@@ -798,6 +812,24 @@ def test_disks_that_a_cut_move_put_aside_are_named_with_the_way_back(
     assert (finding.guest.name, finding.decision.verdict) == (f"{server}_resize", "undecided")
     assert f"rename {server}_resize to {server} " in finding.decision.reason
     assert "--hard" in finding.decision.reason
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "status"),
+    [("here", "resize", "confirmed"), ("there", "migration", "confirmed")],
+)
+def test_what_an_earlier_move_left_beside_the_disks_is_not_to_be_put_back(
+    site: Site, source: str, kind: str, status: str
+) -> None:
+    """The last move was confirmed, and the server is only shut off."""
+    server = site.server(site.here, site.here, status="SHUTOFF")
+    site.migration(server, getattr(site, source), site.here, status, type=kind)
+    directories = (_directory(server, name=f"{server}_resize"), _directory(server))
+    (finding,) = site.judged(site.found(_domain(server), directories=directories))
+
+    assert (finding.guest.name, finding.decision.verdict) == (f"{server}_resize", "undecided")
+    assert "cannot start" not in finding.decision.reason
+    assert f"rename {server}_resize" not in finding.decision.reason
 
 
 def test_disks_that_a_move_puts_aside_now_are_protected(site: Site) -> None:
