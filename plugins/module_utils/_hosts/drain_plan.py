@@ -114,11 +114,7 @@ class HostReading:
     @property
     def other_hosts(self) -> set[str]:
         """The hosts that Nova's scheduler may select, without the one to drain."""
-        hosts = set()
-        for service in self.services:
-            if is_selectable(service) and service.host != self.host:
-                hosts.add(service.host)
-        return hosts
+        return {one.host for one in self.services if is_selectable(one) and one.host != self.host}
 
     def get_need(self, server: DrainServer) -> MoveNeed | None:
         return build_need(server, self.allocations.get(server.uuid), self.aggregates)
@@ -333,10 +329,8 @@ def _find_group_warnings(
     """Yield which soft policy would be violated wherever the server goes."""
     hosts = {option.host for option in options}
     for group in reading.list_groups(server):
-        others = set()
-        for member in group.members:
-            if member != server.uuid and member in reading.places:
-                others.add(reading.places[member])
+        members = set(group.members).intersection(reading.places) - {server.uuid}
+        others = {reading.places[member] for member in members}
         if group.policy == SOFT_ANTI_AFFINITY and hosts <= others:
             yield (
                 f"each host with room already has a member of its server group {group.name} "

@@ -111,13 +111,10 @@ def _choose_plain_record(host: Unchecked, service: str | None) -> Unchecked | No
 def _parse_record(record: Unchecked) -> FormerHost:
     # Of several nodes, as with ironic, none is that of the host.
     nodes = [node["uuid"] for node in record["nodes"]]
-    node = None
-    if len(nodes) == 1:
-        node = nodes[0]
+    node = nodes[0] if len(nodes) == 1 else None
     service = record["service"] or {}
-    aggregates = []
-    for entry in record["aggregates"]:
-        aggregates.append(Aggregate(entry["uuid"], entry["name"], entry["zone"], ()))
+    groups = record["aggregates"]
+    aggregates = [Aggregate(one["uuid"], one["name"], one["zone"], ()) for one in groups]
     return FormerHost(
         host=record["host"],
         node=node,

@@ -113,12 +113,9 @@ class GuestDetector:
 
         The listing of all migrations does not prove that none of them names such a host.
         """
-        hosts = set()
-        for guest in guests:
-            evidence = snapshot.evidence.get(guest.uuid)
-            # For a server that exists, its own migrations were read.
-            if evidence and evidence.server.status == 404:
-                hosts.add(guest.host)
+        # For a server that exists, its own migrations were read.
+        gone = {uuid for uuid, one in snapshot.evidence.items() if one.server.status == 404}
+        hosts = {guest.host for guest in guests if guest.uuid in gone}
         names = sorted(hosts)
         answers = map_parallel(self._nova.list_migrations_of_host, names)
         migrations_by_host = dict(zip(names, answers, strict=True))

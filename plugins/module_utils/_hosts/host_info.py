@@ -177,10 +177,8 @@ class HostReader:
         if not remembered:
             labels = _list_host_labels(services, nodes, providers)
             self._check_known(hosts, all_parts, records, labels, allow_unknown)
-        described = []
-        for name, host, parts in zip(names, hosts, all_parts, strict=True):
-            described.append(self._describe_host(name, host, parts, providers))
-        return described
+        found = zip(names, hosts, all_parts, strict=True)
+        return [self._describe_host(*each, providers) for each in found]
 
     def record_host(
         self,
@@ -290,14 +288,11 @@ class HostReader:
         blockers += tuple(self._find_hidden_usages(host_providers))
         blockers += tuple(self._find_providers_in_use(host, providers))
         document["nodes"] = [pick_fields(NodeDocument, node) for node in host.nodes]
-        for provider in host_providers:
-            document["providers"].append(pick_fields(HostProviderDocument, provider))
-        for server in details.servers:
-            document["servers"].append(pick_fields(HostServerDocument, server))
-        for row in migrations:
-            document["migrations"].append(describe_migration(row, details.migrations.at))
-        for finding in leftovers:
-            document["left_over"].append(pick_fields(HostLeftoverDocument, finding))
+        document["providers"] = [pick_fields(HostProviderDocument, one) for one in host_providers]
+        document["servers"] = [pick_fields(HostServerDocument, one) for one in details.servers]
+        at = details.migrations.at
+        document["migrations"] = [describe_migration(row, at) for row in migrations]
+        document["left_over"] = [pick_fields(HostLeftoverDocument, one) for one in leftovers]
         document["blockers"] += map(convert_to_json, (*blockers, *part_blockers))
         return document
 

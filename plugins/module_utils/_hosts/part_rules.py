@@ -162,25 +162,13 @@ def select_other_services(
     host: str, services: Iterable[Service], cinder: Iterable[OtherService]
 ) -> list[OtherService]:
     """Return the services with the name of a host, without nova-compute."""
-    selected = []
-    for service in services:
-        if service.host == host and service.binary != COMPUTE:
-            selected.append(
-                OtherService(
-                    "compute",
-                    service.id,
-                    service.binary,
-                    service.host,
-                    service.status,
-                    service.state,
-                )
-            )
-    for entry in cinder:
-        # cinder-volume has the name of its backend behind that of the host.
-        if entry.host.partition("@")[0] == host:
-            selected.append(entry)
-    selected.sort(key=lambda entry: (entry.api, entry.binary, entry.host))
-    return selected
+    own = [one for one in services if one.host == host and one.binary != COMPUTE]
+    selected = [
+        OtherService("compute", one.id, one.binary, one.host, one.status, one.state) for one in own
+    ]
+    # cinder-volume has the name of its backend behind that of the host.
+    selected += [entry for entry in cinder if entry.host.partition("@")[0] == host]
+    return sorted(selected, key=lambda entry: (entry.api, entry.binary, entry.host))
 
 
 def find_zone_hosts(
@@ -189,11 +177,8 @@ def find_zone_hosts(
     """Return the other hosts with a nova-compute in `zone`, or None where there is no zone."""
     if zone is None:
         return None
-    hosts = set()
-    for service in services:
-        if service.binary == COMPUTE and service.zone == zone and service.host != host:
-            hosts.add(service.host)
-    return tuple(sorted(hosts))
+    in_zone = {one.host for one in services if one.binary == COMPUTE and one.zone == zone}
+    return tuple(sorted(in_zone - {host}))
 
 
 def find_lonely_aggregates(
@@ -201,12 +186,8 @@ def find_lonely_aggregates(
 ) -> tuple[Aggregate, ...]:
     """Return the aggregates in which only this host has a nova-compute."""
     hosts = {service.host for service in services if service.binary == COMPUTE}
-    lonely = []
-    for aggregate in aggregates:
-        # An aggregate keeps the names of hosts whose service is long gone.
-        if not (hosts & set(aggregate.hosts)) - {host}:
-            lonely.append(aggregate)
-    return tuple(lonely)
+    # An aggregate keeps the names of hosts whose service is long gone.
+    return tuple(one for one in aggregates if not (hosts & set(one.hosts)) - {host})
 
 
 def describe_other_service(service: OtherService) -> OtherServiceDocument:

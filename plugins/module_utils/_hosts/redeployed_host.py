@@ -106,10 +106,8 @@ class RedeployedHostReader:
     def read(self, name: str) -> RedeployedHost:
         """Return the host whose compute service has the name `name`, without its evacuations."""
         providers = self._placement.list_providers()
-        services = []
-        for service in get_listed_services(self._nova.list_services()):
-            if service.binary == COMPUTE and service.host == name:
-                services.append(service)
+        all_services = get_listed_services(self._nova.list_services())
+        services = [one for one in all_services if one.binary == COMPUTE and one.host == name]
         listed = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         nodes = tuple(node for node in listed if node.host == name)
         # Placement is read first: a provider that is created meanwhile only seems to be missing.

@@ -66,11 +66,8 @@ class SilenceWatch:
 
 def list_others_up(host: str, services: Iterable[Service]) -> list[Service]:
     """Return the nova-computes of other hosts that Nova sees up."""
-    others = []
-    for service in services:
-        if service.binary == COMPUTE and service.host != host and service.state == "up":
-            others.append(service)
-    return others
+    up = [one for one in services if one.binary == COMPUTE and one.state == "up"]
+    return [service for service in up if service.host != host]
 
 
 def list_hosts_silent_with(service: Service, services: Iterable[Service]) -> list[str]:

@@ -76,12 +76,9 @@ class Losses:
 def find_losses(host: RedeployedHost, record: FormerHost) -> Losses:
     """Return what the host lacks of its `record`. Pure."""
     by_uuid = {aggregate.uuid: aggregate for aggregate in host.aggregates}
-    host_aggregates = []
-    for former in record.aggregates:
-        # An aggregate that was deleted and created again has another uuid, and another meaning.
-        known = by_uuid.get(former.uuid)
-        if known is not None and host.name not in known.hosts:
-            host_aggregates.append(known)
+    # An aggregate that was deleted and created again has another uuid, and another meaning.
+    known = [by_uuid[former.uuid] for former in record.aggregates if former.uuid in by_uuid]
+    host_aggregates = [aggregate for aggregate in known if host.name not in aggregate.hosts]
     then, now = record.provider, host.state
     if then is None or now is None:
         return Losses(tuple(host_aggregates))

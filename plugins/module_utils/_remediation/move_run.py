@@ -184,9 +184,7 @@ class MoveRun:
 
     def _begin(self, waiting: _Waiting) -> None:
         task, attempts, now = waiting.task, waiting.attempts + 1, self._clock()
-        first_began = now
-        if waiting.first_began is not None:
-            first_began = waiting.first_began
+        first_began = now if waiting.first_began is None else waiting.first_began
         try:
             begun = self._mover.begin(task)
         except JournalError as error:
