@@ -222,7 +222,7 @@ def _describe_nothing(detected: Mapping[str, t.Any], kinds: Collection[str]) -> 
 
 
 def _describe_running(entry: Mapping[str, t.Any]) -> dict[str, str]:
-    text = f"domain {entry['uuid']}: two guests of one server, see the reason above"
+    text = f"domain {entry['uuid']}: perhaps a second guest of its server, see the reason above"
     return {"outcome": _RUNNING, "subject": entry["host"], "reason": text}
 
 
