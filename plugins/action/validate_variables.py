@@ -29,6 +29,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits i
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_mentions import (
     find_mentioned,
+    is_import,
     list_tags,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import (
@@ -38,7 +39,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_values i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
 _CLOSED_VAULT = re.compile(r"undecryptable|no vault secrets")
@@ -86,7 +87,7 @@ class ActionModule(ActionBase):
             return find_mentioned(names, itertools.chain(self._files.values(), [variables], others))
 
         given = context.CLIARGS.get("extra_vars") or ()
-        faults += find_lost_texts(given, _read_text)
+        faults += [*find_lost_texts(given, _read_text), *self._find_lost_keywords()]
         faults += find_faults(role, variables, extra, values, run, find_used, self._read_texts)
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
@@ -104,14 +105,35 @@ class ActionModule(ActionBase):
         only, skip = variables["ansible_run_tags"], variables["ansible_skip_tags"]
         return bool(other.evaluate_tags(only, skip, variables))
 
-    def _is_included(self) -> bool:
-        """Return whether the tags selected a task that includes the role, but not the role."""
+    def _list_includes(self) -> Iterator[t.Any]:
+        """Yield the tasks that include this one while the play runs: it has no keyword of them."""
         include = self._task.get_first_parent_include()
         while include:
-            if not include.statically_loaded and "always" not in include.tags:
-                return True
+            if not include.statically_loaded:
+                yield include
             include = include.get_first_parent_include()
-        return False
+
+    def _is_included(self) -> bool:
+        """Return whether the tags selected a task that includes the role, but not the role."""
+        return any("always" not in include.tags for include in self._list_includes())
+
+    def _find_lost_keywords(self) -> list[str]:
+        """Return a sentence for each way to ask for check mode or a cloud that Ansible ignores."""
+        sentences = []
+        # Ansible reads the letters after -c as the name of a connection, which our plays replace.
+        if "heck" in str(context.CLIARGS.get("connection")):
+            sentences.append("-check is -c heck to Ansible, and no check mode: give --check.")
+        beside = [include.get_ds() or {} for include in self._list_includes()]
+        for document in self._files.values():
+            entries = document if isinstance(document, list) else ()
+            beside += filter(is_import, entries)
+        for keyword in ("check_mode", "environment"):
+            if any(entry.get(keyword) for entry in beside) and not getattr(self._task, keyword):
+                sentences.append(
+                    f"{keyword} beside import_playbook or an include has no effect on what that "
+                    "brings in: set it in the play."
+                )
+        return sentences
 
     def _find_unfit_tags(self, variables: Mapping[str, t.Any]) -> str:
         """Return the options of the command line that would leave out stages, empty if none do.

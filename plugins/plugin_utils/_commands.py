@@ -71,15 +71,15 @@ _OPTIONS: Mapping[str, tuple[str, Collection[str]]] = {
 
 # Nothing that might be a password is repeated.
 _SECRET = re.compile(
-    r"pass|secret|token|auth|credential|notify_url|(?<!client)_key$", re.IGNORECASE
+    r"pass|pw|secret|token|auth|credential|notify_url|(?<!client_)key\b", re.IGNORECASE
 )
-_PASSWORD_IN_URL = re.compile(r"://[^/]*@")
+_PASSWORD_IN_URL = re.compile(r"://\S*@")
 
 # What Ansible reads as one value after `NAME=`; anything else is written as JSON.
 _PLAIN_VALUE = re.compile(r"[^\s'\"{}\\=]+")
 
 # What plans and journals decide themselves: with it, a run would be refused.
-OF_PLANS = tuple(f"orphan_cleanup_{name}" for name in (*SCOPE_LISTS, "shard", "plan"))
+OF_PLANS = tuple(f"orphan_cleanup_{name}" for name in (*SCOPE_LISTS, "shard", "plan", "select"))
 
 
 @d.dataclass(frozen=True)
@@ -99,7 +99,8 @@ class Context:
 def read_context(task_vars: Mapping[str, t.Any] | None, role: str, templar: t.Any) -> Context:
     """Return the context of a run of a role."""
     variables = task_vars or {}
-    scope = [name for name in OF_PLANS if variables.get(name)]
+    # Only on the command line is a selection refused.
+    scope = [name for name in OF_PLANS[:-1] if variables.get(name)]
     name = f"_{role}_connection"
     connection = templar.template(variables[name]) if name in variables else None
     # Every role that can run for several inventory hosts has it.
@@ -192,8 +193,8 @@ def _describe(
     name = f"{COLLECTION}.{playbook}" if playbook else "the same playbook"
     added = [format_variable(variable, value) for variable, value in variables.items()]
     added += ["--check"] if check else []
-    is_whole = without != OF_PLANS
-    left_out = "" if is_whole else ", but without its hosts, consumers, projects and kinds"
+    scope = ", but without its hosts, consumers, projects and kinds"
+    left_out = scope if without == OF_PLANS else ""
     return (
         f"run {name} with {' and '.join(added)}, and with the inventory, the cloud and the other "
         f"options of this run{left_out}"
@@ -281,7 +282,9 @@ def _parse(text: str) -> dict[str, t.Any]:
 
 
 def _may_be_secret(name: str, value: t.Any) -> bool:
-    is_named = _SECRET.search(str(name)) or _PASSWORD_IN_URL.search(str(value))
+    # A list can have names in it, and so can a text.
+    text = f"{name} {value}" if "{" in str(value) else str(name)
+    is_named = _SECRET.search(text) or _PASSWORD_IN_URL.search(str(value))
     return bool(is_named) or isinstance(value, Mapping)
 
 

@@ -23,6 +23,7 @@ import yaml
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits import (
     IGNORED,
     Limits,
+    explain_broken_text,
     find_narrowed_plan,
     find_unsearched_kinds,
     is_ignored,
@@ -115,6 +116,10 @@ def find_faults(
     judged = {name: value for name, value in values.items() if name in extra or not run.is_play}
     if run.is_play:
         options = {name: option for name, option in options.items() if name in judged}
+    broken = explain_broken_text(extra, values)
+    if broken:
+        # What Ansible takes for variables are parts of that text, such as a password.
+        return [broken]
     names = extra if run.is_play else defined
     suspects = [name for name in names if not is_ignored(name, values)]
     unknown = find_unknown_variables(suspects, extra, ROLES, read_names)
@@ -128,7 +133,7 @@ def find_faults(
         *unknown.values(),
         *find_wrong_values(options, judged, role, run),
         *find_misread_numbers(options, judged, read_texts),
-        *find_narrowed_plan(judged, run),
+        *find_narrowed_plan(judged, extra, run),
         *find_unsearched_kinds(judged, extra, run),
         *limits.find_ineffective(known),
     ]

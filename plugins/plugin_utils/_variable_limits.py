@@ -49,7 +49,7 @@ IGNORED = "orphan_cleanup_ignore_variables"
 # What says which allocations are restored, and what says the same elsewhere.
 _OF_RESTORE: Mapping[str, str] = {"restore_consumers": "consumers", "restore_providers": "hosts"}
 # What a detection is about.
-OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard")
+OF_DETECTION = (*(name for name in SCOPE_LISTS if name not in _OF_RESTORE), "shard", "select")
 
 # In a workflow, AWX gives these results of earlier jobs to each job, whatever its role.
 _ARTIFACTS = re.compile("host_decommission_drained|orphan_cleanup_(journal|plan|run)")
@@ -94,6 +94,7 @@ _OF_AWX = re.compile(
 _LEFTOVER = "_raw_params"
 _ASSIGNMENT = re.compile(r"[\"']?(\w+)[\"']?\s*[:=]+\s*(.*?)\s*", re.DOTALL)
 _FILE = re.compile(r"@?(\S+\.(?:ya?ml|json))")
+_NO_NAME = re.compile(r"[^\w.-]")
 _WORDS = (
     "-e has words that belong to no variable, and Ansible leaves them out: put commas without "
     "spaces between the values of a list, as in -e orphan_cleanup_hosts=ONE,TWO, and quotes around "
@@ -103,11 +104,16 @@ _WORDS = (
 _SIMILAR = 0.8
 
 
-def find_narrowed_plan(values: Mapping[str, t.Any], run: Run) -> list[str]:
+def find_narrowed_plan(
+    values: Mapping[str, t.Any], extra: Collection[t.Any], run: Run
+) -> list[str]:
     """Return a sentence for each variable that was meant to leave out a part of a reviewed plan."""
     if _PLAN not in values or run.entry_point not in _APPLIES_PLANS:
         return []
     scope = [f"orphan_cleanup_{short}" for short in OF_DETECTION]
+    # In an inventory or a workflow it is also that of the run that made the plan.
+    if _WORKFLOW in extra or scope[-1] not in extra:
+        scope.pop()
     return [
         f"{name} and {_PLAN} are both set, and a reviewed plan is applied as a whole: "
         f"leave out {name}, or detect and plan again with it."
@@ -171,6 +177,28 @@ def _list_names(text: str, is_yaml: bool = False) -> list[str]:
     return [str(key.value) for key, _value in parts]
 
 
+def explain_broken_text(extra: Mapping[t.Any, t.Any], values: Mapping[str, t.Any]) -> str:
+    """Return how to write what Ansible did not understand after `-e`; empty if it did."""
+    if _LEFTOVER not in extra:
+        odd = [name for name in extra if isinstance(name, str) and _NO_NAME.search(name)]
+        return "" if all(is_ignored(name, values) for name in odd) else _WORDS
+    text = str(extra[_LEFTOVER])
+    start = "Ansible does not understand what follows -e, and leaves it out: write"
+    file = _FILE.fullmatch(text)
+    if file:
+        return f"{start} -e @{make_printable(file[1])} for a file."
+    assignment = _ASSIGNMENT.fullmatch(text)
+    if not assignment:
+        return _WORDS
+    name, value = assignment.groups()
+    is_plain = re.fullmatch(r"\[?[\w.,: -]+\]?", value) and name.startswith(_PREFIXES)
+    if not is_plain or name.endswith(SECRETS):
+        value = "VALUE"
+    value = re.sub(r"\s*,\s*", ",", value.strip("[] "))
+    quote = "'" if " " in value else ""
+    return f"{start} -e {name}={quote}{value}{quote}."
+
+
 def is_ignored(name: str, values: Mapping[str, t.Any]) -> bool:
     """Return whether the user has an extra variable for something else, by name or pattern."""
     patterns = map(str, _as_list(values.get(IGNORED)))
@@ -201,9 +229,7 @@ class Limits:
         """
         sentences, suspects = [self._judge_limit()], {}
         for name in extra:
-            if name == _LEFTOVER:
-                sentences.append(self._explain_leftover(str(extra[name])))
-            elif name in self.names:
+            if name in self.names:
                 sentence = self._judge_own(name)
                 # An empty value is the answer to a question of a survey. It is read only now,
                 # because a value may be in a vault whose password is missing.
@@ -328,22 +354,6 @@ class Limits:
                     return shorts[stem]
         similar = difflib.get_close_matches(name, shorts, 1, _SIMILAR)
         return shorts[similar[0]] if similar else ""
-
-    def _explain_leftover(self, text: str) -> str:
-        """Return how to write what Ansible did not understand after `-e`."""
-        start = "Ansible does not understand what follows -e, and leaves it out: write"
-        file = _FILE.fullmatch(text)
-        if file:
-            return f"{start} -e @{make_printable(file[1])} for a file."
-        assignment = _ASSIGNMENT.fullmatch(text)
-        if not assignment:
-            return _WORDS
-        name, value = assignment.groups()
-        if not re.fullmatch(r"\[?[\w.,: -]+\]?", value) or name.endswith(SECRETS):
-            value = "VALUE"
-        value = re.sub(r"\s*,\s*", ",", value.strip("[] "))
-        quote = "'" if " " in value else ""
-        return f"{start} -e {name}={quote}{value}{quote}."
 
 
 def _is_of_ansible(name: str) -> bool:

@@ -68,6 +68,11 @@ def list_tags(documents: Iterable[t.Any]) -> set[str]:
     return tags
 
 
+def is_import(entry: t.Any) -> bool:
+    """Return whether an entry of a playbook stands for another playbook."""
+    return isinstance(entry, Mapping) and any("import_playbook" in str(name) for name in entry)
+
+
 def _list_values(value: t.Any, key: t.Any = None) -> Iterator[tuple[t.Any, t.Any]]:
     """Return a value and all values in it, each with the key that it, or its list, stands at."""
     yield key, value

@@ -349,6 +349,17 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "{orphan_cleanup_plan: plan.json, orphan_cleanup_cells: [cell1]}",
             "orphan_cleanup_cells and orphan_cleanup_plan are both set",
         ),
+        Bad(
+            "cleanup_orphans",
+            "{orphan_cleanup_plan: plan.json, orphan_cleanup_select: '[0]'}",
+            "orphan_cleanup_select and orphan_cleanup_plan are both set",
+        ),
+        Bad(
+            "restore_allocations",
+            "{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_select: '[0]'}",
+            "orphan_cleanup_select does not limit a restore: write orphan_cleanup_restore_consumers"
+            " or orphan_cleanup_restore_providers.",
+        ),
     ),
     "a cloud without a name": (
         Bad("cleanup_orphans", "orphan_cleanup_cloud=", "orphan_cleanup_cloud is empty: leave it"),
@@ -1096,9 +1107,10 @@ NO_HOSTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
 )
 
-# What follows the playbook on the command line, and would leave out stages.
+# What follows the playbook on the command line, and would leave out stages or check mode.
 LEFT_OUT: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("cleanup_orphans", ("--skip-tags", "remediate"), "so leave out --skip-tags remediate:"),
+    ("cleanup_orphans", ("-check",), "-check is -c heck to Ansible, and no check mode: give --"),
     ("detect_orphans", ("--tags", "detect"), "has a tag, so leave out --tags detect:"),
     ("cleanup_orphans", ("--tags", "never"), "so leave out --tags never:"),
     ("cleanup_orphans", ("--tags", "tagged"), "so leave out --tags tagged:"),

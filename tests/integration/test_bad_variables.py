@@ -280,6 +280,43 @@ def test_tags_of_a_user_choose_the_role_as_a_whole(
     assert ("leave out" in told) == (outcome == "refused"), output
 
 
+CHECK, CLOUD = {"check_mode": True}, {"environment": {"OS_CLOUD": "north"}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "keyword"),
+    [
+        ({"include_role": ROLE, **CHECK}, "check_mode"),
+        long({"include_role": ROLE, **CLOUD}, "environment"),
+        ({"import_playbook": "osops.placement.detect_orphans", **CHECK}, "check_mode"),
+        long({"ansible.builtin.import_playbook": "play.json", **CLOUD}, "environment"),
+        ({"include_role": {**ROLE, "apply": CHECK}, **CHECK}, ""),
+        long({"import_role": ROLE, **CHECK}, ""),
+        long({"block": [{"include_role": ROLE}], **CLOUD}, ""),
+        long({"include_role": ROLE, "check_mode": False}, ""),
+    ],
+)
+@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
+def test_keywords_that_ansible_ignores_beside_an_include_are_refused(
+    cloud: Cloud, ansible: Ansible, core: str, entry: dict[str, t.Any], keyword: str
+) -> None:
+    """With `check_mode` there, the role would change what it finds."""
+    cloud.close()
+    site, play = ansible.folder / "site.json", ansible.folder / "play.json"
+    is_task = not any("import_playbook" in name for name in entry)
+    tasks = [entry if is_task else {"import_role": ROLE}]
+    play.write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
+    site.write_text(json.dumps([{"import_playbook": "play.json"} if is_task else entry]))
+
+    status, output = run_playbook(ansible, str(site), core=core)
+
+    assert status != 0
+    assert (f"{keyword} beside import_playbook or an include" in " ".join(output.split())) == bool(
+        keyword
+    ), output
+    assert ("cannot be reached" in " ".join(output.split())) == (not keyword), output
+
+
 def encrypt(text: str) -> str:
     """Return a text as `ansible-vault encrypt_string` writes it, with the password `x`."""
     vault = VaultLib([("default", VaultSecret(b"x"))])

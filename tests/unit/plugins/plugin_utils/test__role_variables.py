@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.parsing.splitter import parse_kv
 
 from ansible_collections.osops.placement.plugins.modules import validate_variables
 from ansible_collections.osops.placement.plugins.plugin_utils._drain_artifact import (
@@ -168,6 +169,7 @@ def test_the_defaults_are_accepted(role: str) -> None:
         {"orphan_cleanup_ignore_variables": "a, hosts", "hosts": "x", "a": ""},
         {"target": "x", "orphan_cleanup_hosts": ["{{ target }}"]},
         {"host_decommission_target": "a", "orphan_cleanup_hosts": "a"},
+        {"awx_workflow_job_id": 1, "orphan_cleanup_plan": "x", "orphan_cleanup_select": "[0]"},
         {
             "awx_workflow_job_id": 1,
             "host_decommission_fenced": None,
@@ -234,9 +236,10 @@ def test_a_variable_of_the_users_own_is_to_be_renamed() -> None:
 def test_limits_are_judged_only_among_extra_variables() -> None:
     """An inventory has variables for several playbooks."""
     variables = {"x": "x", "orphan_cleanup_restore_providers": ["compute-1"]}
+    selection = {"orphan_cleanup_plan": "plan.json", "orphan_cleanup_select": "[0]"}
 
-    assert validate("orphan_cleanup", variables, extra=False) == []
-    assert len(validate("orphan_cleanup", variables)) == 2
+    assert validate("orphan_cleanup", {**variables, **selection}, extra=False) == []
+    assert len(validate("orphan_cleanup", {**variables, **selection})) == 3
 
 
 def judge_limits(
@@ -421,6 +424,7 @@ def test_every_variable_of_another_role_is_refused(role: str, name: str, advice:
         ("orphan_cleanup_hosts: [a, b]", "write -e orphan_cleanup_hosts=a,b."),
         ("orphan_cleanup_auth: {password: secret}", "write -e orphan_cleanup_auth=VALUE."),
         ("orphan_cleanup_notify_url: secret", "write -e orphan_cleanup_notify_url=VALUE."),
+        ("os_pwd: secret", "write -e os_pwd=VALUE."),
         ("site.yml", "write -e @site.yml for a file."),
         ("compute-2", "-e orphan_cleanup_hosts=ONE,TWO"),
         ("secret words", "quotes around a value with spaces"),
@@ -430,6 +434,22 @@ def test_what_ansible_does_not_understand_is_refused(text: str, form: str) -> No
     (fault,) = judge_limits({"_raw_params": text}, {})
 
     assert form in fault and ("secret" not in fault)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "orphan_cleanup_auth: {user: admin, password: c2VjcmV0==}",
+        ' {"orphan_cleanup_auth": {"password": "c2VjcmV0=="}}',
+        ' {"orphan_cleanup_auth":{"password":"c2VjcmV0=="}}',
+        "orphan_cleanup_auth:{password:c2VjcmV0==}",
+        "orphan_cleanup_hosts=a password:c2VjcmV0==",
+    ],
+)
+def test_parts_of_a_text_that_ansible_takes_for_names_are_not_shown(given: str) -> None:
+    (fault,) = judge_limits(dict(parse_kv(given)), {})
+
+    assert "-e" in fault and "c2VjcmV0" not in fault
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,7 @@ def test_the_inventory_of_a_configuration_is_repeated(
 
 def test_a_plan_has_no_scope_and_all_other_options(started: t.Callable[..., None]) -> None:
     given = ("orphan_cleanup_hosts=a orphan_cleanup_min_age=2h", "{orphan_cleanup_kinds: [x]}")
+    given = (*given, "{orphan_cleanup_select: '[0]'}")
     started("osops.placement.cleanup_orphans", given)
     plan = "-e orphan_cleanup_plan=/out/plan.json"
 
@@ -211,6 +212,11 @@ def test_one_of_several_clouds_is_its_own_limit(started: t.Callable[..., None]) 
         "orphan_cleanup_notify_url=https://secret",
         "x=https://user:secret@host/",
         "api_token=secret",
+        "os_pwd=secret",
+        "apikey=secret",
+        "x=https://user:a/secret@host/",
+        "{clouds: [{name: north, password: secret}]}",
+        'x={"password":"secret"}',
     ],
 )
 def test_a_secret_is_not_repeated_and_then_there_is_no_command(
