@@ -67,8 +67,9 @@ options:
     default: []
   exclude_providers:
     description:
-      - Names or UUIDs of resource providers that are never changed, and neither is any consumer
-        with an allocation on them or on another provider of their trees.
+      - Names or UUIDs of resource providers or hosts that are never changed, and neither is any
+        consumer with an allocation on them or on another provider of their trees. Where nothing has
+        exactly that name, letter case and domain do not matter.
       - An entry is a name or a UUID, or a dictionary with the name or UUID as C(name) and,
         optionally, C(until) and C(reason).
       - C(until) is the last day of the exclusion in UTC, or a time such as

@@ -1382,7 +1382,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         write_json(state, extract_history(document))
     if _writes_memory(options, scope):
         _write_memory(module, build_memory(index, findings))
-    _warn_about_policy(module, policy, snapshot)
+    _warn_about_policy(module, policy, index)
     # Most likely a typo in the expression, which would otherwise end in an empty plan.
     if selection and not any(entry["selected"] for entry in document["findings"]):
         module.warn("select returns none of the findings, so nothing may be changed.")
@@ -1513,19 +1513,19 @@ def _write_memory(module: AnsibleModule, memory: Memory | None) -> None:
     write_json(module.params["memory"], encode_memory(memory), compact=True)
 
 
-def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:
+def _warn_about_policy(module: AnsibleModule, policy: Policy, index: SnapshotIndex) -> None:
     """Warn about options that have no effect, or none any more."""
     warn_ended_exclusions(module, policy)
     # A typo in a name would leave it without effect, and nobody would notice.
-    for name in find_absent_allocators(policy, snapshot.cloud):
+    for name in find_absent_allocators(policy, index.snapshot.cloud):
         module.warn(
             f"ignore_allocators names {name}, which the service catalogue of this cloud does not "
             "have."
         )
-    for name in find_unknown_exclusions(policy, snapshot.providers.values()):
+    for name in find_unknown_exclusions(policy, index):
         module.warn(
-            f"exclude_providers names {name}, which is not a resource provider of this cloud: "
-            "nothing is excluded by it."
+            f"exclude_providers names {name}, which is neither a resource provider nor a host of "
+            "this cloud: nothing is excluded by it."
         )
 
 

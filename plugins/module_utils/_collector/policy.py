@@ -39,8 +39,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import (
         Exclusion,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+        ListingsIndex,
+    )
 
 # The options of minimum ages, with their defaults.
 _AGES = {
@@ -73,13 +75,15 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
     at = at or get_utc_now()
     defaults = {name: option["default"] for name, option in policy_options().items()}
     options = {**defaults, **options}
-    consumers = []
-    for entry in parse_exclusions(options["exclude_consumers"], "exclude_consumers"):
-        consumers.append(d.replace(entry, name=require_uuid(entry.name, "exclude_consumers:")))
-    providers = []
-    for entry in parse_exclusions(options["exclude_providers"], "exclude_providers"):
-        # A provider may be named by its UUID or by its name.
-        providers.append(d.replace(entry, name=normalize_uuid(entry.name) or entry.name))
+    consumers = [
+        d.replace(entry, name=require_uuid(entry.name, "exclude_consumers:"))
+        for entry in parse_exclusions(options["exclude_consumers"], "exclude_consumers")
+    ]
+    # A provider may be named by its UUID or by its name.
+    providers = [
+        d.replace(entry, name=normalize_uuid(entry.name) or entry.name)
+        for entry in parse_exclusions(options["exclude_providers"], "exclude_providers")
+    ]
     ages: dict[str, t.Any] = {name: parse_duration(options[name], name) for name in _AGES}
     return Policy(
         **ages,
@@ -113,11 +117,7 @@ def _list_active_names(entries: Iterable[Exclusion], at: str) -> frozenset[str]:
 
 def _list_active_notes(entries: Iterable[Exclusion], at: str) -> dict[str, str]:
     """Return the notes of the exclusions that have not ended, by name."""
-    notes = {}
-    for entry in entries:
-        if entry.note and not entry.has_ended(at):
-            notes[entry.name] = entry.note
-    return notes
+    return {entry.name: entry.note for entry in entries if entry.note and not entry.has_ended(at)}
 
 
 def _describe_ended_exclusions(option: str, entries: Iterable[Exclusion], at: str) -> list[str]:
@@ -139,15 +139,12 @@ def find_absent_allocators(policy: Policy, cloud: Cloud) -> list[str]:
     return sorted(policy.ignore_allocators - set(cloud.allocators))
 
 
-def find_unknown_exclusions(policy: Policy, providers: Iterable[Provider]) -> list[str]:
-    """Return the excluded providers that Placement does not have, sorted.
+def find_unknown_exclusions(policy: Policy, index: ListingsIndex) -> list[str]:
+    """Return the excluded providers that the cloud does not have, sorted.
 
     Such a name may be misspelt, and then the provider that was meant is not excluded at all.
     """
-    listed: set[str] = set()
-    for provider in providers:
-        listed |= {provider.uuid, provider.name}
-    return sorted(policy.exclude_providers - listed)
+    return sorted(name for name in policy.exclude_providers if not index.find_roots(name))
 
 
 def warn_ended_exclusions(module: AnsibleModule, policy: Policy) -> None:

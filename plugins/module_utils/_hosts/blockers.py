@@ -261,22 +261,14 @@ def _find_exclusion_blockers(host: Host, index: SnapshotIndex, policy: Policy) -
     Allocations on excluded providers are protected anyway, but here the tree itself would be
     deleted, and the service with it.
     """
-    names = {host.name: host.name}
-    owners: tuple[Hypervisor | Provider, ...] = (
-        *host.nodes,
-        *list_host_providers(host, index.providers),
-    )
-    for owner in owners:
-        names[owner.uuid] = owner.name
-        names[owner.name] = owner.name
-    for excluded in sorted(names.keys() & policy.exclude_providers):
-        note = policy.get_exclusion_note([excluded])
-        yield Blocker(
-            "excluded",
-            excluded,
-            names[excluded],
-            f"{names[excluded]} is excluded by name ({excluded}) and must not be changed{note}.",
-        )
+    roots = {part.uuid for part in (*host.nodes, *host.roots)}
+    for excluded in sorted(policy.exclude_providers):
+        if excluded == host.name or not roots.isdisjoint(index.find_roots(excluded)):
+            # Of an excluded UUID, the name is shown too.
+            name = index.get_name(excluded)
+            note = policy.get_exclusion_note([excluded])
+            reason = f"{name} is excluded by name ({excluded}) and must not be changed{note}."
+            yield Blocker("excluded", excluded, name, reason)
 
 
 def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]:

@@ -269,11 +269,12 @@ def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None
 
 def _check_exclusion(guest: Guest, view: ConsumerView, policy: Policy) -> str | None:
     # A user may exclude the host by any name or UUID of its compute node.
-    names = {guest.host}
-    for node in view.index.nodes.values():
-        if node.host == guest.host:
-            names.update((node.uuid, node.name))
-    return policy.explain_exclusion(names)
+    roots = view.index.list_nodes_at(guest.host)
+    return policy.explain_exclusion(
+        name
+        for name in policy.exclude_providers
+        if name == guest.host or not roots.isdisjoint(view.index.find_roots(name))
+    )
 
 
 def _decide_running(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:

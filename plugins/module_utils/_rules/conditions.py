@@ -349,9 +349,10 @@ def _build_tree_finding(
     """
     tree = sort_children_first(root.uuid, index.providers.values())
     uuids = tuple(provider.uuid for provider in tree)
-    names = [provider.name for provider in tree]
     # Excluding one provider of a tree excludes the whole tree.
-    excluded = policy.explain_exclusion((*uuids, *names))
+    excluded = policy.explain_exclusion(
+        name for name in policy.exclude_providers if root.uuid in index.find_roots(name)
+    )
     if excluded:
         return Finding("excluded", PROTECTED, root.uuid, f"{reason} {excluded}")
     verdict = DRIFTED

@@ -36,8 +36,8 @@ _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
 def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
-    """You excluded the consumer, its server, or a provider in a tree on which the consumer has an
-    allocation, or in the tree of the host of its server.
+    """You excluded the consumer, its server, or a host, or a provider in its tree, on which the
+    consumer has an allocation or its server is.
     """
     excluded = {view.consumer, view.subject.uuid} & policy.exclude_consumers
     if excluded:
@@ -54,7 +54,7 @@ def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
     return policy.explain_exclusion(
         name
         for name in policy.exclude_providers
-        if name in providers or view.index.find_root(name) in trees
+        if name in providers or not trees.isdisjoint(view.index.find_roots(name))
     )
 
 

@@ -103,10 +103,7 @@ class SnapshotIndex(ListingsIndex):
 
     def is_named(self, root: str) -> bool:
         """Return whether the user named the host with the tree `root`."""
-        provider = self.providers.get(root)
-        if provider is None:
-            return False
-        return not {provider.uuid, provider.name}.isdisjoint(self.snapshot.scope.hosts)
+        return any(root in self.find_roots(name) for name in self.snapshot.scope.hosts)
 
     def find_possible_host(self, root: str) -> str:
         """Return which host may be behind a root provider without a compute node.

@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
@@ -288,13 +289,25 @@ class ListingsIndex:
             return None
         return listed_provider.root
 
-    def find_root(self, name: str) -> str | None:
-        """Return the root of the provider that has that name or uuid."""
-        return self.get_root(name) or self._roots_by_name.get(name)
+    def find_roots(self, name: str) -> AbstractSet[str]:
+        """Return the roots of all that a user can mean by a name or uuid of a provider or host.
+
+        Where nothing has exactly that name, letter case and domain do not matter.
+        """
+        roots = self._roots_by_name
+        return roots.get(name) or roots.get(f"{strip_domain(name)}.") or frozenset()
 
     @functools.cached_property
-    def _roots_by_name(self) -> Mapping[str, str]:
-        return {provider.name: provider.root for provider in self.providers.values()}
+    def _roots_by_name(self) -> Mapping[str, set[str]]:
+        """The roots by each name and uuid, and by each name of a host without its domain."""
+        roots: dict[str, set[str]] = {}
+        for provider in self.providers.values():
+            for name in (provider.uuid, provider.name, f"{strip_domain(provider.name)}."):
+                roots.setdefault(name, set()).add(provider.root)
+        for node in self.nodes.values():
+            for name in (node.uuid, node.name, node.host, f"{strip_domain(node.host)}."):
+                roots.setdefault(name, set()).add(node.uuid)
+        return roots
 
     def is_sharing(self, provider: str) -> bool:
         """Return whether a provider shares what it has with other trees."""

@@ -172,4 +172,6 @@ def strip_domain(host: str) -> str:
     The service of a host may lack the domain that its compute node has, and letter case has no
     meaning in names of hosts.
     """
-    return host.partition(".")[0].casefold()
+    # An address has no domain.
+    is_address = host.replace(".", "").isdigit()
+    return host if is_address else host.partition(".")[0].casefold()

@@ -19,6 +19,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+    ListingsIndex,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
@@ -63,10 +66,11 @@ def test_providers_are_excluded_by_name_or_by_uuid_in_any_spelling() -> None:
 def test_unknown_excluded_providers_are_named() -> None:
     world = World()
     here = world.host("compute-1")
-    world.host("compute-2")
-    spared = parse_policy(_options(exclude_providers=["compute-3", here, "compute-2", "Compute-1"]))
+    world.host("compute-2", service="nova-2")
+    names = [here, "compute-2", "nova-2", "Compute-1", "compute-1.example", "compute-3"]
+    spared = parse_policy(_options(exclude_providers=names))
 
-    assert find_unknown_exclusions(spared, world.providers.values()) == ["Compute-1", "compute-3"]
+    assert find_unknown_exclusions(spared, ListingsIndex(world.listings())) == ["compute-3"]
 
 
 @pytest.mark.parametrize("name", ["container", "application-container"])

@@ -1302,6 +1302,29 @@ def test_excluded_provider_protects_its_consumers(excluded: str) -> None:
     assert _found(world, consumer, policy).kind == "excluded"
 
 
+@pytest.mark.parametrize("excluded", ["nova-1", "compute-1", "Compute-1.EXAMPLE", "NOVA-1.lan"])
+def test_host_is_excluded_by_each_of_its_names_in_any_spelling(excluded: str) -> None:
+    """The host of a service and its provider often have different names."""
+    world = World()
+    here, there = world.host("compute-1.example", service="nova-1"), world.host("compute-11")
+    consumer, other = deleted(world, here, there), deleted(world, there, here)
+    policy = Policy(exclude_providers=frozenset({excluded}))
+
+    assert _found(world, consumer, policy).kind == "excluded"
+    assert _found(world, other, policy).kind != "excluded"
+
+
+@pytest.mark.parametrize("excluded", ["10.0.0.2", "rack-1.compute", "compute-1.rack-2"])
+def test_exclusion_of_one_host_is_not_that_of_a_similar_one(excluded: str) -> None:
+    world = World()
+    here, there = world.host("10.0.0.1"), world.host("compute-1.rack-1")
+    world.host("compute-1.rack-2")
+    policy = Policy(exclude_providers=frozenset({excluded}))
+
+    for consumer in (deleted(world, here, there), deleted(world, there, here)):
+        assert _found(world, consumer, policy).kind != "excluded"
+
+
 def test_excluded_child_protects_its_whole_tree() -> None:
     world, (first, second) = _two_hosts()
     world.provider("compute-1_pci", first)
