@@ -16,6 +16,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     describe_form_error,
 )
+from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+    require_private_file,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
     read_json_option,
 )
@@ -37,11 +40,14 @@ def guests_option() -> dict[str, dict[str, t.Any]]:
 def read_guests(values: Iterable[t.Any]) -> tuple[HostGuests, ...]:
     """Return the guests of each host; each value is a result or the path of a file with one.
 
-    Raises InvalidInput for anything else, and for two results of one host.
+    Raises InvalidInput for anything else, a file that others can replace, and two results of one
+    host.
     """
     hosts: dict[str, HostGuests] = {}
     nodes: set[str] = set()
     for value in values:
+        if isinstance(value, str):
+            require_private_file(value)
         parsed = parse_host_guests(read_json_option("guests", value))
         # Which of the two is true would be a guess.
         if parsed.host in hosts or parsed.node in nodes:

@@ -20,11 +20,21 @@ import stat
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 
 
-def belongs_to_others(status: os.stat_result) -> bool:
-    """Return whether anybody but this user and root owns a folder, or may write in it."""
+def belongs_to_others(path: int | str | os.PathLike[str]) -> bool:
+    """Return whether anybody but this user and root owns a folder, or may write in it.
+
+    path: also an open file.
+    """
+    status = os.stat(path)
     if status.st_uid not in _list_own_ids() or status.st_mode & stat.S_IWOTH:
         return True
-    return bool(status.st_mode & stat.S_IWGRP) and not _is_private_group(status)
+    if not status.st_mode & stat.S_IWGRP:
+        return False
+    # With an access list, these bits are the most that anybody in it may do.
+    with contextlib.suppress(OSError, AttributeError):
+        if "system.posix_acl_access" in os.listxattr(path):
+            return True
+    return not _is_private_group(status)
 
 
 def _list_own_ids() -> set[int]:
@@ -58,7 +68,7 @@ def _find_others(path: str) -> str:
             return f"{path} is a symbolic link of another user"
     folder = os.path.realpath(path)
     with contextlib.suppress(FileNotFoundError):
-        if belongs_to_others(os.stat(folder)):
+        if belongs_to_others(folder):
             return f"{folder} can be changed by other users"
     # Whoever can rename a folder on the way, or a link in it, can put another one in its place.
     for start in (folder, os.path.abspath(path)):
@@ -67,7 +77,7 @@ def _find_others(path: str) -> str:
                 status = os.stat(parent)
                 # In a folder like /tmp, nobody can rename what belongs to somebody else.
                 is_sticky = status.st_mode & stat.S_ISVTX and status.st_uid in _list_own_ids()
-                if belongs_to_others(status) and not is_sticky:
+                if belongs_to_others(parent) and not is_sticky:
                     who = "all" if status.st_mode & stat.S_IWOTH else "other"
                     return f"{parent} can be changed by {who} users"
     return ""

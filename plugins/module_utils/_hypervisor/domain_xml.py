@@ -57,8 +57,7 @@ def save_xml(folder: str, uuid: str, xml: bytes) -> str:
 
 def _write_new_file(directory: int, folder: str, uuid: str, xml: bytes) -> str:
     """Write the file in the open `directory`, whose path is `folder`, and return its name."""
-    status = os.fstat(directory)
-    if belongs_to_others(status):
+    if belongs_to_others(directory):
         raise HostError(
             f"backup_path {folder} can be changed by other users: make root its owner, with mode "
             "0700."

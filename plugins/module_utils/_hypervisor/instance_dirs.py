@@ -395,9 +395,8 @@ class InstanceDirectories:
                 "Set it to a real directory, and use become."
             ) from error
         try:
-            status = os.fstat(store)
             # Another user could replace a directory in it, and have that one restored or deleted.
-            if belongs_to_others(status):
+            if belongs_to_others(store):
                 raise HostError(
                     f"quarantine_path {self.store} can be changed by other users: "
                     "make root its owner, with mode 0700."

@@ -101,7 +101,7 @@ def _open_lock(placement_endpoint: str) -> tuple[str, int]:
 def _open_lock_file(path: str) -> int:
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    if os.path.islink(folder) or belongs_to_others(os.stat(folder)):
+    if os.path.islink(folder) or belongs_to_others(folder):
         raise PermissionError(errno.EPERM, "its folder can be changed by other users")
     # NFS locks only what is open for writing.
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)

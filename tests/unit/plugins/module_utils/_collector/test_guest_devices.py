@@ -70,6 +70,15 @@ def test_result_becomes_evidence(tmp_path: Path) -> None:
     assert read_guests([str(path)]) == read_guests([result(domain())]) == (expected,)
 
 
+def test_file_that_others_can_replace_is_no_evidence(tmp_path: Path) -> None:
+    path = tmp_path / "guests.json"
+    path.write_text(json.dumps(result(domain())))
+    tmp_path.chmod(0o777)
+
+    with pytest.raises(InvalidInput, match="can be changed by"):
+        read_guests([str(path)])
+
+
 def test_device_counts_with_all_that_it_belongs_to() -> None:
     virtual = {"address": "0000:84:10.1", "present": True, "physical_function": "0000:84:00.0"}
     mediated = {"uuid": "m", "parent": "0000:3B:00.4", "physical_function": "0000:3B:00.0"}

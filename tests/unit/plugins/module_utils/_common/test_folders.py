@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import struct
 
 import pytest
 
@@ -146,3 +147,19 @@ def test_file_that_others_can_replace_decides_nothing(tmp_path: pathlib.Path) ->
     path.chmod(0o666)
     with pytest.raises(InvalidInput, match=r"plan\.json can be changed by other users"):
         require_private_file(str(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="only Linux has access lists of this form")
+def test_folder_that_an_access_list_opens_to_another_user_is_shared(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mode shows what anybody in the list may do, as if it were for the owner's group."""
+    everybody = 0xFFFFFFFF
+    # The owner, one other user, the group, what all of them may do at most, and all others.
+    entries = ((1, 7, everybody), (2, 7, NOBODY), (4, 0, everybody), (16, 7, everybody))
+    rows = [struct.pack("<HHI", *entry) for entry in (*entries, (32, 0, everybody))]
+    os.setxattr(tmp_path, "system.posix_acl_access", struct.pack("<I", 2) + b"".join(rows))
+    monkeypatch.setattr(folders, "_is_private_group", lambda _status: True)
+
+    assert tmp_path.stat().st_mode & 0o777 == 0o770
+    assert "can be changed by other users" in explain_shared_folder(str(tmp_path))
