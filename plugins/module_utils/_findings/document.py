@@ -120,7 +120,8 @@ def build_document(
     entries = _build_entries(confirmed, index, history)
     for entry in entries:
         _add_sighting(entry, sightings[entry["id"]], sighting_policy, snapshot.finished_at)
-    _mark_selected(entries, selection)
+    elsewhere = {finding.id for finding in confirmed if _is_elsewhere(finding, index)}
+    _mark_selected(entries, selection, elsewhere)
     new_kinds = [entry["kind"] for entry in entries if entry["new"]]
     reported_ids = _list_ids(by_verdict)
     return {
@@ -193,10 +194,29 @@ def _add_sighting(entry: Entry, sighting: Sighting, policy: SightingPolicy | Non
     entry["waiting"] = policy.explain_wait(sighting, at)
 
 
-def _mark_selected(entries: list[Entry], selection: Selection | None) -> None:
+def _is_elsewhere(finding: Finding, index: SnapshotIndex) -> bool:
+    """Return whether a finding would change only hosts that the user did not name.
+
+    A server on a named host can have left something on another one.
+    """
+    scope, change = index.snapshot.scope, finding.change
+    if not isinstance(change, Change) or scope.consumers or not scope.is_limited_to_hosts:
+        return False
+    before, after = change.before["allocations"], change.after["allocations"]
+    changed = [uuid for uuid in {**before, **after} if before.get(uuid) != after.get(uuid)]
+    return not any(
+        index.is_sharing(uuid) or index.covers(index.get_root(uuid) or "")
+        for uuid in changed or before
+    )
+
+
+def _mark_selected(
+    entries: list[Entry], selection: Selection | None, elsewhere: Collection[str]
+) -> None:
     selected_ids = None if selection is None else selection.select_ids(entries)
     for entry in entries:
-        entry["selected"] = selected_ids is None or entry["id"] in selected_ids
+        is_selected = selected_ids is None or entry["id"] in selected_ids
+        entry["selected"] = is_selected and entry["id"] not in elsewhere
 
 
 def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
@@ -287,9 +307,7 @@ def _build_entries(
 
 
 def _build_entry(finding: Finding, index: SnapshotIndex, history: History) -> Entry:
-    change = None
-    if finding.change:
-        change = finding.change.as_dict()
+    change = finding.change.as_dict() if finding.change else None
     allocation = finding.allocation or _NO_ALLOCATION
     return {
         "id": finding.id,

@@ -83,7 +83,7 @@ def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:
     if kinds is not None and entry["kind"] not in kinds:
         return f"{entry['kind']} is not among the kinds to remediate"
     if not entry["selected"]:
-        return "it is not selected"
+        return "it is not selected, or changes only hosts that are not named"
     # What version 1.0 wrote does not wait.
     return entry.get("waiting", "")
 

@@ -17,6 +17,10 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    HostGroups,
+    Scope,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     build_findings,
@@ -347,6 +351,25 @@ def test_entry_that_is_not_changed_has_no_change(cloud: Cloud) -> None:
         None,
         None,
     ]
+
+
+def test_only_what_changes_a_named_host_is_selected(cloud: Cloud) -> None:
+    """A server on a named host has left an allocation on another one."""
+    here, there = cloud.world.providers[cloud.here].name, cloud.world.providers[cloud.there].name
+    groups = HostGroups(aggregates=("rack-2",), hosts=(there,))
+    selected = []
+    for scope, tree in (
+        (Scope(hosts=(here,)), cloud.here),
+        (Scope(hosts=(there,)), cloud.there),
+        (Scope(groups=groups), cloud.there),
+        (Scope(hosts=(there,), consumers=(cloud.evacuated,)), cloud.there),
+    ):
+        entry = _entry(cloud.report(scope=scope, trees=(tree,)), cloud.evacuated)
+        assert (entry["kind"], list(entry["change"]["frees"])) == ("evacuated_source", [cloud.here])
+        selected.append(entry["selected"])
+
+    assert selected == [True, False, False, True]
+    assert _entry(cloud.report(), cloud.evacuated)["selected"]
 
 
 def test_document_is_json_and_keeps_names_from_the_cloud(cloud: Cloud) -> None:
