@@ -99,22 +99,20 @@ class AllocationReader:
         """
         if scope is None:
             return list_nodes(), AllocationListing()
-        if scope.is_narrow:
-            hypervisors = list_nodes()
-            return hypervisors, self._read_named_allocations(scope, hypervisors, providers)
-        if not scope.groups.is_empty:
+        if scope.is_limited_to_hosts:
             # Which trees are those of the hosts, only the compute nodes say.
             hypervisors = list_nodes()
-            return hypervisors, self._read_allocations_of_groups(scope, hypervisors, providers)
+            trees = self._find_named_roots(scope, hypervisors, providers)
+            if scope.is_narrow:
+                return hypervisors, self._read_named_allocations(scope, trees, providers)
+            return hypervisors, self._read_allocations_of_groups(trees, providers)
         if scope.mode == "triage":
             usages, hypervisors = self._read_meanwhile(
                 lambda: self._placement.list_usages(providers), list_nodes
             )
             return hypervisors, self._read_mismatched_allocations(usages, hypervisors, providers)
         shard = scope.shard
-        wanted: Iterable[str] = providers
-        if shard:
-            wanted = list_providers_to_read(shard.contains, providers)
+        wanted = list_providers_to_read(shard.contains, providers) if shard else providers
         allocations_by_consumer, hypervisors = self._read_meanwhile(
             lambda: self._placement.list_allocations_on_providers(wanted), list_nodes
         )
@@ -146,25 +144,17 @@ class AllocationReader:
         return run_parallel(read_undisturbing, list_nodes_to_the_end)
 
     def _read_named_allocations(
-        self,
-        scope: Scope,
-        hypervisors: Answer[tuple[Hypervisor, ...]],
-        providers: Mapping[str, Provider],
+        self, scope: Scope, trees: frozenset[str], providers: Mapping[str, Provider]
     ) -> AllocationListing:
         """Read the allocations of the hosts and of the consumers that a narrow scope names."""
-        trees = self._find_named_roots(scope, hypervisors, providers)
         in_trees = self._read_allocations_in_trees(trees, providers)
         # Of a named consumer the whole allocation was read, and in the trees only a part of it.
         return AllocationListing({**in_trees, **self._read_named_consumers(scope)}, trees)
 
     def _read_allocations_of_groups(
-        self,
-        scope: Scope,
-        hypervisors: Answer[tuple[Hypervisor, ...]],
-        providers: Mapping[str, Provider],
+        self, trees: frozenset[str], providers: Mapping[str, Provider]
     ) -> AllocationListing:
         """Read the allocations of the hosts in groups, as a reading of the whole cloud does."""
-        trees = self._find_named_roots(scope, hypervisors, providers)
         wanted = list_providers_to_read(trees.__contains__, providers)
         allocations = self._placement.list_allocations_on_providers(wanted)
         # Of these, a sharing provider lists also the consumers of all other hosts.

@@ -71,9 +71,7 @@ def _list_nodes_of_host(
     state, status = service.state or "", service.status
     root = roots.get(service.host)
     if root is not None:
-        uuids = None
-        if with_servers:
-            uuids = nova.list_server_uuids_on_host(service.host).value
+        uuids = nova.list_server_uuids_on_host(service.host).value if with_servers else None
         return [Hypervisor(root.uuid, root.name, service.host, state, status, uuids)]
     servers = nova.list_servers_on_host(service.host)
     names = {server.node for server in servers if server.node}

@@ -58,9 +58,7 @@ def list_compute_nodes(
     if listing.value is not None or listing.status < 500:
         return listing
     # The cell may have gone down since the services were listed.
-    latest = services
-    if has_every_cell_answered(services):
-        latest = list_services(nova)
+    latest = list_services(nova) if has_every_cell_answered(services) else services
     if latest.value is None or not have_same_compute_hosts(services, latest):
         # Workers that do not know the same cells: which hosts are left out is uncertain then.
         return listing

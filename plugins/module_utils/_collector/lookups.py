@@ -264,9 +264,7 @@ class Lookups:
             return ()
         if scope.mode != "full" or not scope.includes_any("unknown_consumer"):
             return ()
-        times = WORKERS_ASKED
-        if context.fresh:
-            times = WORKERS_ASKED_BEFORE_A_WRITE
+        times = WORKERS_ASKED_BEFORE_A_WRITE if context.fresh else WORKERS_ASKED
         answers: list[Answer[tuple[str, ...]]] = []
         for attempt in range(times):
             answer = self._nova.list_server_rows(uuid, attempt)
@@ -285,9 +283,7 @@ class Lookups:
         together they seem to show a migration that is deleted.
         """
         if marker.status == 200:
-            times = WORKERS_ASKED
-            if context.fresh:
-                times = WORKERS_ASKED_BEFORE_A_WRITE
+            times = WORKERS_ASKED_BEFORE_A_WRITE if context.fresh else WORKERS_ASKED
             return self._repeat_marker(uuid, marker, times), times
         if marker.status == 400 and context.fresh:
             return self._repeat_marker(uuid, marker, WORKERS_ASKED_BEFORE_A_WRITE), WORKERS_ASKED

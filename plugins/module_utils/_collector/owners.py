@@ -29,9 +29,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Answer,
         Snapshot,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.surroundings import (
-        Project,
-    )
 
 MISSING_PROJECT = "missing_project"
 
@@ -53,9 +50,7 @@ def read_projects(keystone: ProjectReader, nova: NovaReader, snapshot: Snapshot)
         wanted &= set(snapshot.scope.projects)
     if not wanted:
         return Projects()
-    listing: Answer[tuple[Project, ...]] = NOT_ASKED
-    if len(wanted) > _FEW:
-        listing = keystone.query_projects()
+    listing = keystone.query_projects() if len(wanted) > _FEW else NOT_ASKED
     listed = {project.uuid for project in listing.value or ()}
     chosen = sorted(wanted - listed)[:_MAX_LOOKUPS]
     answers = map_parallel(keystone.query_project, chosen, _WORKERS)

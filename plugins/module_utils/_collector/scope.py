@@ -62,9 +62,7 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     hosts = {normalize_uuid(name) or name for name in options["hosts"]}
     consumers = {require_uuid(text, "consumers:") for text in options["consumers"]}
     projects = {_parse_project(text) for text in options["projects"]}
-    shard = None
-    if options["shard"]:
-        shard = _parse_shard(options["shard"])
+    shard = _parse_shard(options["shard"]) if options["shard"] else None
     mode = options["mode"]
     if mode == "incremental":
         _reject_incremental(options)

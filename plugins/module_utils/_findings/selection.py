@@ -66,9 +66,7 @@ class Selection:
         finding_ids = {finding["id"] for finding in findings}
         selected_ids = set()
         for row in self._search(findings):
-            identity = row
-            if isinstance(row, dict):
-                identity = row.get("id")
+            identity = row.get("id") if isinstance(row, dict) else row
             # The type comes first: a list cannot be looked up in a set.
             if not isinstance(identity, str) or identity not in finding_ids:
                 raise InvalidInput(

@@ -104,9 +104,7 @@ class Change:
 
     def as_dict(self) -> ChangeDocument:
         """Return the change as JSON's types."""
-        partner = None
-        if self.partner is not None:
-            partner = self.partner.as_dict()
+        partner = self.partner.as_dict() if self.partner is not None else None
         return {
             "consumer": self.consumer,
             "generation": self.generation,
@@ -126,9 +124,7 @@ class Change:
 
     def _sum_amounts(self, side: Side) -> Amounts:
         """Return the amounts of this consumer and its partner together, `before` or `after`."""
-        sums: Amounts = {}
-        if self.partner is not None:
-            sums = self.partner._sum_amounts(side)
+        sums: Amounts = self.partner._sum_amounts(side) if self.partner is not None else {}
         for provider, allocation in self._get_body(side)["allocations"].items():
             add_amounts(sums.setdefault(provider, {}), allocation["resources"])
         return sums

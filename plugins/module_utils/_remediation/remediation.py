@@ -218,14 +218,10 @@ class Remediation:
         """
         began = read_monotonic_clock()
         reasons = _expect_proof(self._explain_mismatches, batch)
-        part_size = _PART_SIZE
-        if self._journal is None:
-            part_size = len(batch)
+        part_size = len(batch) if self._journal is None else _PART_SIZE
         for part in _split(batch, part_size):
             # A service that hardly answers can have kept the proof waiting for minutes.
-            why = ""
-            if self._journal is not None:
-                why = explain_end()
+            why = explain_end() if self._journal is not None else ""
             if why:
                 yield [_skip_proven(_make_proven_outcome(step, reasons), why) for step in part]
                 continue

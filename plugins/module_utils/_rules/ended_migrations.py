@@ -171,9 +171,7 @@ def _describe_missing_resources(view: ConsumerView, migration: Migration) -> str
     migration has the rest. After a confirmed move the server's own allocation is the right one.
     """
     server_allocation = view.subject.allocation.value
-    server_resources: Allocations = {}
-    if server_allocation:
-        server_resources = server_allocation.resources
+    server_resources: Allocations = server_allocation.resources if server_allocation else {}
     confirmed = migration.status == "confirmed"
     own_classes = list_compute_classes(server_resources, view.own_tree)
     if not own_classes:
@@ -215,9 +213,7 @@ def _list_missing_classes(needed: Resources, present: Resources, confirmed: bool
     """
     missing = []
     for cls, amount in needed.items():
-        enough = amount
-        if confirmed:
-            enough = 1
+        enough = 1 if confirmed else amount
         if present.get(cls, 0) < enough:
             missing.append(cls)
     return sorted(missing)

@@ -112,9 +112,7 @@ def _list_unnamed_hosts(view: ConsumerView, gone: Collection[str]) -> list[str]:
 
 def _explain_unknown_min_age(age: int | None, policy: Policy) -> str:
     """Return why a consumer of this `age` in seconds is too young for this kind."""
-    written = "at an unknown time"
-    if age is not None:
-        written = f"{format_duration(age)} ago"
+    written = f"{format_duration(age)} ago" if age is not None else "at an unknown time"
     return (
         f"Nova has no record of the consumer, but its allocation was last written {written}, and "
         f"the minimum age for this kind is {format_duration(policy.unknown_min_age)}."

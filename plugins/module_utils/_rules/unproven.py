@@ -72,9 +72,7 @@ def _explain_server_state(view: ConsumerView, server: Server) -> str:
     if view.unlisted_move:
         return f"Server {server.uuid} is on {server.host}, but {view.unlisted_move}."
     if not view.settled:
-        where = "without a host"
-        if server.host:
-            where = f"on {server.host}"
+        where = f"on {server.host}" if server.host else "without a host"
         return (
             f"Server {server.uuid} is {server.status} {where}, and it is certain only for a "
             "settled server which allocation it needs."

@@ -30,9 +30,7 @@ class Requirement:
 
     def explain(self, offered: tuple[int, int]) -> str:
         """Return the sentence that says what is undecided while the service offers only this."""
-        undecided = "everything"
-        if self.kinds is not None:
-            undecided = ", ".join(self.kinds)
+        undecided = ", ".join(self.kinds) if self.kinds is not None else "everything"
         return (
             f"{self.service} offers microversions up to {format_version(offered)}, "
             f"but {format_version(self.since)} is needed to see {self.proof}: "
