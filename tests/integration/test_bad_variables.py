@@ -292,7 +292,7 @@ CHECK, CLOUD = {"check_mode": True}, {"environment": {"OS_CLOUD": "north"}}
         long({"ansible.builtin.import_playbook": "play.json", **CLOUD}, "environment"),
         ({"include_role": {**ROLE, "apply": CHECK}, **CHECK}, ""),
         long({"import_role": ROLE, **CHECK}, ""),
-        long({"block": [{"include_role": ROLE}], **CLOUD}, ""),
+        long({"block": [{"include_role": ROLE}], **CHECK}, ""),
         long({"include_role": ROLE, "check_mode": False}, ""),
     ],
 )

@@ -356,7 +356,7 @@ def test_entry_that_is_not_changed_has_no_change(cloud: Cloud) -> None:
 def test_only_what_changes_a_named_host_is_selected(cloud: Cloud) -> None:
     """A server on a named host has left an allocation on another one."""
     here, there = cloud.world.providers[cloud.here].name, cloud.world.providers[cloud.there].name
-    groups = HostGroups(aggregates=("rack-2",), hosts=(there,))
+    groups = HostGroups(availability_zones=("az-2",), hosts=(there,))
     selected = []
     for scope, tree in (
         (Scope(hosts=(here,)), cloud.here),
