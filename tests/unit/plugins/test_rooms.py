@@ -86,7 +86,7 @@ CEILINGS = {
     "orphan_remediate": 146,
     "orphan_report": 0,
     "orphan_result": 0,
-    "orphan_restore": 61,
+    "orphan_restore": 62,
     "orphan_summary": 14,
     "placement_allocation": 30,
     "placement_allocation_info": 28,
