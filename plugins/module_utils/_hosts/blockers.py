@@ -261,7 +261,7 @@ def _find_exclusion_blockers(host: Host, index: SnapshotIndex, policy: Policy) -
     Allocations on excluded providers are protected anyway, but here the tree itself would be
     deleted, and the service with it.
     """
-    roots = {part.uuid for part in (*host.nodes, *host.roots)}
+    roots = {node.uuid for node in host.nodes} | {root.uuid for root in host.roots}
     for excluded in sorted(policy.exclude_providers):
         if excluded == host.name or not roots.isdisjoint(index.find_roots(excluded)):
             # Of an excluded UUID, the name is shown too.
