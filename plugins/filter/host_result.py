@@ -31,6 +31,9 @@ options:
   now:
     description: The host as it was checked immediately before the changes.
     type: dict
+  disabling:
+    description: The result of M(osops.placement.compute_service) that disabled its service.
+    type: dict
   remediation:
     description: The result of M(osops.placement.orphan_remediate) on the host.
     type: dict

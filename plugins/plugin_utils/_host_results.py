@@ -64,12 +64,14 @@ class HostTasks:
     """What the tasks about a host have registered; empty for a task that was not run.
 
     now: the host as it was checked right before the changes.
+    disabling: the result of disabling its service.
     remediation: the result of the removal of its leftovers.
     service, providers, agents: the results of their deletions.
     after, named: the host and the providers with its names, as they were read at the end.
     """
 
     now: Mapping[str, t.Any] = d.field(default_factory=dict)
+    disabling: Mapping[str, t.Any] = d.field(default_factory=dict)
     remediation: Mapping[str, t.Any] = d.field(default_factory=dict)
     service: Mapping[str, t.Any] = d.field(default_factory=dict)
     providers: Mapping[str, t.Any] = d.field(default_factory=dict)
@@ -204,9 +206,7 @@ def _list_failures(
             return ["it could not be read again, so that nothing is known of what remains."]
         removal = _verify(before, tasks, removed_agents)
         return [] if removal.complete else [removal.message]
-    failures: list[str] = []
-    if "disable" in stages and (tasks.now.get("service") or {}).get("status") == "enabled":
-        failures.append("its service is still enabled.")
+    failures = list(_list_messages(tasks.disabling)) if "disable" in stages else []
     if "delete" in stages:
         for result in (tasks.service, tasks.providers, tasks.agents):
             failures += _list_messages(result)

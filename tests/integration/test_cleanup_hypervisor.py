@@ -387,9 +387,11 @@ def test_cleanup_leaves_an_evacuated_guest_to_nova_until_its_host_is_back(
         lambda: servers.migrations(world.cloud, server)[0]["status"] == "completed",
     )
 
-    clean.done()
+    back = clean.done()
 
-    assert host.has(server) == (False, False)
+    # The server lives, and its present host has not shown that its directory is another one.
+    assert host.has(server) == (False, True)
+    assert _verdicts(back)[f"directory {server}"] == "protected"
 
 
 @pytest.mark.long

@@ -185,9 +185,8 @@ def test_host_goes_with_its_dead_agents_and_its_aggregates(retired: Retired) -> 
     retired.is_gone()
     again = retired.succeed()
     assert (foretold.changed, again.changed) == (done.changed, 0)
-    # Taken out of the aggregates, its service deleted, and four agents. Forced down, it stays
-    # enabled.
-    assert done.changed == 3
+    # Disabled, taken out of the aggregates, its service deleted, and four agents.
+    assert done.changed == 4
     assert "no network agent" in done.told
     assert retired.members(disks) == ["compute-1"] and retired.members(zone) == ["compute-2"]
     # The second run found nothing, and forgot nothing.

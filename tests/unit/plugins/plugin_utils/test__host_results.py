@@ -200,7 +200,7 @@ def test_a_host_that_nobody_knows_is_gone() -> None:
         (ALL, {"after": {"hosts": [GONE]}, "named": {"failed": True}}),
         (ALL, {"after": {"hosts": [_host()]}, "named": {"providers": []}}),
         (ALL, {"after": {"hosts": [GONE]}, "named": {"providers": [{"uuid": "x", "name": NAME}]}}),
-        (["disable", "clean"], {"now": _host()}),
+        (["disable", "clean"], {"disabling": {"failed": True, "msg": "No."}}),
         (["delete"], {"service": {"failed": True, "msg": "No."}}),
         (["delete"], {"providers": {"results": [{"changed": True}, {"failed": True}]}}),
         (["delete"], {"providers": {"failed": True, "results": [{"failed": True, "msg": "No."}]}}),
