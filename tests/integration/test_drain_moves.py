@@ -39,6 +39,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible
     from ansible_collections.osops.placement.tests.integration.world import World
 
+# What is held for ever leaves allocations behind.
+OWN_CLOUD = True
+
 HOST = "drain-5"
 REQUEST_IDS = ("x-openstack-request-id", "x-compute-request-id")
 
