@@ -137,8 +137,8 @@ def find_misread_numbers(
         misread = sorted(word for word in written - {str(value)} if _read_number(word) == value)
         if misread:
             sentences.append(
-                f"{name} is {misread[0]}, which YAML reads as {value}: write the number that you "
-                "mean without a zero in front and without colons."
+                f"{name} is {misread[0]}, which YAML reads as {value}: put a name in quotes, in a "
+                "survey too, and write a number without a zero in front and without colons."
             )
         elif value and name.endswith(DURATIONS) and str(value) not in written:
             sentences.append(f"{name} is {value}, which has no unit: write {value}s for seconds.")

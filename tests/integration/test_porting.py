@@ -33,7 +33,8 @@ _REQUIRED = {
     "orphan_remediate": {"plan": {}, "output_dir": "."},
     "orphan_report": {"findings": "findings.json"},
 }
-_FILES = [row for row in read_rows("Files of 1.0.0") if row[2]]
+# A plan as an artifact is no file: tests/unit/docs/test_porting.py has its row.
+_FILES = [row for row in read_rows("Files of 1.0.0") if row[2] and "artifact" not in row[0]]
 
 
 def choose(rows: t.Sequence[t.Any]) -> list[t.Any]:

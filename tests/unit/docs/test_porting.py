@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import RENAMED_KINDS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    RENAMED_KINDS,
+    explain_unresolvable,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
 from ansible_collections.osops.placement.tests.unit.docs.interface import read_interface
 from ansible_collections.osops.placement.tests.unit.docs.porting import (
@@ -96,6 +99,13 @@ def test_kinds_table_has_all_renamed_kinds() -> None:
     table = {find_message(row[0]): find_message(row[1]) for row in read_rows("Kinds")}
 
     assert table == RENAMED_KINDS
+
+
+def test_plan_with_a_renamed_kind_is_refused_as_the_guide_says() -> None:
+    """`_plan/test_plan.py` has such a plan."""
+    (row,) = (row for row in read_rows("Files of 1.0.0") if "kind that was renamed" in row[0])
+
+    assert find_message(row[2]) == explain_unresolvable("wrong_host")
 
 
 @pytest.mark.parametrize("row", read_rows("Kinds"), ids=lambda row: find_message(row[0]))
