@@ -39,7 +39,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variable_values i
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
 _CLOSED_VAULT = re.compile(r"undecryptable|no vault secrets")
@@ -105,17 +105,14 @@ class ActionModule(ActionBase):
         only, skip = variables["ansible_run_tags"], variables["ansible_skip_tags"]
         return bool(other.evaluate_tags(only, skip, variables))
 
-    def _list_includes(self) -> Iterator[t.Any]:
-        """Yield the tasks that include this one while the play runs: it has no keyword of them."""
-        include = self._task.get_first_parent_include()
-        while include:
-            if not include.statically_loaded:
-                yield include
-            include = include.get_first_parent_include()
-
     def _is_included(self) -> bool:
         """Return whether the tags selected a task that includes the role, but not the role."""
-        return any("always" not in include.tags for include in self._list_includes())
+        include = self._task.get_first_parent_include()
+        while include:
+            if not include.statically_loaded and "always" not in include.tags:
+                return True
+            include = include.get_first_parent_include()
+        return False
 
     def _find_lost_keywords(self) -> list[str]:
         """Return a sentence for each way to ask for check mode or a cloud that Ansible ignores."""
@@ -123,15 +120,14 @@ class ActionModule(ActionBase):
         # Ansible reads the letters after -c as the name of a connection, which our plays replace.
         if "heck" in str(context.CLIARGS.get("connection")):
             sentences.append("-check is -c heck to Ansible, and no check mode: give --check.")
-        beside = [include.get_ds() or {} for include in self._list_includes()]
-        for document in self._files.values():
-            entries = document if isinstance(document, list) else ()
-            beside += filter(is_import, entries)
-        for keyword in ("check_mode", "environment"):
-            if any(entry.get(keyword) for entry in beside) and not getattr(self._task, keyword):
+        lists = [entries for entries in self._files.values() if isinstance(entries, list)]
+        imports = list(filter(is_import, itertools.chain.from_iterable(lists)))
+        reached = {"check_mode": self._task.check_mode, "environment": any(self._task.environment)}
+        for keyword, has_effect in reached.items():
+            if not has_effect and any(entry.get(keyword) for entry in imports):
                 sentences.append(
-                    f"{keyword} beside import_playbook or an include has no effect on what that "
-                    "brings in: set it in the play."
+                    f"{keyword} beside import_playbook has no effect on what that brings in: set "
+                    "it in the play."
                 )
         return sentences
 

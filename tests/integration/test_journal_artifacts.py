@@ -360,7 +360,11 @@ def test_a_thousand_changes_are_restored_from_the_artifacts_alone(
     assert incomplete.status != 0 and "The journal was edited or cut short" in incomplete.told
     assert _list_amounts(placement) == emptied
 
-    restored = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": parts})
+    restored = jobs.run(
+        "restore_allocations",
+        artifacts={"orphan_cleanup_journal": parts},
+        orphan_cleanup_max_changes=1000,
+    )
 
     assert restored.status == 0 and "Outcome: 1000 restored." in restored.told, restored.output
     assert _list_amounts(placement) == before
