@@ -138,7 +138,7 @@ def test_device_that_the_guest_does_not_use_is_removed_and_no_other(leaks: Leaks
     run = leaks.clean(unused, guests="stale.json")
     assert "more than 1h ago" in reasons(run)[unused]
     (leaks.ansible.folder / "other.json").write_text(
-        json.dumps({**stale, "host": "compute-1", "compute_id": None})
+        json.dumps({**stale, "host": "compute-1", "compute_id": None, "domains": []})
     )
     run = leaks.clean(unused, guests="other.json")
     assert "none of the results in guests is of its host" in reasons(run)[unused]
