@@ -57,7 +57,8 @@ _STAYING_STATUSES = {
 # task, with which Nova evacuates no server.
 _NO_GUEST = "reset its state to active, which loses nothing: its guest is gone"
 _FENCED_STATUSES = {
-    **dict.fromkeys(("PAUSED", "RESCUE", "SUSPENDED"), _NO_GUEST),
+    **dict.fromkeys(("PAUSED", "RESCUE"), _NO_GUEST),
+    "SUSPENDED": "start its host, or reset its state to active, which gives up its saved memory",
     "SHELVED": "start its host, or create it again from the image that shelving made of it",
     "VERIFY_RESIZE": "start its host, then revert: to confirm deletes the disk on the source",
 }
