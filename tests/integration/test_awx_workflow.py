@@ -80,7 +80,7 @@ def awx(ansible: Ansible, tmp_path: Path, webhook: Webhook, core: str) -> Awx:
 
     def run(playbook: str, variables: dict[str, t.Any], check: bool) -> Job:
         # What the tests create is young, and not every survey asks for both ages.
-        is_retirement = any(name.startswith("host_decommission") for name in variables)
+        is_retirement = "host_decommission_target" in variables
         role = "host_decommission" if is_retirement else "orphan_cleanup"
         ages = (f"{role}_min_age", f"{role}_unknown_min_age")
         young = {**dict.fromkeys(ages, "0"), **variables}
