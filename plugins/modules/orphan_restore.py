@@ -510,7 +510,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     steps = find_restore_steps(records, placement.endpoint, consumers, params["providers"])
     # A fraction of those that were named says nothing, and neither does one of few.
     is_exempt = consumers or params["providers"] or len(steps) <= MAX_SHARE_APPLIES_ABOVE
-    limits.check_count(len(steps), None if is_exempt else reader.count_consumers(), None)
+    # What was removed counts too, or the undo of a cleanup would exceed the limit that this had.
+    subjects = {step.subject for step in steps}
+    limits.check_count(len(steps), None if is_exempt else reader.count_consumers(subjects), None)
     # All of them, also when only consumers are restored: it explains missing providers.
     deleted = find_deleted_providers(records, placement.endpoint)
     # Without a journal nothing below can write.

@@ -313,9 +313,12 @@ class PlacementReader:
                 allocations.setdefault(consumer, {})[provider] = amounts
         return t.cast("dict[str, Allocations]", allocations)
 
-    def count_consumers(self) -> int:
-        """Return how many consumers have an allocation, by one listing for each provider."""
-        return len(self.list_allocations_on_providers(self.list_providers()))
+    def count_consumers(self, others: Iterable[str]) -> int:
+        """Return how many consumers there are that have an allocation, or are among `others`.
+
+        It reads one listing for each provider.
+        """
+        return len({*self.list_allocations_on_providers(self.list_providers()), *others})
 
     def get_allocation(self, consumer: str) -> Answer[Allocation]:
         """Return the whole allocation of `consumer`; an empty one is an answer too."""
