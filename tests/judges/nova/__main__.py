@@ -95,7 +95,9 @@ def _link_configuration() -> None:
     """Let Nova find its configuration, which wheels put beside the libraries."""
     packages = pathlib.Path(importlib.metadata.distribution("nova").locate_file(""))
     link = packages / "etc"
+    # It leads nowhere after the repository was moved.
     if not link.exists():
+        link.unlink(missing_ok=True)
         link.symlink_to(pathlib.Path(sys.prefix) / "etc")
 
 
