@@ -144,6 +144,10 @@ versions: venv-controller ## run the short form of the matrix: the oldest contro
 console: venv-controller ## run the commands in the console blocks of README and docs/, and write their outputs there
 	@WRITE_CONSOLE_BLOCKS=1 $(controller)/pytest -n0 -m "long or not long" tests/integration/test_documentation.py
 
+.PHONY: goldens
+goldens: venv-controller ## write anew which requests a run sends and what it finds, after a change that is meant to change them
+	@WRITE_GOLDENS=1 $(controller)/pytest -n0 -m "long or not long" tests/integration/test_goldens.py
+
 .PHONY: cast
 cast: venv-controller ## record two commands on the small OpenStack, and draw them as the animation of the README
 	@PYTHONPATH=collections:tests/minicloud $(controller)/python -m ansible_collections.osops.placement.tools.cast

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which requests a run sends, and what it finds, over all situations of the minicloud at once.
+
+`goldens.json` has what they were. A change of the code that is meant to change neither shows here
+that it does not; `make goldens` writes the file anew after one that is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import typing as t
+from pathlib import Path
+
+import pytest
+from minicloud_ctl import databases
+
+from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible
+from ansible_collections.osops.placement.tests.integration.test_scenarios import (
+    EVERY_KIND,
+    EXPECTED,
+)
+from ansible_collections.osops.placement.tools.benchmark.requests_made import count_endpoints
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+
+GOLDENS = Path(__file__).with_name("goldens.json")
+PROBE = ROOT / "tools" / "benchmark" / "probe"
+# What differs from run to run.
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
+_UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
+_NUMBER = re.compile(r"\b\d+\b")
+
+Golden = dict[str, t.Any]
+
+
+@pytest.fixture(scope="module")
+def names(minicloud: Minicloud, world: World) -> dict[str, str]:
+    """The names of all uuids that the situations say something about."""
+    minicloud.scenario(*EXPECTED)
+    databases.set_back(world.paths, hours=2)
+    found: dict[str, str] = {}
+    for scenario in EXPECTED:
+        for path, value in _walk(minicloud.truth(scenario)):
+            if isinstance(value, str) and _UUID.fullmatch(value):
+                found.setdefault(value, f"{scenario}{path}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def now(
+    minicloud: Minicloud, names: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Golden:
+    """What a detection, a check and a cleanup send and find now."""
+    golden: Golden = {}
+    for stage, name, flags in (
+        ("detect", "detect_orphans", ()),
+        ("check", "cleanup_orphans", ("--check",)),
+        ("cleanup", "cleanup_orphans", ()),
+        ("again", "cleanup_orphans", ()),
+    ):
+        folder = tmp_path_factory.mktemp(stage)
+        probed = folder / "probed"
+        probed.mkdir()
+        environment = {
+            **minicloud.environment,
+            "PYTHONPATH": str(PROBE),
+            "BENCHMARK_PROBE": str(probed),
+        }
+        run = Ansible(minicloud.root, folder, environment).playbook(
+            name, *flags, variables=EVERY_KIND
+        )
+        assert run.status == 0, run.output
+        golden[stage] = {
+            "requests": _count_requests(probed, minicloud),
+            "findings": _describe_findings(run, names),
+        }
+    return golden
+
+
+def _count_requests(probed: Path, minicloud: Minicloud) -> dict[str, dict[str, int]]:
+    """Return how often each module sent each request."""
+    services = {port: name for name, port in minicloud.ports.items()}
+    counts: dict[str, dict[str, int]] = {}
+    for path in sorted(probed.iterdir()):
+        record = json.loads(path.read_text())
+        found = counts.setdefault(record["module"], {})
+        for endpoint, number in count_endpoints(record["requests"], services):
+            found[endpoint] = found.get(endpoint, 0) + number
+    return {module: dict(sorted(found.items())) for module, found in counts.items()}
+
+
+def _describe_findings(run: Run, names: dict[str, str]) -> list[str]:
+    """Return a line for each finding, without what differs from run to run."""
+    document = run.read("findings.json")
+    lines = []
+    for key in ("findings", "protected", "undecided"):
+        for entry in document[key]:
+            asked = sorted(answer["request"] for answer in entry["evidence"])
+            dropped = sorted(each["name"] for each in entry["providers"] if each["dropped"])
+            parts = (entry["kind"], entry["verdict"], entry["reason"], dropped, asked)
+            lines.append(_hide_identity(json.dumps(parts), names))
+    return sorted(lines)
+
+
+def _hide_identity(text: str, names: dict[str, str]) -> str:
+    text = _UUID.sub(lambda found: names.get(found[0], "UUID"), _TIME.sub("TIME", text))
+    return _NUMBER.sub("N", text)
+
+
+def _walk(value: t.Any, path: str = "") -> t.Iterator[tuple[str, t.Any]]:
+    yield path, value
+    children: t.Iterable[tuple[t.Any, t.Any]] = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, list):
+        children = enumerate(value)
+    for name, child in children:
+        yield from _walk(child, f"{path}.{name}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stage", ["detect", "check", "cleanup", "again"])
+@pytest.mark.parametrize("part", ["requests", "findings"])
+def test_a_run_sends_and_finds_what_it_did(now: Golden, stage: str, part: str) -> None:
+    if "WRITE_GOLDENS" in os.environ:
+        GOLDENS.write_text(f"{json.dumps(now, indent=1)}\n", encoding="utf-8")
+    before = json.loads(GOLDENS.read_text(encoding="utf-8"))
+
+    assert now[stage][part] == before[stage][part]
