@@ -10,6 +10,8 @@ that it does not; `make goldens` writes the file anew after one that is.
 
 from __future__ import annotations
 
+import collections
+import difflib
 import json
 import os
 import re
@@ -36,7 +38,7 @@ GOLDENS = Path(__file__).with_name("goldens.json")
 PROBE = ROOT / "tools" / "benchmark" / "probe"
 # What differs from run to run.
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
-_UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
+_UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _SUFFIX = re.compile(r"-[0-9a-f]{8}\b")
 _NUMBER = re.compile(r"\b\d+\b")
 
@@ -90,12 +92,12 @@ def now(
 def _count_requests(probed: Path, minicloud: Minicloud) -> list[str]:
     """Return a line for each request of each module, with how often it was sent."""
     services = {port: name for name, port in minicloud.ports.items()}
-    lines = []
+    counts: collections.Counter[str] = collections.Counter()
     for path in probed.iterdir():
         record = json.loads(path.read_text())
         for endpoint, number in count_endpoints(record["requests"], services):
-            lines.append(f"{record['module']}: {endpoint} {number} times")
-    return sorted(lines)
+            counts[f"{record['module']}: {_hide_identity(endpoint, {})}"] += number
+    return [f"{number} x {endpoint}" for endpoint, number in sorted(counts.items())]
 
 
 def _describe_findings(run: Run, names: dict[str, str]) -> list[str]:
@@ -135,6 +137,7 @@ def test_a_run_sends_and_finds_what_it_did(now: Golden, stage: str, part: str) -
         GOLDENS.write_text(f"{json.dumps(now, indent=1)}\n", encoding="utf-8")
     before = json.loads(GOLDENS.read_text(encoding="utf-8"))[stage][part]
 
-    assert [line for line in now[stage][part] if line not in before] == []
-    assert [line for line in before if line not in now[stage][part]] == []
-    assert len(now[stage][part]) == len(before)
+    differences = [
+        line for line in difflib.ndiff(before, now[stage][part]) if line.startswith(("+", "-"))
+    ]
+    assert not differences, "\n".join(differences)

@@ -57,7 +57,7 @@ def test_a_dead_host_is_decommissioned_and_redeployed_under_a_new_uuid(
     for moved, host in ((other, HOST), (server, "compute-1")):
         assert moved in world.find_guests(host)
         assert list(placement.held(moved)) == [world.provider(host)]
-    audited = world.nova_manage("placement", "audit")
+    audited = world.nova_manage("placement", "audit", "--verbose")
     assert "Processed 0 allocation" in audited, audited
     found = ansible.playbook("detect_orphans").read("findings.json")
     assert found["findings"] == [] and found["undecided"] == []
