@@ -106,10 +106,12 @@ def _describe_findings(run: Run, names: dict[str, str]) -> list[str]:
     lines = []
     for key in ("findings", "protected", "undecided"):
         for entry in document[key]:
-            asked = sorted(answer["request"] for answer in entry["evidence"])
-            dropped = sorted(each["name"] for each in entry["providers"] if each["dropped"])
-            parts = (entry["kind"], entry["verdict"], entry["reason"], dropped, asked)
-            lines.append(_hide_identity(json.dumps(parts), names))
+            asked = [answer["request"] for answer in entry["evidence"]]
+            dropped = [each["name"] for each in entry["providers"] if each["dropped"]]
+            parts = [entry["kind"], entry["verdict"], entry["reason"], dropped, asked]
+            hidden = json.loads(_hide_identity(json.dumps(parts), names))
+            # Not in the order of the random ids.
+            lines.append(json.dumps([*hidden[:3], *map(sorted, hidden[3:])]))
     return sorted(lines)
 
 

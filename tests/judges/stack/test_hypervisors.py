@@ -97,8 +97,8 @@ def read_numbers(world: StackWorld) -> dict[str, str]:
 def test_what_a_deleted_server_left_is_quarantined_restored_and_purged(
     world: StackWorld, clean: Cleaning, measured: dict[str, t.Any]
 ) -> None:
-    living = world.boot(HOST)
     server = leave_behind(world)
+    living = world.boot(HOST)
     before = read_state(world, server)
     assert before[0] and "disk" in before[1]
 
