@@ -90,7 +90,7 @@ def now(
 
 
 def _count_requests(probed: Path, minicloud: Minicloud) -> list[str]:
-    """Return a line for each request of each module, with how often it was sent."""
+    """Return a line for each request of each module, with how often it was sent, or with `n`."""
     services = {port: name for name, port in minicloud.ports.items()}
     counts: collections.Counter[str] = collections.Counter()
     for path in probed.iterdir():

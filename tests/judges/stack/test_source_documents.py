@@ -30,9 +30,7 @@ __all__ = ["operator"]
 def test_nothing_is_found_in_a_healthy_cloud(
     ansible: Ansible, world: StackWorld, placement: Placement, measured: dict[str, t.Any]
 ) -> None:
-    # Other tests leave what Nova leaves, such as the allocation of a move that lost RabbitMQ.
-    for consumer in placement.everything():
-        world.hold(consumer, {})
+    world.free(placement.everything())
     hosted = [world.boot(host) for host in ("compute-1", "compute-2", "compute-3")]
     before = placement.everything()
 
